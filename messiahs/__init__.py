@@ -1,0 +1,3 @@
+"""MESSIAHS: pool machines across sites without giving up control of any of them."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""The update, control and task channels (MESSIAHS 5.3)."""

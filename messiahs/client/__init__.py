@@ -1,0 +1,1 @@
+"""The Python API: talk to the local scheduling module."""

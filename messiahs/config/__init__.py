@@ -1,0 +1,1 @@
+"""What an administrator writes for a module: its settings and the topology."""

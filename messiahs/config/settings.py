@@ -1,0 +1,79 @@
+"""The settings of one module, as its daemon reads them: made from a topology, one JSON file per module."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from messiahs.core.attributes import Value
+from messiahs.core.instants import MINUTE, SECOND
+from messiahs.core.neighbors import Neighbor
+from messiahs.errors import MessiahsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighborSettings:
+    """A neighbor and how to reach it: `address` (host:port) is where this module dials it, None if it dials us."""
+
+    neighbor: Neighbor
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSettings:
+    """The machine of a system: `probe` is `proc` (measured) or `fixed`; `attributes` (without `$`) override it."""
+
+    probe: str = "proc"
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleSettings:
+    """Everything a daemon needs to be told; paths are absolute, durations are nanoseconds."""
+
+    federation: str
+    name: str
+    state_directory: Path
+    """Holds `NAME.sock` and the folder `NAME/` with the module's database, log and attempts."""
+    listen: str
+    """host:port to listen on, and what others dial."""
+    certificate_file: Path
+    key_file: Path
+    trust_file: Path
+    neighbors: tuple[NeighborSettings, ...] = ()
+    machine: MachineSettings | None = None
+    update_period_ns: int = 2 * SECOND
+    lease_ns: int = 15 * MINUTE
+    task_user: str = "nobody"
+
+    @property
+    def socket(self) -> Path:
+        """Where the local API listens."""
+        return self.state_directory / f"{self.name}.sock"
+
+    @property
+    def directory(self) -> Path:
+        """The module's own folder."""
+        return self.state_directory / self.name
+
+
+def load_settings(path: Path) -> ModuleSettings:
+    """Read a settings file; a `MessiahsError` says what is wrong with it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ModuleSettings, dec_hook=_from_text)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise MessiahsError(f"{path}: the module's settings cannot be read: {error}") from error
+
+
+def save_settings(settings: ModuleSettings, path: Path) -> None:
+    """Write a settings file in one step, readable by its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".new")
+    draft.touch(mode=0o600)
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(settings, enc_hook=str)))
+    draft.replace(path)
+
+
+def _from_text(wanted: type, value: object) -> object:
+    assert wanted is Path
+    return Path(str(value))

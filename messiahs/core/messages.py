@@ -1,0 +1,245 @@
+"""Every message between scheduling modules (MESSIAHS 5.3, 6.2); `id` and `request` are the header's message ids.
+
+The scheduling messages are answered to whoever sent them. The messages of a claim (from `TaskStatus` on) name it,
+and each hop passes them along the path on which the claim was granted.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from messiahs.core.descriptions import TDV
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
+from messiahs.core.vectors import Vector
+
+
+class TaskState(StrEnum):
+    """The six states that a `task_status` reports (MESSIAHS 5.3.2)."""
+
+    EXECUTING = "executing"
+    FINISHED = "finished"
+    ABORTED = "aborted"
+    KILLED = "killed"
+    REVOKED = "revoked"
+    DENIED = "denied"
+
+
+class Substate(StrEnum):
+    """What an executing task does at the moment, for people."""
+
+    QUEUED = "queued"
+    STAGING = "staging"
+    RUNNING = "running"
+
+
+class DenyCode(StrEnum):
+    """Why a request was denied."""
+
+    REFUSED_BY_POLICY = "refused_by_policy"
+    LIMIT_REACHED = "limit_reached"
+    NO_CLASS = "no_class"
+    REQUIREMENT_UNMET = "requirement_unmet"
+    NO_CAPACITY = "no_capacity"
+    HOP_LIMIT = "hop_limit"
+    TIMED_OUT = "timed_out"
+    ALREADY_ASKED = "already_asked"
+    LOST = "lost"
+    BAD_PREDICATE = "bad_predicate"
+    UNREACHABLE = "unreachable"
+    DRAINING = "draining"
+    NO_SPACE = "no_space"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why one module denied, with the reasons of those that it had asked in turn."""
+
+    module: SystemId
+    code: DenyCode
+    rule: str = ""
+    text: str = ""
+    hops: tuple["Reason", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """Opens every connection: what wire versions the sender speaks, and which life of its state it is in."""
+
+    system: SystemId
+    epoch: Epoch
+    wire_versions: tuple[int, ...]
+    release: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedRequest:
+    """Ask for up to `count` places for tasks of one shape: a TDV, and a requirement over SDVs (empty: none).
+
+    Every answer names `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration.
+    """
+
+    id: MessageId
+    search: SearchId
+    origin: SystemId
+    tdv: TDV
+    requirement: str
+    count: int
+    hops_left: int
+    asks_left: int
+    remaining_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedAccept:
+    """Grant a claim: `places` at its executor, reached for tasks at `address` with `ticket`.
+
+    `window` is how many attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If
+    fewer places are granted than were asked for, more accepts or one deny for the rest follow.
+    """
+
+    request: MessageId
+    claim: ClaimId
+    address: str
+    ticket: Ticket
+    places: int
+    window: int
+    lease_ns: int
+    asks_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedDeny:
+    """Close what is left of a request: no (more) places, and why."""
+
+    request: MessageId
+    reasons: tuple[Reason, ...]
+    asks_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A file that an attempt left behind at its executor (`stdout`, `stderr`)."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStatus:
+    """What became of one attempt.
+
+    `exit_code` and `signal` are set when the process ended by itself or by a signal; `cause` is a word for the other
+    ways (`time_limit`, `not_found`, `lease_expired`, `lost`, `unknown`, …).
+    """
+
+    attempt: AttemptId
+    state: TaskState
+    substate: Substate | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: str = ""
+    text: str = ""
+    ran_ns: int = 0
+    outputs: tuple[Output, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatus:
+    """Executor to origin: states of attempts, and the claim's current window.
+
+    With `renewal` above 0 it renews the claim's lease, and `attempts` lists all that the executor holds of the claim.
+    """
+
+    claim: ClaimId
+    attempts: tuple[AttemptStatus, ...]
+    window: int
+    renewal: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatusAck:
+    """Origin to executor: final states taken, attempts that are not bound (any more), the renewal answered."""
+
+    claim: ClaimId
+    taken: tuple[AttemptId, ...] = ()
+    unbound: tuple[AttemptId, ...] = ()
+    renewal: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStatusQuery:
+    """Origin to executor: say what became of these attempts."""
+
+    claim: ClaimId
+    attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskKill:
+    """Origin to executor: end these attempts."""
+
+    claim: ClaimId
+    attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimEnd:
+    """From the origin: no further task comes in this claim. From the executor: none is taken any more."""
+
+    claim: ClaimId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemStatusQuery:
+    """Ask a neighbor for its vector now; the answer comes through the update channel."""
+
+
+class VectorKind(IntEnum):
+    """Which of the three sums a status vector is (MESSIAHS 7.2)."""
+
+    FOR_PARENTS = 1
+    FOR_CHILDREN = 2
+    FOR_SIBLINGS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusVector:
+    """The only message of the update channel.
+
+    `age_ns` is the age of the vector's oldest part, `period_ns` when the next one is due at the latest. `hears`
+    names, to a parent, the siblings from which the sender gets vectors itself.
+    """
+
+    kind: VectorKind
+    vector: Vector
+    period_ns: int
+    age_ns: int
+    hears: tuple[SystemId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What a task runs: argument vector, and environment variables beside the standard ones."""
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTask:
+    """One task on its way to its executor, under the attempt that was bound to the claim."""
+
+    attempt: AttemptId
+    command: Command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTransfer:
+    """The task channel's message: tasks for a claim, with its ticket. The first one answers the grant."""
+
+    claim: ClaimId
+    ticket: Ticket
+    tasks: tuple[BoundTask, ...]
+
+
+ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | ClaimEnd
+ControlMessage = Hello | SchedRequest | SchedAccept | SchedDeny | SystemStatusQuery | ClaimMessage

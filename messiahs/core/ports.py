@@ -1,0 +1,139 @@
+"""What the core needs from the other rooms and from its host, as Protocols; the host hands them in.
+
+Mechanism stays apart from policy: the core asks, a policy answers, and neither knows the other's inside.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from messiahs.core.descriptions import SDV, TDV, Description
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import MINUTE, SECOND
+from messiahs.core.messages import DenyCode
+from messiahs.core.vectors import MachineClass, Vector
+
+
+class Predicate(Protocol):
+    """A predicate of the paper's language (MESSIAHS 5.4).
+
+    `holds` judges one description; `surely` and `could` judge a class: whether the predicate is true for every, or
+    for at least one, combination of values in it.
+    """
+
+    @property
+    def text(self) -> str:
+        """The predicate as it was written."""
+
+    def holds(self, description: Description, /) -> bool:
+        """Say whether it is true; False if any of its variables is not set."""
+
+    def surely(self, machine_class: MachineClass, /) -> bool:
+        """Say whether it is true for every machine that the class may stand for."""
+
+    def could(self, machine_class: MachineClass, /) -> bool:
+        """Say whether it is true for some machine that the class may stand for."""
+
+    def unset_in(self, description: Description, /) -> tuple[str, ...]:
+        """Name the variables that the description does not set, each once, in order of name."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadPredicate:
+    """A text that is no predicate, and why."""
+
+    text: str
+
+
+PredicateParser = Callable[[str], Predicate | BadPredicate]
+"""Never raises; the empty text is the predicate that is always true."""
+
+
+class Randomness(Protocol):
+    """The one source of random numbers."""
+
+    def bits(self, count: int, /) -> int:
+        """Give a random integer of `count` bits."""
+
+
+class Relation(StrEnum):
+    """What a system is to the one that looks (MESSIAHS 5)."""
+
+    SELF = "self"
+    CHILD = "child"
+    SIBLING = "sibling"
+    PARENT = "parent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What one task of a shape takes, and what it requires of its machine."""
+
+    slots: int
+    mem_bytes: int
+    disk_bytes: int
+    requirement: Predicate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A system that could be asked for places; `has_lost` says that tasks were lost there lately."""
+
+    system: SystemId
+    relation: Relation
+    view: Vector
+    has_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The policy has nothing against the tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The policy is against the tasks; with `is_final` for whoever could be asked through this module too."""
+
+    code: DenyCode
+    rule: str = ""
+    text: str = ""
+    is_final: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks for places: a neighbor, or with relation self a local user."""
+
+    system: SystemId
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """The durations that a policy decides, in nanoseconds."""
+
+    update_period_ns: int = 2 * SECOND
+    request_ns: int = 10 * SECOND
+    lease_ns: int = 15 * MINUTE
+    kill_grace_ns: int = 10 * SECOND
+    input_ns: int | None = None
+    """How long a neighbor may be silent; None: three of the periods that it announced."""
+
+
+class Policy(Protocol):
+    """What an administrator decides (MESSIAHS 2: the policies define how a capability is used)."""
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """The policy's durations."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes that classes may split on, sorted."""
+
+    def accept(self, tdv: TDV, asker: Asker, here: SDV | None, /) -> Accepted | Refused:
+        """Judge tasks that an asker wants placed; `here` is the own machine, if there is one."""
+
+    def rank(self, candidates: tuple[Candidate, ...], need: Need, randomness: Randomness, /) -> tuple[SystemId, ...]:
+        """Order those candidates that could hold a task, the likeliest first; the others are left out."""

@@ -1,0 +1,159 @@
+"""What a module must not forget: rows, stored before anything that depends on them is done.
+
+The core's tables hold these very rows; everything else it knows is soft and is made anew after a restart.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from messiahs.core.descriptions import TDV
+from messiahs.core.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId, Ticket
+from messiahs.core.instants import Instant
+from messiahs.core.messages import AttemptStatus, Command, Reason, Substate, TaskState
+
+
+class RowKind(IntEnum):
+    """The tables; the numbers are stored and never change."""
+
+    COUNTERS = 1
+    SUBMISSION = 2
+    TASK = 3
+    HELD_CLAIM = 4
+    GRANTED_CLAIM = 5
+    PASSED_CLAIM = 6
+    ATTEMPT = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountersRow:
+    """How many submissions and claims this epoch has numbered."""
+
+    submissions: int = 0
+    claims: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionRow:
+    """What a user submitted in one call; `members` is 0 for a single task, else tasks 1 to `members`.
+
+    A member without a `TaskRow` waits and has never been tried.
+    """
+
+    id: TaskId
+    key: ClientKey
+    tdv: TDV
+    requirement: str
+    command: Command
+    members: int
+    submitted_at: Instant
+    name: str = ""
+    retries: int = 0
+    waits: bool = True
+    deadline_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One step in the life of a task, for people: an attempt bound, lost, ended."""
+
+    at: Instant
+    event: str
+    attempt: int = 0
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """A task at its origin, and with `claim` the binding of its current attempt.
+
+    `attempt` counts from 1; 0 means never bound. A row with a final `state` never changes again.
+    """
+
+    id: TaskId
+    state: TaskState = TaskState.EXECUTING
+    substate: Substate | None = Substate.QUEUED
+    attempt: int = 0
+    claim: ClaimId | None = None
+    bound_at: Instant | None = None
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    executed_on: str = ""
+    failures: int = 0
+    is_cancelled: bool = False
+    result: AttemptStatus | None = None
+    reasons: tuple[Reason, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldClaimRow:
+    """A claim at its origin; `via` is the neighbor through which it was granted (or the module itself)."""
+
+    id: ClaimId
+    via: SystemId
+    address: str
+    ticket: Ticket
+    lease_ns: int
+    tdv: TDV
+    requirement: str
+    answered_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedClaimRow:
+    """A claim at the executor that granted it; its lease runs out at `lease_until` unless a renewal is answered."""
+
+    id: ClaimId
+    origin: SystemId
+    via: SystemId
+    ticket: Ticket
+    tdv: TDV
+    places: int
+    lease_ns: int
+    lease_until: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedClaimRow:
+    """A claim that was granted through this module: where its messages go, in both directions."""
+
+    id: ClaimId
+    toward_origin: SystemId
+    toward_executor: SystemId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """An attempt at its executor, from the moment it was taken until its origin has taken the result.
+
+    A final `status` is repeated until it is acknowledged, and never taken back.
+    """
+
+    id: AttemptId
+    claim: ClaimId
+    command: Command
+    status: AttemptStatus
+
+
+Row = CountersRow | SubmissionRow | TaskRow | HeldClaimRow | GrantedClaimRow | PassedClaimRow | AttemptRow
+RowId = TaskId | ClaimId | AttemptId | None
+RowKey = tuple[RowKind, RowId]
+
+
+def key_of(row: Row) -> RowKey:
+    """Give the key under which a row is stored; a later row with the same key replaces it."""
+    match row:
+        case CountersRow():
+            return (RowKind.COUNTERS, None)
+        case SubmissionRow():
+            return (RowKind.SUBMISSION, row.id)
+        case TaskRow():
+            return (RowKind.TASK, row.id)
+        case HeldClaimRow():
+            return (RowKind.HELD_CLAIM, row.id)
+        case GrantedClaimRow():
+            return (RowKind.GRANTED_CLAIM, row.id)
+        case PassedClaimRow():
+            return (RowKind.PASSED_CLAIM, row.id)
+        case AttemptRow():
+            return (RowKind.ATTEMPT, row.id)

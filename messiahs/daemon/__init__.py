@@ -1,0 +1,1 @@
+"""The live host of a scheduling module."""

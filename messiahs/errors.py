@@ -1,0 +1,66 @@
+"""Every exception that this project raises, by who has to act on it.
+
+A bug of ours is an `assert`; a neighbor's mistake is never an exception but a `Report` action of the core.
+"""
+
+
+class MessiahsError(Exception):
+    """The root: its text can be shown to a person as it stands."""
+
+
+class PredicateError(MessiahsError):
+    """A predicate is ill-formed: says where (line and column from 1) and what to write instead."""
+
+    def __init__(self, message: str, *, line: int = 1, column: int = 1, source: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.line, self.column, self.source, self.hint = message, line, column, source, hint
+
+    def __str__(self) -> str:
+        """Show the line with a caret under the place, then the hint."""
+        lines = self.source.splitlines()
+        shown = f"{self.line}:{self.column}: {self.message}"
+        if 0 < self.line <= len(lines):
+            window_start = max(0, self.column - 61)
+            text = lines[self.line - 1][window_start : window_start + 120]
+            shown += f"\n    {text}\n    {' ' * (self.column - 1 - window_start)}^"
+        return f"{shown}\n    = help: {self.hint}" if self.hint else shown
+
+
+class TopologyError(MessiahsError):
+    """A topology file has one or more problems, each with file, line and column."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class ExecutorError(MessiahsError):
+    """A task could not be started or controlled; `transient` says whether a retry may help."""
+
+    def __init__(self, message: str, *, transient: bool) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class ChannelError(MessiahsError):
+    """A neighbor could not be reached, or its connection ended."""
+
+
+class CodecError(MessiahsError):
+    """Received bytes are no message of ours: malformed, oversized or out of range."""
+
+
+class StoreError(MessiahsError):
+    """The state on disk cannot be read or written: says which file and what to do."""
+
+
+class ClientError(MessiahsError):
+    """A command could not be carried out; `code` is the exit code that it deserves."""
+
+    def __init__(self, message: str, *, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ModuleUnreachableError(ClientError):
+    """No module answers at the socket: it is not running, or still starting."""

@@ -1,0 +1,1 @@
+"""The predicate language of task filters (MESSIAHS 5.4)."""

@@ -1,0 +1,1 @@
+"""The simulated host: virtual time around the same core."""

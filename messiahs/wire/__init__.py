@@ -1,0 +1,1 @@
+"""The only place that knows protobuf: bytes to messages and back."""

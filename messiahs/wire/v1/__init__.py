@@ -1,0 +1,1 @@
+"""Generated from proto/messiahs/wire/v1 by `python tests/unit/wire/regenerate.py`."""
