@@ -1,1 +1,1 @@
-"""The command line: one file per noun."""
+"""The command line: one file per noun. Nothing is imported before the command that needs it runs."""

@@ -1,4 +1,25 @@
-"""The paper: values and state machines (MESSIAHS 4 to 7).
+"""The paper: a scheduling module as values and one state machine (MESSIAHS 4 to 7).
 
-No I/O, clock, threads, randomness, logging or protobuf: messages and timeouts in, actions out.
+No I/O, clock, threads, randomness, logging or protobuf in here. A host feeds `SchedulingModule` with events (events.py) and
+performs the actions (actions.py) that come back; predicates and policies are handed in (ports.py).
+
+Messages, and the file that handles each:
+
+- hello: greeting.py. Opens a connection; what is unanswered is repeated after it.
+- status_vector, system_status_query: updating.py, with the sums U, D and S in sums.py and vectors.py.
+- sched_request, sched_accept, sched_deny: searching.py. A search climbs, crosses once and descends.
+- task_transfer: sent by placing.py, taken by executing.py.
+- task_status, task_status_ack, task_status_query, task_kill, claim_end: results.py at the origin, executing.py and
+  granting.py at the executor, passing.py between them.
+
+Words that are not the papers':
+
+- attempt: one try to run a task; a task's attempts follow each other and never overlap.
+- claim: places for tasks of one shape at one executor, from one accepted request; it carries a lease and a ticket.
+- lease: how long a claim lives without a sign from its origin.
+- ticket: what an origin shows to bring a claim's tasks and to fetch what they left behind.
+- shape: tasks with equal TDV and requirement, placed together.
+- round: one search for places for a shape.
+- origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- window: how many attempts may be bound to a claim at once.
 """

@@ -8,10 +8,10 @@ from messiahs.core.vectors import Interval, MachineClass, Vector
 
 
 def need_of(tdv: TDV, requirement: Predicate) -> Need:
-    """Read what a task takes from its TDV; unstated sizes are nothing."""
+    """Read what a task takes from its TDV: at least one slot; unstated sizes are nothing."""
     said = tdv.description()
     return Need(
-        slots=_size(said, "cpus"),
+        slots=max(1, _size(said, "cpus")),
         mem_bytes=_size(said, "mem"),
         disk_bytes=_size(said, "disk"),
         requirement=requirement,
@@ -25,7 +25,7 @@ def _size(said: Description, name: str) -> int:
 
 def has_room(need: Need, here: Description) -> bool:
     """Say whether one machine, exactly described, can hold one more task now."""
-    return all(_size(here, name) >= amount for name, amount in _free(need)) and _free(need)[0][1] >= 0
+    return all(_size(here, name) >= amount for name, amount in _free(need))
 
 
 def surely_fits(need: Need, machine_class: MachineClass) -> bool:

@@ -50,6 +50,8 @@ class SubmissionRow:
     retries: int = 0
     waits: bool = True
     deadline_at: Instant | None = None
+    ended_at: Instant | None = None
+    """When its last member ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

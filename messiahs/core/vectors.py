@@ -4,10 +4,12 @@ A class stands for `count` machines. Each attribute of a class is a joint interv
 Every machine lies inside its class, counts are exact, and no name or address of a machine is ever in a vector.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple, cast
 
 from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.buckets import bucket_of
@@ -30,6 +32,9 @@ class Strings(Enum):
 VARIOUS: Final = Strings.VARIOUS
 
 ClassValue = Interval | str | Strings
+
+Place = tuple[tuple[tuple[str, ClassValue | None], ...], tuple[str, ...]]
+"""What a class says of the keys, and the keys that some of its machines lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,15 @@ class Vector:
 
 EMPTY: Final = Vector()
 
+_NAME_OF: Final = itemgetter(0)
+_VALUE_OF: Final = itemgetter(1)
+_COUNT_OF: Final = attrgetter("count")
+_ATTRIBUTES_OF: Final = attrgetter("attributes")
+_SOME_LACK_OF: Final = attrgetter("some_lack")
+_HIGH_OF: Final = attrgetter("high")
+_AT_ONCE: Final = 256
+_UNSAID: Final = (("", None),)
+
 
 def vector_of(sdv: SDV) -> Vector:
     """Give the vector {x} of one machine: each number enters as the interval of its bucket."""
@@ -76,13 +90,39 @@ def coalesce(vectors: Iterable[Vector], *, keys: tuple[str, ...] = KEY_ATTRIBUTE
 
     Classes that are equal in all `keys` become one: counts add up, other attributes take the hull.
     """
-    merged: dict[tuple[tuple[ClassValue | None, bool], ...], MachineClass] = {}
-    for vector in vectors:
-        for machine_class in vector.classes:
-            place = key_values(machine_class, keys)
-            known = merged.get(place)
-            merged[place] = machine_class if known is None else hull(known, machine_class)
-    return Vector(tuple(sorted(merged.values(), key=sort_key)))
+    classes = [machine_class for vector in vectors for machine_class in vector.classes]
+    alike: dict[Place, list[MachineClass]] = {}
+    for machine_class, place in zip(classes, places_of(classes, keys), strict=True):
+        alike.setdefault(place, []).append(machine_class)
+    return Vector(_in_order([hull_of(same) for same in alike.values()]))
+
+
+def places_of(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> list[Place]:
+    """Give for each class a hashable value that is equal for classes that are equal in all `keys`.
+
+    It holds a pair per key (with None for a key that no machine of the class says), and the keys that some lack.
+    """
+    # Thousands of classes say the same names, so where a key stands is looked up once for each list of names.
+    pickers: dict[tuple[str, ...], Callable[[Any], Any]] = {}
+    places: list[Place] = []
+    for machine_class in classes:
+        names = tuple(map(_NAME_OF, machine_class.attributes))
+        picker = pickers.get(names)
+        if picker is None:
+            # The last position is that of `_UNSAID`; twice, because itemgetter gives no tuple for a single one.
+            positions = [names.index(key) if key in names else -1 for key in keys]
+            picker = pickers[names] = itemgetter(*positions, -1, -1)
+        lacking = tuple(key for key in keys if key in machine_class.some_lack) if machine_class.some_lack else ()
+        places.append((picker(machine_class.attributes + _UNSAID), lacking))
+    return places
+
+
+def _in_order(classes: list[MachineClass]) -> tuple[MachineClass, ...]:
+    try:
+        # The same order as that of `sort_key`, and much faster; a string does not compare with an interval.
+        return tuple(sorted(classes, key=attrgetter("attributes", "some_lack", "count")))
+    except TypeError:
+        return tuple(sorted(classes, key=sort_key))
 
 
 def key_values(machine_class: MachineClass, keys: tuple[str, ...]) -> tuple[tuple[ClassValue | None, bool], ...]:
@@ -93,30 +133,38 @@ def key_values(machine_class: MachineClass, keys: tuple[str, ...]) -> tuple[tupl
 
 def hull(one: MachineClass, other: MachineClass) -> MachineClass:
     """Give the narrowest class that holds the machines of both."""
-    if one.attributes == other.attributes:
-        return MachineClass(
-            count=one.count + other.count,
-            attributes=one.attributes,
-            some_lack=one.some_lack if one.some_lack == other.some_lack else _union(one.some_lack, other.some_lack),
-        )
-    said, other_said = dict(one.attributes), dict(other.attributes)
-    lacking = set(one.some_lack) | set(other.some_lack) | (said.keys() ^ other_said.keys())
-    for name, value in other_said.items():
-        said[name] = _join(said[name], value) if name in said else value
+    return hull_of((one, other))
+
+
+def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
+    """Give the narrowest class that holds the machines of all `classes` (at least one)."""
+    if len(classes) == 1:
+        return classes[0]
+    if len(classes) > _AT_ONCE:
+        # Transposing many thousands of rows at once is several times slower than in parts.
+        return hull_of([hull_of(classes[start : start + _AT_ONCE]) for start in range(0, len(classes), _AT_ONCE)])
+    alike: dict[tuple[str, ...], list[tuple[tuple[str, ClassValue], ...]]] = {}
+    for machine_class in classes:
+        alike.setdefault(tuple(map(_NAME_OF, machine_class.attributes)), []).append(machine_class.attributes)
+    values: dict[str, list[ClassValue]] = {}
+    for names, rows in alike.items():
+        for name, column in zip(names, zip(*rows, strict=True), strict=True):
+            values.setdefault(name, []).extend(map(_VALUE_OF, column))
+    lacking = [name for name, said in values.items() if len(said) < len(classes)]
+    lacking += chain.from_iterable(dict.fromkeys(map(_SOME_LACK_OF, classes)))
     return MachineClass(
-        count=one.count + other.count, attributes=tuple(sorted(said.items())), some_lack=tuple(sorted(lacking))
+        count=sum(map(_COUNT_OF, classes)),
+        attributes=tuple((name, _join(values[name])) for name in sorted(values)),
+        some_lack=tuple(sorted(dict.fromkeys(lacking))),
     )
 
 
-def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted({*one, *other}))
-
-
-def _join(one: ClassValue, other: ClassValue) -> ClassValue:
-    if isinstance(one, Interval) and isinstance(other, Interval):
-        return Interval(min(one.low, other.low), max(one.high, other.high))
+def _join(values: list[ClassValue]) -> ClassValue:
+    if set(map(type, values)) == {Interval}:
+        intervals = cast("list[Interval]", values)
+        return Interval(min(intervals).low, max(map(_HIGH_OF, intervals)))
     # A name that is a number at one machine and a string at another tells nobody anything.
-    return one if one == other else VARIOUS
+    return values[0] if values.count(values[0]) == len(values) else VARIOUS
 
 
 def sort_key(machine_class: MachineClass) -> tuple[tuple[tuple[str, int, int, int, str], ...], tuple[str, ...], int]:

@@ -1,0 +1,227 @@
+"""The channels over gRPC and mutual TLS (MESSIAHS 5.3)."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, NoReturn
+
+import grpc
+import grpc.aio
+
+from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
+from messiahs.channel.grpc_streams import (
+    CONTROL,
+    LINK_KEY,
+    SERVER_SIDE,
+    TASK,
+    UPDATE,
+    GrpcStream,
+    GrpcTransfers,
+    TaskConnections,
+    open_channel,
+    open_stream,
+    text_of,
+)
+from messiahs.channel.linked import LinkedChannels
+from messiahs.channel.tls import TlsFiles, TlsMaterial, load, peer_name
+from messiahs.core.ids import SystemId
+from messiahs.errors import ChannelError, CodecError
+
+_ANSWER_SECONDS: Final = 10.0
+_LINK_NAME_BYTES: Final = 16
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, files: TlsFiles) -> LinkedChannels:
+    """Make channels over gRPC; a `ChannelError` if a TLS file cannot be read."""
+    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, load(files)))
+
+
+class DialedConnection:
+    """A connection that this side opened."""
+
+    def __init__(self, channel: grpc.aio.Channel, control: GrpcStream, updates: GrpcStream) -> None:
+        self._channel, self.control, self._updates = channel, control, updates
+
+    async def updates(self) -> GrpcStream:
+        """Give the update channel."""
+        return self._updates
+
+    async def close(self) -> None:
+        """End all that runs over the connection."""
+        await self._channel.close(None)
+
+
+class AcceptedConnection:
+    """A connection that a neighbor opened: its update channel may come a moment after its control channel."""
+
+    def __init__(self, control: GrpcStream) -> None:
+        self.control = control
+        self._updates: asyncio.Future[GrpcStream] = asyncio.get_running_loop().create_future()
+        self._closed = asyncio.Event()
+
+    async def updates(self) -> GrpcStream:
+        """Wait for the update channel."""
+        return await asyncio.shield(self._updates)
+
+    async def close(self) -> None:
+        """Let go of the update channel; gRPC ends both when their handlers return."""
+        self._closed.set()
+
+    async def serve_updates(self, updates: GrpcStream) -> bool:
+        """Use an update channel until the connection ends; False if there is one already."""
+        if self._updates.done():
+            return False
+        self._updates.set_result(updates)
+        await self._closed.wait()
+        return True
+
+
+class GrpcTransport:
+    """One server, and a client for each connection that this side opens."""
+
+    def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
+        self._settings, self._callbacks, self._tls = settings, callbacks, tls
+        self._connections = TaskConnections(tls)
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self, incoming: Incoming) -> str:
+        """Listen at the address of the settings."""
+        server = grpc.aio.server(options=SERVER_SIDE)
+        services = _Services(incoming, self._callbacks, self._settings.federation)
+        server.add_generic_rpc_handlers(services.handlers())
+        credentials = grpc.ssl_server_credentials(
+            [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.trust, require_client_auth=True
+        )
+        try:
+            port = server.add_secure_port(self._settings.listen, credentials)
+        except RuntimeError as error:
+            raise ChannelError(f"cannot listen on {self._settings.listen}: {error}") from error
+        await server.start()
+        self._server = server
+        return f"{self._settings.listen.rpartition(':')[0]}:{port}"
+
+    async def stop(self) -> None:
+        """Close the port and every connection."""
+        await self._connections.stop()
+        if self._server is not None:
+            await self._server.stop(grace=None)
+
+    async def dial(self, peer: SystemId, address: str) -> DialedConnection:
+        """Open a connection and wait until the neighbor accepts it."""
+        channel = open_channel(self._tls, peer, address)
+        try:
+            return await _opened(channel, address)
+        except BaseException:
+            await channel.close(None)
+            raise
+
+    def open_transfers(self, peer: SystemId, address: str) -> GrpcTransfers:
+        """Open a task channel."""
+        return self._connections.open_transfers(peer, address)
+
+    def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+        """Ask an executor for an output."""
+        return self._connections.read(peer, address, request)
+
+
+class _Services:
+    """What others call. Every caller is known by its certificate before anything that it says is looked at."""
+
+    def __init__(self, incoming: Incoming, callbacks: Callbacks, federation: str) -> None:
+        self._incoming, self._callbacks, self._federation = incoming, callbacks, federation
+        self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
+
+    def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
+        """Give the three services, without (de)serialisers: messages are bytes here."""
+        streams = grpc.stream_stream_rpc_method_handler
+        task = {"Transfer": streams(self.transfer), "Read": grpc.unary_stream_rpc_method_handler(self.read)}
+        return (
+            grpc.method_handlers_generic_handler(CONTROL, {"Exchange": streams(self.control)}),
+            grpc.method_handlers_generic_handler(UPDATE, {"Exchange": streams(self.update)}),
+            grpc.method_handlers_generic_handler(TASK, task),
+        )
+
+    async def control(self, _: object, context: Context) -> None:
+        """Keep a link that a neighbor opens."""
+        peer, name = await self._caller(context), _link_name(context)
+        refusal = self._incoming.refusal(peer)
+        if not refusal and (not name or (peer, name) in self._accepted):
+            refusal = f"the metadata {LINK_KEY} does not name a new connection"
+        if refusal:
+            await self._refuse(context, peer, refusal)
+        accepted = AcceptedConnection(GrpcStream(context))
+        self._accepted[peer, name] = accepted
+        try:
+            await context.send_initial_metadata(((LINK_KEY, name),))
+            await self._incoming.serve_link(peer, accepted)
+        finally:
+            del self._accepted[peer, name]
+            await accepted.close()
+
+    async def update(self, _: object, context: Context) -> None:
+        """Add the update channel to a link."""
+        peer = await self._caller(context)
+        accepted = self._accepted.get((peer, _link_name(context)))
+        if accepted is None or not await accepted.serve_updates(GrpcStream(context)):
+            await self._refuse(context, peer, "an update channel without its control channel")
+
+    async def transfer(self, _: object, context: Context) -> None:
+        """Take tasks."""
+        peer = await self._caller(context)
+        try:
+            await self._incoming.serve_transfers(peer, GrpcStream(context))
+        except ChannelError:
+            # The peer is gone, and repeats what matters when it is back.
+            return
+
+    async def read(self, request: bytes, context: Context) -> None:
+        """Give an output."""
+        peer = await self._caller(context)
+        try:
+            async with aclosing(self._incoming.serve_read(peer, request)) as contents:
+                async for content in contents:
+                    await context.write(content)
+        except (CodecError, PermissionError) as error:
+            await self._refuse(context, peer, str(error))
+        except FileNotFoundError as error:
+            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+        except (OSError, ChannelError) as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+
+    async def _caller(self, context: Context) -> SystemId:
+        peer = peer_name(context.auth_context(), self._federation)
+        if peer is None:
+            await self._refuse(context, context.peer(), f"its certificate names no system of {self._federation}")
+        return peer
+
+    async def _refuse(self, context: Context, peer: str, text: str) -> NoReturn:
+        self._callbacks.on_refused(peer, text)
+        await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
+        raise AssertionError("abort does not return")
+
+
+async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
+    name = secrets.token_hex(_LINK_NAME_BYTES)
+    metadata = ((LINK_KEY, name),)
+    control = open_stream(channel, f"/{CONTROL}/Exchange", metadata)
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            accepted = await control.initial_metadata()
+            if (LINK_KEY, name) not in tuple(accepted):
+                raise ChannelError(f"{address}: {(await control.code()).name.lower()}: {await control.details()}")
+    except TimeoutError as error:
+        raise ChannelError(f"{address}: no answer within {_ANSWER_SECONDS:.0f} s") from error
+    except grpc.RpcError as error:
+        raise ChannelError(f"{address}: {text_of(error)}") from error
+    updates = open_stream(channel, f"/{UPDATE}/Exchange", metadata)
+    return DialedConnection(channel, GrpcStream(control), GrpcStream(updates))
+
+
+def _link_name(context: Context) -> str:
+    for key, value in context.invocation_metadata() or ():
+        if key == LINK_KEY and isinstance(value, str) and len(value) <= 2 * _LINK_NAME_BYTES:
+            return value
+    return ""

@@ -1,0 +1,213 @@
+"""gRPC's streams as this project's: raw bytes in both directions, and every kind of trouble a `ChannelError`.
+
+The generated stubs are not used here: they parse inside gRPC, where one malformed message ends the whole stream. The
+bytes are parsed by `wire` instead, and only the message is lost.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Final, Protocol
+
+import grpc
+import grpc.aio
+
+from messiahs.channel.tls import TlsMaterial
+from messiahs.core.ids import SystemId
+from messiahs.errors import ChannelError
+from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
+
+CONTROL: Final = "messiahs.wire.v1.Control"
+UPDATE: Final = "messiahs.wire.v1.Update"
+TASK: Final = "messiahs.wire.v1.Task"
+LINK_KEY: Final = "messiahs-link"
+
+Options = tuple[tuple[str, int | str], ...]
+
+_TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+_IDLE_SECONDS: Final = 60.0
+
+BOTH_SIDES: Final[Options] = (
+    ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+    ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+    # A peer that is dead or unreachable is noticed after 15 s at the latest, also when nothing is said.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+SERVER_SIDE: Final[Options] = (
+    *BOTH_SIDES,
+    # Two modules at one port would each get half of the connections.
+    ("grpc.so_reuseport", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_concurrent_streams", 256),
+)
+_CLIENT_SIDE: Final[Options] = (
+    *BOTH_SIDES,
+    # One connection per link: channels to the same address must not share theirs.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+)
+
+
+class _Ends(Protocol):
+    """What a call of a client and the context of a server have in common."""
+
+    async def read(self) -> object:
+        """Give the next message, or `grpc.aio.EOF`."""
+
+    async def write(self, message: bytes) -> None:
+        """Send a message."""
+
+
+def open_channel(tls: TlsMaterial, peer: SystemId, address: str) -> grpc.aio.Channel:
+    """Make a channel to a system: whoever answers must have a certificate with exactly its name."""
+    credentials = grpc.ssl_channel_credentials(tls.trust, tls.key, tls.certificate)
+    options = (*_CLIENT_SIDE, ("grpc.ssl_target_name_override", str(peer)))
+    return grpc.aio.secure_channel(address, credentials, options=options)
+
+
+def open_stream(
+    channel: grpc.aio.Channel, method: str, metadata: tuple[tuple[str, str], ...] = ()
+) -> grpc.aio.StreamStreamCall[bytes, bytes]:
+    """Call a method whose messages are bytes in both directions."""
+    return channel.stream_stream(method, None, None)(None, metadata=metadata)
+
+
+class GrpcStream:
+    """One end of a stream, whichever side opened it."""
+
+    def __init__(self, end: _Ends) -> None:
+        self._end = end
+
+    async def read(self) -> bytes | None:
+        """Wait for the next message; None at the end."""
+        try:
+            content = await self._end.read()
+        except _TROUBLE as error:
+            raise ChannelError(text_of(error)) from error
+        return content if isinstance(content, bytes) else None
+
+    async def write(self, content: bytes) -> None:
+        """Send a message, waiting while the window is full."""
+        try:
+            await self._end.write(content)
+        except _TROUBLE as error:
+            raise ChannelError(text_of(error)) from error
+
+
+def text_of(error: Exception) -> str:
+    """Say in a few words what gRPC says in many."""
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name.lower()}: {error.details() or 'no details'}"
+    return str(error) or type(error).__name__
+
+
+class _Pooled:
+    """A channel and how many use it; mutable."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self.channel, self.users = channel, 0
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class TaskConnections:
+    """Connections for task channels: one to each executor and address, closed when nobody used it for a minute."""
+
+    def __init__(self, tls: TlsMaterial) -> None:
+        self._tls = tls
+        self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def open_transfers(self, peer: SystemId, address: str) -> "GrpcTransfers":
+        """Open the stream on which tasks travel."""
+        channel = self._acquire(peer, address)
+        return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Transfer"))
+
+    async def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+        """Ask for an output and give the pieces of the answer."""
+        call = self._acquire(peer, address).unary_stream(f"/{TASK}/Read", None, None)(request)
+        try:
+            async for content in call:
+                yield content
+        except _TROUBLE as error:
+            raise _read_error(error) from error
+        finally:
+            call.cancel()
+            self.release(peer, address)
+
+    def release(self, peer: SystemId, address: str) -> None:
+        """Say that one user less needs a connection."""
+        pooled = self._pooled.get((peer, address))
+        if pooled is None:
+            return
+        pooled.users -= 1
+        if not pooled.users:
+            pooled.timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close, (peer, address))
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        for key in list(self._pooled):
+            self._close(key)
+        await asyncio.gather(*self._closing)
+
+    def _acquire(self, peer: SystemId, address: str) -> grpc.aio.Channel:
+        pooled = self._pooled.get((peer, address))
+        if pooled is None:
+            pooled = self._pooled[peer, address] = _Pooled(open_channel(self._tls, peer, address))
+        if pooled.timer is not None:
+            pooled.timer.cancel()
+            pooled.timer = None
+        pooled.users += 1
+        return pooled.channel
+
+    def _close(self, key: tuple[SystemId, str]) -> None:
+        pooled = self._pooled.pop(key)
+        if pooled.timer is not None:
+            pooled.timer.cancel()
+        task = asyncio.create_task(pooled.channel.close(None))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class GrpcTransfers:
+    """A stream of tasks that this side opened."""
+
+    def __init__(
+        self, connections: TaskConnections, peer: SystemId, address: str, call: grpc.aio.StreamStreamCall[bytes, bytes]
+    ) -> None:
+        self._connections, self._peer, self._address, self._call = connections, peer, address, call
+        self._stream = GrpcStream(call)
+
+    async def read(self) -> bytes | None:
+        """Wait for the next answer."""
+        return await self._stream.read()
+
+    async def write(self, content: bytes) -> None:
+        """Send tasks."""
+        await self._stream.write(content)
+
+    async def finish(self) -> None:
+        """Say that no more tasks come."""
+        try:
+            await self._call.done_writing()
+        except _TROUBLE as error:
+            raise ChannelError(text_of(error)) from error
+
+    def close(self) -> None:
+        """End the stream; called once."""
+        self._call.cancel()
+        self._connections.release(self._peer, self._address)
+
+
+def _read_error(error: Exception) -> Exception:
+    code = error.code() if isinstance(error, grpc.aio.AioRpcError) else None
+    if code is grpc.StatusCode.PERMISSION_DENIED:
+        return PermissionError(text_of(error))
+    if code is grpc.StatusCode.NOT_FOUND:
+        return FileNotFoundError(text_of(error))
+    return ChannelError(text_of(error))

@@ -1,0 +1,164 @@
+"""One connection with a neighbor: its control channel and its update channel (MESSIAHS 5.3.1, 5.3.2)."""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Final
+
+from messiahs.channel.contract import Callbacks, Connection, Counters, Stream
+from messiahs.core.events import ControlReceived, VectorReceived
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import ControlMessage, StatusVector, VectorKind
+from messiahs.errors import ChannelError, CodecError
+from messiahs.wire.codec import (
+    control_from_bytes,
+    control_to_bytes,
+    joined_control,
+    status_vector_from_bytes,
+    status_vector_to_bytes,
+)
+
+QUEUE_LIMIT_MESSAGES: Final = 16_384
+QUEUE_LIMIT_BYTES: Final = 16 << 20
+_WRITE_LIMIT_MESSAGES: Final = 1024
+_WRITE_LIMIT_BYTES: Final = 256 << 10
+
+
+class Link:
+    """A connection, from the moment both sides have agreed to it until it ends; `end` ends it once and for all.
+
+    Control messages leave in the order in which they came, several in one write. Of each kind of vector only the
+    newest waits to be sent.
+    """
+
+    def __init__(self, peer: SystemId, connection: Connection, callbacks: Callbacks, counters: Counters) -> None:
+        self.peer = peer
+        self._connection, self._callbacks, self._counters = connection, callbacks, counters
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self._vectors: dict[VectorKind, StatusVector] = {}
+        self._has_control, self._has_vector = asyncio.Event(), asyncio.Event()
+        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the connection ended."""
+        return self._ended.done()
+
+    def end(self, text: str) -> None:
+        """End the connection; only the first text counts."""
+        if not self._ended.done():
+            self._ended.set_result(text)
+
+    def send_control(self, message: ControlMessage) -> None:
+        """Queue a message; a neighbor that does not keep up loses its connection, as nothing may be left out."""
+        try:
+            content = control_to_bytes((message,))
+        except CodecError as error:
+            self._drop(str(error))
+            return
+        self._queue.append(content)
+        self._queued_bytes += len(content)
+        self._has_control.set()
+        if len(self._queue) > QUEUE_LIMIT_MESSAGES or self._queued_bytes > QUEUE_LIMIT_BYTES:
+            self.end("the neighbor does not take its messages")
+
+    def send_vector(self, message: StatusVector) -> None:
+        """Put a vector into the place of an older one of its kind."""
+        self._vectors[message.kind] = message
+        self._has_vector.set()
+
+    async def run(self) -> str:
+        """Exchange messages until the connection ends, and say why it did."""
+        pumps = [
+            asyncio.create_task(self._pump(pump))
+            for pump in (self._read_control(), self._write_control(), self._read_vectors(), self._write_vectors())
+        ]
+        try:
+            return await asyncio.shield(self._ended)
+        finally:
+            self.end("cancelled")
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+            await self._connection.close()
+
+    async def _pump(self, pump: Coroutine[object, object, None]) -> None:
+        """Run one direction of one channel; when it is over, so is the connection."""
+        try:
+            await pump
+        except ChannelError as error:
+            self.end(str(error))
+        except Exception as error:  # noqa: BLE001 - a bug of ours goes to the loop's handler and costs this link only
+            context = {"message": f"link with {self.peer}", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            self.end("an internal error")
+        else:
+            self.end("the neighbor ended the connection")
+
+    async def _read_control(self) -> None:
+        while (content := await self._connection.control.read()) is not None:
+            try:
+                messages = control_from_bytes(content, on_drop=self._drop)
+            except CodecError as error:
+                self._drop(str(error))
+                continue
+            for message in messages:
+                if self.is_over:
+                    return
+                self._counters.received += 1
+                self._callbacks.on_event(ControlReceived(sender=self.peer, message=message))
+
+    async def _write_control(self) -> None:
+        while True:
+            await self._has_control.wait()
+            while self._queue:
+                batch = self._next_batch()
+                await self._connection.control.write(joined_control(batch))
+                self._counters.sent += len(batch)
+            self._has_control.clear()
+
+    def _next_batch(self) -> list[bytes]:
+        batch: list[bytes] = []
+        size = 0
+        while self._queue and len(batch) < _WRITE_LIMIT_MESSAGES:
+            if batch and size + len(self._queue[0]) > _WRITE_LIMIT_BYTES:
+                break
+            batch.append(self._queue.popleft())
+            size += len(batch[-1])
+        self._queued_bytes -= size
+        return batch
+
+    async def _read_vectors(self) -> None:
+        updates = await self._connection.updates()
+        while (content := await updates.read()) is not None:
+            try:
+                message = status_vector_from_bytes(content)
+            except CodecError as error:
+                self._drop(str(error))
+                continue
+            if self.is_over:
+                return
+            self._counters.received += 1
+            self._callbacks.on_event(VectorReceived(sender=self.peer, message=message))
+
+    async def _write_vectors(self) -> None:
+        updates = await self._connection.updates()
+        while True:
+            await self._has_vector.wait()
+            self._has_vector.clear()
+            while self._vectors:
+                await self._write_vector(updates, self._vectors.pop(min(self._vectors)))
+
+    async def _write_vector(self, updates: Stream, message: StatusVector) -> None:
+        try:
+            content = status_vector_to_bytes(message)
+        except CodecError as error:
+            self._drop(str(error))
+            return
+        await updates.write(content)
+        self._counters.sent += 1
+
+    def _drop(self, text: str) -> None:
+        self._counters.dropped += 1
+        self._callbacks.on_dropped(self.peer, text)

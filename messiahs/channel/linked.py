@@ -1,0 +1,175 @@
+"""The channels of one module over any transport: links with neighbors are made, kept, replaced and made again."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Final
+
+from messiahs.channel.contract import (
+    Callbacks,
+    ChannelSettings,
+    Connection,
+    Counters,
+    Stream,
+    Transport,
+)
+from messiahs.channel.link import Link
+from messiahs.channel.transfers import Transfers, take_transfers
+from messiahs.core.events import LinkDown, LinkUp
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.errors import ChannelError, CodecError
+from messiahs.wire.codec import ReadRequest, chunk_from_bytes, chunk_to_bytes, read_request_from_bytes
+from messiahs.wire.codec import read_request_to_bytes as request_to_bytes
+
+FIRST_RETRY_SECONDS: Final = 0.1
+LAST_RETRY_SECONDS: Final = 5.0
+_CHUNK_LIMIT_BYTES: Final = 256 << 10
+
+
+class LinkedChannels:
+    """`Channels` over a transport. A neighbor has at most one link: a second connection replaces the first."""
+
+    def __init__(self, settings: ChannelSettings, callbacks: Callbacks, transport: Transport) -> None:
+        self._settings, self._callbacks, self._transport = settings, callbacks, transport
+        self._neighbors = {neighbor.system: neighbor for neighbor in settings.neighbors}
+        self._links: dict[SystemId, Link] = {}
+        self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
+        self._transfers = Transfers(settings.name, transport, callbacks, self._counters)
+        self._dialing: list[asyncio.Task[None]] = []
+        self._address = settings.listen
+
+    @property
+    def address(self) -> str:
+        """Where others dial this module."""
+        return self._address
+
+    @property
+    def counters(self) -> Mapping[SystemId, Counters]:
+        """Counters by peer: every neighbor, and whoever else brought or took tasks."""
+        return self._counters
+
+    async def start(self) -> None:
+        """Listen, and begin to dial."""
+        self._address = await self._transport.start(self)
+        self._dialing = [
+            asyncio.create_task(self._keep_linked(neighbor.system, neighbor.address))
+            for neighbor in self._settings.neighbors
+            if neighbor.address is not None
+        ]
+
+    async def stop(self) -> None:
+        """End every connection."""
+        for task in self._dialing:
+            task.cancel()
+        await asyncio.gather(*self._dialing, return_exceptions=True)
+        for link in list(self._links.values()):
+            self._detach(link, "this module stops")
+        await self._transfers.stop()
+        await self._transport.stop()
+
+    def send_control(self, to: SystemId, message: ControlMessage) -> None:
+        """Send on the link with a neighbor, if there is one."""
+        link = self._links.get(to)
+        if link is None:
+            self._drop(to)
+        else:
+            link.send_control(message)
+
+    def send_vector(self, to: SystemId, message: StatusVector) -> None:
+        """Send on the link with a neighbor, if there is one."""
+        link = self._links.get(to)
+        if link is None:
+            self._drop(to)
+        else:
+            link.send_vector(message)
+
+    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer) -> None:
+        """Bring tasks to another system (never to the own one: that is the core's own affair)."""
+        self._transfers.send(to, address, message)
+
+    def drop_link(self, neighbor: SystemId, text: str = "") -> None:
+        """End the link with a neighbor, if there is one."""
+        link = self._links.get(neighbor)
+        if link is not None:
+            link.end(text or "dropped by this module")
+
+    async def fetch(self, to: SystemId, address: str, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+        """Read an output at its executor."""
+        async with aclosing(self._transport.read(to, address, request_to_bytes(request))) as contents:
+            async for content in contents:
+                yield _chunk(content)
+
+    def refusal(self, peer: SystemId) -> str:
+        """Say why a peer may not open a link with this module; empty: it may."""
+        neighbor = self._neighbors.get(peer)
+        if neighbor is None:
+            return f"{peer} is no neighbor of {self._settings.name}"
+        if neighbor.address is not None:
+            # If both dialed, each connection would replace the other's for ever.
+            return f"{self._settings.name} dials {peer}, so {peer} must not dial it"
+        return ""
+
+    async def serve_link(self, peer: SystemId, connection: Connection) -> None:
+        """Keep a link until it ends."""
+        known = self._links.get(peer)
+        if known is not None:
+            self._detach(known, "replaced by a newer connection")
+        link = Link(peer, connection, self._callbacks, self._counters[peer])
+        self._links[peer] = link
+        text = "cancelled"
+        try:
+            self._callbacks.on_event(LinkUp(neighbor=peer))
+            text = await link.run()
+        finally:
+            self._detach(link, text)
+
+    async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
+        """Take tasks until the peer ends the stream."""
+        await take_transfers(peer, stream, self._callbacks, self._counters.setdefault(peer, Counters()))
+
+    async def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
+        """Answer a request for an output, in pieces that fit into a message."""
+        request = read_request_from_bytes(content)
+        async with aclosing(self._callbacks.read_output(request, peer)) as pieces:
+            async for piece in pieces:
+                for start in range(0, len(piece), _CHUNK_LIMIT_BYTES):
+                    yield chunk_to_bytes(piece[start : start + _CHUNK_LIMIT_BYTES])
+
+    def _detach(self, link: Link, text: str) -> None:
+        """End a link and say so, unless that was said before."""
+        link.end(text)
+        if self._links.get(link.peer) is link:
+            del self._links[link.peer]
+            self._callbacks.on_event(LinkDown(neighbor=link.peer, text=text))
+
+    async def _keep_linked(self, peer: SystemId, address: str) -> None:
+        """Dial again whenever there is no connection, the less often the longer that lasts."""
+        delay, said = FIRST_RETRY_SECONDS, ""
+        loop = asyncio.get_running_loop()
+        while True:
+            started = loop.time()
+            try:
+                connection = await self._transport.dial(peer, address)
+            except ChannelError as error:
+                if str(error) != said:
+                    said = str(error)
+                    self._callbacks.on_refused(peer, said)
+            else:
+                said = ""
+                await self.serve_link(peer, connection)
+            if loop.time() - started > LAST_RETRY_SECONDS:
+                delay = FIRST_RETRY_SECONDS
+            await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - spreads dials, guards nothing
+            delay = min(2 * delay, LAST_RETRY_SECONDS)
+
+    def _drop(self, to: SystemId) -> None:
+        self._counters.setdefault(to, Counters()).dropped += 1
+
+
+def _chunk(content: bytes) -> bytes:
+    try:
+        return chunk_from_bytes(content)
+    except CodecError as error:
+        raise ChannelError(f"the executor's answer is malformed: {error}") from error

@@ -1,0 +1,179 @@
+"""Keys and certificates: every channel is mutual TLS, and a certificate names its module in a SAN URI.
+
+Cryptography is imported when something is made, so that a running daemon does without it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from messiahs.core.ids import SystemId
+from messiahs.errors import ChannelError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+ROOT_LIFETIME: Final = timedelta(days=3652)
+MODULE_LIFETIME: Final = timedelta(days=825)
+_CLOCK_SKEW: Final = timedelta(hours=1)
+_URI = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Where a module's own certificate and key lie, and the roots that it trusts (all PEM)."""
+
+    certificate_file: Path
+    key_file: Path
+    trust_file: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsMaterial:
+    """The content of `TlsFiles`."""
+
+    certificate: bytes
+    key: bytes
+    trust: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyAndCertificate:
+    """A private key and the certificate of its public half, both PEM."""
+
+    key: bytes
+    certificate: bytes
+
+
+def load(files: TlsFiles) -> TlsMaterial:
+    """Read what a module needs to speak TLS; a `ChannelError` names the file that cannot be read."""
+    try:
+        return TlsMaterial(
+            certificate=files.certificate_file.read_bytes(),
+            key=files.key_file.read_bytes(),
+            trust=files.trust_file.read_bytes(),
+        )
+    except OSError as error:
+        raise ChannelError(f"{error.filename}: {error.strerror}") from error
+
+
+def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path) -> None:
+    """Write a key, which only its owner can read, and a certificate."""
+    for path, content, mode in ((key_file, material.key, 0o600), (certificate_file, material.certificate, 0o644)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.new")
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=mode, exist_ok=False)
+        draft.write_bytes(content)
+        draft.replace(path)
+
+
+def peer_name(auth_context: Mapping[str, Iterable[bytes]], federation: str) -> SystemId | None:
+    """Give the system that the peer's certificate names in this federation; None if it names none, or several."""
+    names = set()
+    # gRPC lists the URIs apart from other alternative names, so that no DNS name can pass for one.
+    for uri in auth_context.get("peer_uri", ()):
+        match = _URI.fullmatch(uri.decode(errors="replace"))
+        if match is not None and match[1] == federation:
+            names.add(match[2])
+    return SystemId(names.pop()) if len(names) == 1 else None
+
+
+def make_root(federation: str) -> KeyAndCertificate:
+    """Make a root that can sign modules and nothing below them."""
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+
+    key = _new_key()
+    name = _name(f"{federation} root")
+    builder = (
+        _builder(subject=name, issuer=name, key=key, lifetime=ROOT_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    return _signed(builder, key=key, by=key)
+
+
+def issue(root: KeyAndCertificate, *, federation: str, name: str) -> KeyAndCertificate:
+    """Make a module's key, and a certificate that says it is that system of that federation."""
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
+    from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415 - as above
+
+    root_key = load_pem_private_key(root.key, password=None)
+    assert isinstance(root_key, ec.EllipticCurvePrivateKey)
+    key = _new_key()
+    issuer = x509.load_pem_x509_certificate(root.certificate).subject
+    names = [x509.UniformResourceIdentifier(f"messiahs://{federation}/{name}"), x509.DNSName(name)]
+    both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    builder = (
+        _builder(subject=_name(name), issuer=issuer, key=key, lifetime=MODULE_LIFETIME)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), critical=False)
+    )
+    return _signed(builder, key=key, by=root_key)
+
+
+def _new_key() -> "ec.EllipticCurvePrivateKey":
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - see the module's docstring
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name(text: str) -> "x509.Name":
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+    from cryptography.x509.oid import NameOID  # noqa: PLC0415 - as above
+
+    # 64 characters is all that a common name may have; nobody reads it but people.
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
+
+
+def _builder(
+    *, subject: "x509.Name", issuer: "x509.Name", key: "ec.EllipticCurvePrivateKey", lifetime: timedelta
+) -> "x509.CertificateBuilder":
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + lifetime)
+    )
+
+
+def _usage(*, signs_certificates: bool) -> "x509.KeyUsage":
+    from cryptography import x509  # noqa: PLC0415 - see the module's docstring
+
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _signed(
+    builder: "x509.CertificateBuilder", *, key: "ec.EllipticCurvePrivateKey", by: "ec.EllipticCurvePrivateKey"
+) -> KeyAndCertificate:
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - see the module's docstring
+
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return KeyAndCertificate(key=private, certificate=builder.sign(by, hashes.SHA256()).public_bytes(pem))

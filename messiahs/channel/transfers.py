@@ -1,0 +1,203 @@
+"""The task channel: tasks on their way to their executors (MESSIAHS 5.3.3)."""
+
+import asyncio
+from collections import deque
+from typing import Final, NamedTuple
+
+from messiahs.channel.contract import Callbacks, Counters, OutgoingStream, Stream, Transport
+from messiahs.core.events import TransferFailed, TransferReceived
+from messiahs.core.ids import ClaimId, SystemId
+from messiahs.core.messages import TaskTransfer
+from messiahs.errors import ChannelError, CodecError
+from messiahs.wire.codec import (
+    answer_from_bytes,
+    answer_to_bytes,
+    joined_transfers,
+    transfer_from_bytes,
+    transfer_to_bytes,
+)
+
+IDLE_SECONDS: Final = 60.0
+QUEUE_LIMIT_TASKS: Final = 16_384
+CLAIM_LIMIT: Final = 65_536
+_WRITE_LIMIT_TASKS: Final = 256
+_WRITE_LIMIT_BYTES: Final = 512 << 10
+
+
+class _Queued(NamedTuple):
+    """A transfer, serialised; those of one claim and ticket can be joined."""
+
+    key: tuple[ClaimId, bytes]
+    content: bytes
+    tasks: int
+
+
+class Transfers:
+    """One stream to each executor, opened when there is something to bring and closed when it was idle for long.
+
+    Every claim that was sent on a stream is known until the stream is over, and has `TransferFailed` if it breaks.
+    """
+
+    def __init__(
+        self, own: SystemId, transport: Transport, callbacks: Callbacks, counters: dict[SystemId, Counters]
+    ) -> None:
+        self._own, self._transport, self._callbacks, self._counters = own, transport, callbacks, counters
+        self._open: dict[tuple[SystemId, str], TransferStream] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def send(self, to: SystemId, address: str, transfer: TaskTransfer) -> None:
+        """Bring tasks to their executor; each claim's tasks arrive in order, at worst not all of them."""
+        assert to != self._own, "tasks for the own machine use no channel"
+        counters = self._counters.setdefault(to, Counters())
+        try:
+            queued = list(_serialized(transfer))
+        except CodecError as error:
+            counters.dropped += 1
+            self._callbacks.on_dropped(to, str(error))
+            failed = TransferFailed(claim=transfer.claim, text=str(error))
+            asyncio.get_running_loop().call_soon(self._callbacks.on_event, failed)
+            return
+        stream = self._open.get((to, address))
+        if stream is None or stream.is_closing:
+            stream = TransferStream(self._transport.open_transfers(to, address), self._callbacks, counters)
+            self._open[to, address] = stream
+            task = asyncio.create_task(self._run(to, address, stream))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        for part in queued:
+            stream.put(part)
+
+    async def stop(self) -> None:
+        """End every stream, without a word: whoever stops knows."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, to: SystemId, address: str, stream: "TransferStream") -> None:
+        try:
+            await stream.run()
+        finally:
+            if self._open.get((to, address)) is stream:
+                del self._open[to, address]
+
+
+class TransferStream:
+    """A stream to one executor."""
+
+    def __init__(self, stream: OutgoingStream, callbacks: Callbacks, counters: Counters) -> None:
+        self._stream, self._callbacks, self._counters = stream, callbacks, counters
+        self._queue: deque[_Queued] = deque()
+        self._queued_tasks = 0
+        self._claims: dict[ClaimId, None] = {}
+        self._wake = asyncio.Event()
+        self.is_closing = False
+
+    def put(self, queued: _Queued) -> None:
+        """Queue a transfer; an executor that does not keep up loses the stream."""
+        claim = queued.key[0]
+        # Taken out first, so that the oldest claims are the ones that have been silent for longest.
+        self._claims.pop(claim, None)
+        self._claims[claim] = None
+        if len(self._claims) > CLAIM_LIMIT:
+            del self._claims[next(iter(self._claims))]
+        self._queue.append(queued)
+        self._queued_tasks += queued.tasks
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send and listen until the stream is idle for long or breaks."""
+        answers = asyncio.create_task(self._read_answers())
+        writing = asyncio.create_task(self._write())
+        try:
+            done, _ = await asyncio.wait({answers, writing}, return_when=asyncio.FIRST_COMPLETED)
+            if answers not in done:
+                await writing
+                await self._stream.finish()
+                await answers
+            else:
+                await answers
+                self._break("the executor ended the task channel")
+        except ChannelError as error:
+            self._break(str(error))
+        finally:
+            self.is_closing = True
+            answers.cancel()
+            writing.cancel()
+            await asyncio.gather(answers, writing, return_exceptions=True)
+            self._stream.close()
+
+    async def _write(self) -> None:
+        while await self._is_woken():
+            while self._queue:
+                if self._queued_tasks > QUEUE_LIMIT_TASKS:
+                    raise ChannelError("the executor does not take its tasks")
+                await self._stream.write(joined_transfers(self._next_batch()))
+                self._counters.sent += 1
+
+    async def _is_woken(self) -> bool:
+        """Wait for something to send; False once there was nothing for long, and nothing can come any more."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+        except TimeoutError:
+            self.is_closing = True
+            return bool(self._queue)
+        self._wake.clear()
+        return True
+
+    def _next_batch(self) -> list[bytes]:
+        """Take transfers of one claim from the front of the queue."""
+        first = self._queue.popleft()
+        batch, size, tasks = [first.content], len(first.content), first.tasks
+        while self._queue and self._queue[0].key == first.key:
+            size += len(self._queue[0].content)
+            if size > _WRITE_LIMIT_BYTES or tasks + self._queue[0].tasks > _WRITE_LIMIT_TASKS:
+                break
+            tasks += self._queue[0].tasks
+            batch.append(self._queue.popleft().content)
+        self._queued_tasks -= tasks
+        return batch
+
+    async def _read_answers(self) -> None:
+        while (content := await self._stream.read()) is not None:
+            try:
+                self._fail(answer_from_bytes(content))
+            except CodecError as error:
+                self._counters.dropped += 1
+                self._fail(f"the executor's answer is malformed: {error}")
+
+    def _break(self, text: str) -> None:
+        # First of all, so that what is sent in answer to the events takes a new stream.
+        self.is_closing = True
+        self._fail(text)
+
+    def _fail(self, text: str) -> None:
+        claims, self._claims = self._claims, {}
+        for claim in claims:
+            self._callbacks.on_event(TransferFailed(claim=claim, text=text))
+
+
+def _serialized(transfer: TaskTransfer) -> list[_Queued]:
+    """Serialise a transfer in parts that fit into a message."""
+    key = (transfer.claim, bytes(transfer.ticket))
+    parts: list[_Queued] = []
+    step = 4
+    for start in range(0, max(1, len(transfer.tasks)), step):
+        tasks = transfer.tasks[start : start + step]
+        part = TaskTransfer(claim=transfer.claim, ticket=transfer.ticket, tasks=tasks)
+        parts.append(_Queued(key, transfer_to_bytes(part), len(tasks)))
+    return parts
+
+
+async def take_transfers(peer: SystemId, stream: Stream, callbacks: Callbacks, counters: Counters) -> None:
+    """Deliver what a peer brings until it ends the stream; the answer to a malformed transfer says so."""
+    while (content := await stream.read()) is not None:
+        try:
+            transfer = transfer_from_bytes(content)
+        except CodecError as error:
+            counters.dropped += 1
+            callbacks.on_dropped(peer, str(error))
+            await stream.write(answer_to_bytes(f"a transfer was dropped: {error}"))
+            continue
+        counters.received += 1
+        callbacks.on_event(TransferReceived(sender=peer, message=transfer))

@@ -1,0 +1,33 @@
+"""What the end of a task is as an exit code: of `run`, which is as if local, and of `wait`."""
+
+from messiahs.cli.output import reason_lines
+from messiahs.client.connection import Document
+
+USAGE = 2
+FEDERATION_FAILED = 125
+NOT_FOUND = 127
+KILLED_BY_ITS_USER = 130
+SIGNAL_BASE = 128
+
+
+def exit_code_of(task: Document) -> int:
+    """Give the exit code of a task in a final state, or of an array: 0 if every member exited 0, else 1."""
+    if "counts" in task:
+        return 0 if task["exit_codes"].get("0", 0) == task["members"] else 1
+    if task["state"] == "killed":
+        return KILLED_BY_ITS_USER
+    if task.get("cause") == "not_found":
+        return NOT_FOUND
+    if task["state"] == "finished" and task.get("exit_code") is not None:
+        return int(task["exit_code"])
+    if task.get("signal") is not None and task.get("cause") in {None, "", "signal"}:
+        return SIGNAL_BASE + int(task["signal"])
+    return FEDERATION_FAILED
+
+
+def failure_of(task: Document) -> str:
+    """Say why a task has no exit code of its own, or give an empty text if it has one."""
+    if "counts" in task or exit_code_of(task) not in {FEDERATION_FAILED, NOT_FOUND} or task["state"] == "finished":
+        return ""
+    told = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
+    return "\n    ".join((f"{task['id']} {told}", *reason_lines(task.get("reasons") or ())))

@@ -1,0 +1,128 @@
+"""`messiahs module …`: run one module in production, list modules, show a module's vectors."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from messiahs.cli.options import JSON, MODULE, QUIET, STATE
+from messiahs.cli.output import print_document, print_table
+from messiahs.client.connection import Document
+from messiahs.client.locating import ModulePlace, check_socket_path, known_modules, locate_module, state_directory
+from messiahs.client.module import ModuleClient
+
+
+@click.group()
+def module() -> None:
+    """Run scheduling modules and look at them."""
+
+
+@module.command("run")
+@click.argument("name")
+@click.option("--topology", "topology_file", type=click.Path(path_type=Path), required=True, help="The topology file.")
+@STATE
+def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
+    """Run the module NAME of a topology here, at its host and port, until it is told to end."""
+    from messiahs.cli.certificates import tls_files
+    from messiahs.cli.deployment import federation_directory
+    from messiahs.config.settings import save_settings
+    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_neighbors import module_settings
+
+    topology = load_topology(topology_file)
+    system = topology.system(name)
+    directory = federation_directory(state_directory(state), topology.federation)
+    addresses = {str(other.name): f"{other.host}:{other.port}" for other in topology.systems if other.host is not None}
+    check_socket_path(directory / f"{name}.sock")
+    tls = tls_files(directory, [str(system.name)])[name]
+    settings = module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
+    settings.directory.mkdir(exist_ok=True, mode=0o700)
+    file = settings.directory / "settings.json"
+    save_settings(settings, file)
+    os.chdir(directory)
+    command = [sys.executable, "-m", "messiahs.daemon", str(file)]
+    os.execv(sys.executable, command)  # noqa: S606 # the daemon takes this process over
+
+
+@module.command("list")
+@STATE
+@JSON
+@QUIET
+def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
+    """List every module under the state directory, running or not."""
+    modules = [found for place in known_modules(state_directory(state)) if (found := _described(place))]
+    if as_json:
+        print_document({"modules": modules})
+    elif quiet:
+        for found in modules:
+            click.echo(found["name"])
+    else:
+        header = ("NAME", "FEDERATION", "PROCESS", "ADDRESS", "MACHINE", "PARENTS", "CHILDREN", "SIBLINGS")
+        print_table(header, [_row(found) for found in modules])
+
+
+@module.command()
+@MODULE
+@STATE
+@JSON
+def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Show the sums that a module sends, and its views of its neighbors."""
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        document = client.vectors()
+    if as_json:
+        print_document(document)
+        return
+    for kind in ("up", "down", "sibling"):
+        _show_vector(kind, document[kind])
+    for neighbor, view in document.get("views", {}).items():
+        _show_vector(f"view of {neighbor} ({view.get('relation')})", view)
+
+
+def _described(place: ModulePlace) -> Document | None:
+    """Give what the settings say of a module, and its process if it runs; None if it has no settings."""
+    from messiahs.config.settings import load_settings
+    from messiahs.daemon.supervise import recorded_process
+
+    file = place.directory / "settings.json"
+    if not file.exists():
+        return None
+    settings = load_settings(file)
+    process = recorded_process(place.directory / "daemon.pid")
+    neighbors = [link.neighbor for link in settings.neighbors]
+    return {
+        "name": settings.name,
+        "federation": settings.federation,
+        "pid": None if process is None else process.pid,
+        "address": settings.listen,
+        "machine": settings.machine is not None,
+        "parents": [other.system for other in neighbors if other.is_parent],
+        "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
+        "children": [other.system for other in neighbors if other.is_child],
+        "siblings": [other.system for other in neighbors if other.is_sibling],
+    }
+
+
+def _row(found: Document) -> tuple[str, ...]:
+    return (
+        found["name"],
+        found["federation"],
+        "down" if found["pid"] is None else str(found["pid"]),
+        found["address"],
+        "yes" if found["machine"] else "no",
+        *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
+    )
+
+
+def _show_vector(title: str, vector: Document) -> None:
+    click.echo(f"{title}: {vector['machines']} machines")
+    for machine_class in vector["classes"]:
+        told = " ".join(f"{name}={_shown(value)}" for name, value in sorted(machine_class["attributes"].items()))
+        click.echo(f"  {machine_class['count']} x {told}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        low, high = value
+        return str(low) if low == high else f"{low}..{high}"
+    return "various" if value is None else str(value)

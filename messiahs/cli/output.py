@@ -1,0 +1,47 @@
+"""What every command prints alike: one JSON document, or lines for people."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import click
+
+from messiahs.client.connection import Document
+
+SCHEMA = 1
+"""The number of the shape of all JSON documents; it changes when one of them does so incompatibly."""
+
+
+def print_document(document: Mapping[str, object]) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False))
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows in columns under a header; nothing is ever cut off, since the output may go to a program."""
+    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def state_of(task: Document) -> str:
+    """Give the state of a task as people want it: what an executing one does at the moment."""
+    state, substate = str(task["state"]), task.get("substate")
+    return f"{substate}" if state == "executing" and substate else state
+
+
+def result_of(task: Document) -> str:
+    """Give how a task ended, in a word: its exit code, its signal or the cause."""
+    if task.get("exit_code") is not None:
+        return str(task["exit_code"])
+    if task.get("signal") is not None:
+        return f"signal {task['signal']}"
+    return str(task.get("cause") or "-")
+
+
+def reason_lines(reasons: Iterable[Document], *, depth: int = 0) -> Iterator[str]:
+    """Give one line per denial, each hop's own denials indented below it."""
+    for reason in reasons:
+        told = " ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
+        yield f"{'  ' * depth}{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}"
+        yield from reason_lines(reason.get("hops", ()), depth=depth + 1)

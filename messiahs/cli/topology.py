@@ -1,0 +1,80 @@
+"""`messiahs topology …`: check a topology file, and draw it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.options import JSON, TOPOLOGY
+from messiahs.cli.output import print_document
+from messiahs.errors import TopologyError
+
+if TYPE_CHECKING:
+    from messiahs.config.topology import System, Topology
+
+
+@click.group()
+def topology() -> None:
+    """Check and draw topology files."""
+
+
+@topology.command()
+@TOPOLOGY
+@JSON
+def check(topology_file: Path, *, as_json: bool) -> int:
+    """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any."""
+    from messiahs.config.topology import load_topology
+
+    try:
+        systems = len(load_topology(topology_file).systems)
+    except TopologyError as error:
+        if not as_json:
+            raise
+        print_document({"problems": list(error.problems)})
+        return 1
+    if as_json:
+        print_document({"problems": []})
+    else:
+        click.echo(f"{topology_file}: {systems} systems, no problems")
+    return 0
+
+
+@topology.command()
+@TOPOLOGY
+@JSON
+def show(topology_file: Path, *, as_json: bool) -> None:
+    """Draw TOPOLOGY as a tree: every system under its primary parent."""
+    from messiahs.config.topology import load_topology
+
+    loaded = load_topology(topology_file)
+    if as_json:
+        print_document(
+            {"federation": loaded.federation, "systems": {system.name: _facts(system) for system in loaded.systems}}
+        )
+        return
+    click.echo(loaded.federation)
+    for line in _branches(loaded, None, ""):
+        click.echo(line)
+
+
+def _facts(system: "System") -> dict[str, object]:
+    return {
+        "machine": system.machine is not None,
+        "parents": list(system.parents),
+        "primary_parent": system.primary_parent,
+        "host": system.host,
+        "port": system.port,
+    }
+
+
+def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[str]:
+    below = [system for system in loaded.systems if system.primary_parent == above]
+    for position, system in enumerate(below, start=1):
+        is_last = position == len(below)
+        others = [parent for parent in system.parents if parent != system.primary_parent]
+        notes = ["machine"] if system.machine is not None else []
+        notes += [f"also under {', '.join(others)}"] if others else []
+        told = f" ({'; '.join(notes)})" if notes else ""
+        yield f"{indent}{'└─' if is_last else '├─'} {system.name}{told}"
+        yield from _branches(loaded, system.name, f"{indent}{'   ' if is_last else '│  '}")

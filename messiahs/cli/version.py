@@ -1,0 +1,16 @@
+"""`messiahs version`: the release that is installed."""
+
+import click
+
+from messiahs import __version__
+from messiahs.cli.output import print_document
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def version(*, as_json: bool) -> None:
+    """Print the release."""
+    if as_json:
+        print_document({"release": __version__})
+    else:
+        click.echo(f"messiahs {__version__}")

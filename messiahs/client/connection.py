@@ -1,0 +1,158 @@
+"""HTTP over a module's Unix socket, through restarts of the daemon.
+
+Every request of the local API may be repeated without harm (a submit carries its own key), so whatever was cut off is
+simply asked again until the module answers or patience ends.
+"""
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from messiahs.client.locating import check_socket_path
+from messiahs.errors import ClientError, ModuleUnreachableError
+
+Document = dict[str, Any]
+"""A JSON object as the module sent it."""
+
+PATIENCE_SECONDS: Final = 10.0
+_ANSWER_SECONDS = 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
+_USAGE_EXIT = 2
+_CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException)
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection that is made when it is needed and kept while it lasts; used by one thread at a time."""
+
+    socket_path: Path
+    _open: http.client.HTTPConnection | None = field(default=None, init=False)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None = None,
+        patience: float | None = PATIENCE_SECONDS,
+        answer_seconds: float = _ANSWER_SECONDS,
+    ) -> Document:
+        """Give the module's answer.
+
+        While the module is away or starting the request is repeated for `patience` seconds (None: for ever), then it
+        is a `ModuleUnreachableError`. A `ClientError` is the module's own refusal.
+        """
+        payload = None if body is None else json.dumps(body).encode()
+        waiting = Waiting(self.socket_path, patience=patience)
+        while True:
+            try:
+                response = self.send(method, path, payload=payload, answer_seconds=answer_seconds)
+                status, raw = response.status, response.read()
+            except _CUT_OFF as error:
+                self.close()
+                waiting.pause(str(error))
+                continue
+            if status != http.client.SERVICE_UNAVAILABLE:
+                return _document(status, raw)
+            self.close()
+            waiting.pause(_error_text(raw))
+
+    def send(
+        self, method: str, path: str, *, payload: bytes | None = None, answer_seconds: float = _ANSWER_SECONDS
+    ) -> http.client.HTTPResponse:
+        """Send one request and give the response before its body was read; whatever goes wrong is raised."""
+        if self._open is None:
+            self._open = _connected(self.socket_path)
+        assert isinstance(self._open.sock, socket.socket)
+        self._open.sock.settimeout(answer_seconds)
+        headers = {} if payload is None else {"Content-Type": "application/json"}
+        self._open.request(method, path, body=payload, headers=headers)
+        response = self._open.getresponse()
+        if response.will_close:
+            # The response keeps its own hold of the socket; the next request needs a new one.
+            self._open = None
+        return response
+
+    def close(self) -> None:
+        """End the connection; a later request makes a new one."""
+        if self._open is not None:
+            self._open.close()
+        self._open = None
+
+
+@dataclass(slots=True)
+class Waiting:
+    """How long a module has been away, and how long that is borne; it is started anew by `reset`."""
+
+    socket_path: Path
+    patience: float | None = PATIENCE_SECONDS
+    since: float | None = None
+    next_pause: float = _FIRST_PAUSE_SECONDS
+
+    def pause(self, cause: str) -> None:
+        """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended."""
+        now = time.monotonic()
+        self.since = now if self.since is None else self.since
+        if self.patience is not None and now - self.since >= self.patience:
+            raise ModuleUnreachableError(_unreachable_text(self.socket_path, cause))
+        time.sleep(self.next_pause)
+        self.next_pause = min(2 * self.next_pause, _LONGEST_PAUSE_SECONDS)
+
+    def reset(self) -> None:
+        """Note that the module answered."""
+        self.since, self.next_pause = None, _FIRST_PAUSE_SECONDS
+
+
+def _connected(path: Path) -> http.client.HTTPConnection:
+    check_socket_path(path)
+    plug = socket.socket(socket.AF_UNIX)
+    try:
+        plug.connect(str(path))
+    except PermissionError as error:
+        plug.close()
+        raise ClientError(f"you may not talk to the module at {path}: {error.strerror}") from error
+    except OSError:
+        plug.close()
+        raise
+    # http.client dials nothing by itself when it is handed a socket.
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = plug
+    return connection
+
+
+def _document(status: int, raw: bytes) -> Document:
+    if status != http.client.OK:
+        raise refusal(status, raw)
+    try:
+        document = json.loads(raw)
+    except ValueError as error:
+        raise ClientError(f"the module's answer is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ClientError("the module's answer is no JSON object")
+    return document
+
+
+def refusal(status: int, raw: bytes) -> ClientError:
+    """Give the error that stands for an answer other than 200."""
+    is_usage = status == http.client.BAD_REQUEST
+    return ClientError(_error_text(raw) or f"the module answered {status}", code=_USAGE_EXIT if is_usage else 1)
+
+
+def _error_text(raw: bytes) -> str:
+    try:
+        document = json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")[:200]
+    return str(document.get("error", "")) if isinstance(document, dict) else ""
+
+
+def _unreachable_text(path: Path, cause: str) -> str:
+    return (
+        f"the module `{path.stem}` is not running (nothing answers at {path}: {cause}); "
+        "start it with `messiahs up TOPOLOGY` or `messiahs module run NAME --topology FILE`"
+    )

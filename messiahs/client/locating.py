@@ -1,0 +1,137 @@
+"""Find the socket of a module: STATE/FEDERATION/MODULE.sock, from what the user said or from what is there."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from messiahs.errors import ClientError
+
+SOCKET_PATH_LIMIT_BYTES = 107
+"""What the kernel takes as the path of a Unix socket, without the closing zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class ModulePlace:
+    """A module that has, or had, its state under a state directory."""
+
+    federation: str
+    module: str
+    state_directory: Path
+
+    @property
+    def socket(self) -> Path:
+        """Where its local API listens while it runs."""
+        return self.state_directory / self.federation / f"{self.module}.sock"
+
+    @property
+    def directory(self) -> Path:
+        """Its own folder."""
+        return self.state_directory / self.federation / self.module
+
+
+def state_directory(told: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:
+    """Give the state directory: told, or MESSIAHS_STATE, or under XDG_STATE_HOME, or under the user's home."""
+    if told is not None:
+        return told.absolute()
+    if environment.get("MESSIAHS_STATE"):
+        return Path(environment["MESSIAHS_STATE"]).absolute()
+    base = environment.get("XDG_STATE_HOME", "")
+    # A relative XDG path is to be ignored, says its specification.
+    home = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    return home / "messiahs"
+
+
+def known_modules(state: Path) -> tuple[ModulePlace, ...]:
+    """Give every module under a state directory, running or not, sorted by federation and name."""
+    found = set()
+    for settings in state.glob("*/*/settings.json"):
+        found.add(ModulePlace(federation=settings.parts[-3], module=settings.parts[-2], state_directory=state))
+    for path in state.glob("*/*.sock"):
+        found.add(ModulePlace(federation=path.parts[-2], module=path.stem, state_directory=state))
+    return tuple(sorted(found))
+
+
+def locate_module(
+    name: str | None = None,
+    *,
+    task: str | None = None,
+    state: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> ModulePlace:
+    """Give the module that is meant; a `ClientError` lists the choices.
+
+    It is the one with that name, else the one that the task's id names, else MESSIAHS_MODULE, else the only one
+    there, else the only one that answers.
+    """
+    directory = state_directory(state, environment=environment)
+    known = known_modules(directory)
+    if name is None and task is not None:
+        # A task's id that names no module here may still be known to the module that the user means.
+        named = tuple(place for place in known if place.module == module_of(task))
+        if named:
+            return _checked(_only(named, module_of(task)))
+    wanted = name if name is not None else environment.get("MESSIAHS_MODULE") or None
+    if wanted is not None:
+        return _checked(_named(known, wanted, directory))
+    if not known:
+        raise ClientError(f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`")
+    candidates = known if len(known) == 1 else tuple(place for place in known if _answers(place)) or known
+    if len(candidates) > 1:
+        raise ClientError(f"which module? say `--module` and one of {_list(candidates)}")
+    return _checked(candidates[0])
+
+
+def module_of(task: str) -> str:
+    """Give the module that a task's id names: `blays` for `blays.17` and for `blays.17.3`."""
+    labels = task.split(".")
+    while len(labels) > 1 and labels[-1].isdigit():
+        labels.pop()
+    return ".".join(labels)
+
+
+def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> ModulePlace:
+    federation, _, module = wanted.rpartition("/")
+    named = tuple(
+        place for place in known if place.module == module and (not federation or place.federation == federation)
+    )
+    if not named:
+        there = f"there are {_list(known)}" if known else "there is none; start one with `messiahs up TOPOLOGY`"
+        raise ClientError(f"no module `{wanted}` under {directory}: {there}")
+    return _only(named, wanted)
+
+
+def _only(named: tuple[ModulePlace, ...], wanted: str) -> ModulePlace:
+    if len(named) > 1:
+        choices = ", ".join(f"{place.federation}/{place.module}" for place in named)
+        raise ClientError(f"module `{wanted}` is in several federations: say `--module` and one of {choices}")
+    return named[0]
+
+
+def _checked(place: ModulePlace) -> ModulePlace:
+    check_socket_path(place.socket)
+    return place
+
+
+def check_socket_path(path: Path) -> None:
+    """Refuse a path that is too long for a Unix socket, before the kernel does so in fewer words."""
+    length = len(os.fsencode(path))
+    if length > SOCKET_PATH_LIMIT_BYTES:
+        raise ClientError(
+            f"the socket's path {path} has {length} bytes, and a Unix socket can have {SOCKET_PATH_LIMIT_BYTES}: "
+            "choose a shorter state directory with `--state` or MESSIAHS_STATE"
+        )
+
+
+def _list(places: tuple[ModulePlace, ...]) -> str:
+    return ", ".join(place.module for place in places)
+
+
+def _answers(place: ModulePlace) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(place.socket))
+        except OSError:
+            return False
+        return True

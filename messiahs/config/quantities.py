@@ -1,0 +1,76 @@
+"""Numbers with their units, as people write them: `8GiB`, `500MB`, `15min`, `500ms`, `12.5%`.
+
+A bare number and a bare letter are refused with the nearest right spelling: a guess could be wrong by a factor of a
+billion, and nobody would see it.
+"""
+
+import re
+
+from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND
+from messiahs.errors import MessiahsError
+
+SIZES = {
+    "B": 1,
+    **{f"{letter}B": 1000**power for power, letter in enumerate("kMGTP", start=1)},
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("kMGTP", start=1)},
+    "KiB": 1024,
+}
+DURATIONS = {
+    "ms": MILLISECOND,
+    "s": SECOND,
+    "min": MINUTE,
+    "h": HOUR,
+    "d": 24 * HOUR,
+    "w": 7 * 24 * HOUR,
+}
+_SHARE_STEPS_PER_PERCENT = 100
+_NUMBER_AND_UNIT = re.compile(r"([0-9]+)(?:\.([0-9]{1,2}))?([A-Za-z%]*)", re.ASCII)
+_NEAR_UNITS = {"sec": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h", "days": "d", "b": "B"}
+
+
+def size_bytes(text: str) -> int:
+    """Give the bytes of a size such as `8GiB`; a `MessiahsError` suggests what to write instead."""
+    return _whole(text, SIZES, "a size", "8GiB, 500MB or 10B")
+
+
+def duration_ns(text: str) -> int:
+    """Give the nanoseconds of a duration such as `15min`; a `MessiahsError` suggests what to write instead."""
+    return _whole(text, DURATIONS, "a duration", "15min, 2d or 500ms")
+
+
+def duration_seconds(text: str) -> int:
+    """Give the whole seconds of a duration; half a second is refused, because tasks are limited in seconds."""
+    nanoseconds = duration_ns(text)
+    if nanoseconds % SECOND:
+        raise MessiahsError(f"`{text}` is not a whole number of seconds")
+    return nanoseconds // SECOND
+
+
+def share(text: str) -> int:
+    """Give a percentage such as `12.5%` in steps of 1/100 %."""
+    return _whole(text, {"%": _SHARE_STEPS_PER_PERCENT}, "a percentage", "0% or 12.5%")
+
+
+def _whole(text: str, units: dict[str, int], what: str, examples: str) -> int:
+    match = _NUMBER_AND_UNIT.fullmatch(text.strip())
+    if match is None:
+        raise MessiahsError(f"`{text}` is not {what}: write for example {examples}")
+    digits, decimals, unit = match.group(1), match.group(2) or "", match.group(3)
+    if unit not in units:
+        raise MessiahsError(f"`{text}` is not {what}: {_suggestion(text.strip(), unit, units) or f'write {examples}'}")
+    scale: int = 10 ** len(decimals)
+    steps, rest = divmod(int(digits + decimals) * units[unit], scale)
+    if rest:
+        raise MessiahsError(f"`{text}` is finer than can be kept")
+    return steps
+
+
+def _suggestion(text: str, unit: str, units: dict[str, int]) -> str:
+    number = text.removesuffix(unit)
+    if not unit:
+        return f"it needs a unit, as in {' or '.join(number + name for name in list(units)[:3])}"
+    if f"{unit.upper()}iB" in SIZES and units is SIZES:
+        letter = "k" if unit in "kK" else unit.upper()
+        return f"write {number}{letter}iB (powers of 1024) or {number}{letter}B (powers of 1000)"
+    near = _NEAR_UNITS.get(unit) or next((name for name in units if name.lower() == unit.lower()), None)
+    return f"write {number}{near}" if near in units else ""

@@ -1,0 +1,39 @@
+"""Problems of a topology file, gathered while it is read, so that all of them can be told at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from messiahs.errors import TopologyError
+
+
+class Place(NamedTuple):
+    """A place in the file; line and column count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class Problems:
+    """The problems found so far in one file; it grows while the file is read."""
+
+    file: str
+    found: list[tuple[Place, str]] = field(default_factory=list)
+
+    def add(self, place: Place, text: str) -> None:
+        """Remember one problem."""
+        self.found.append((place, text))
+
+    def raise_if_any(self) -> None:
+        """Raise all problems in the order of the file, if there are any."""
+        if self.found:
+            lines = (f"{self.file}:{place.line}:{place.column}: {text}" for place, text in sorted(self.found))
+            raise TopologyError(tuple(dict.fromkeys(lines)))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Give a hint at the known name that is nearest to `name`, or nothing if none is near."""
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,0 +1,234 @@
+"""Tasks at their executor: taking, starting, ending and reporting them (MESSIAHS 5.3.2, 5.3.3)."""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, Report, ReportCode, StartAttempt, Store
+from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.granting import answer_renewal, forget_attempt, renew, status_action
+from messiahs.core.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.messages import (
+    AttemptStatus,
+    BoundTask,
+    Command,
+    Substate,
+    TaskKill,
+    TaskState,
+    TaskStatusAck,
+    TaskStatusQuery,
+    TaskTransfer,
+)
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.ports import Asker, Refused, Relation
+from messiahs.core.rows import AttemptRow
+from messiahs.core.state import GrantedClaim, ModuleState
+from messiahs.core.timers import TimerKind
+from messiahs.core.updating import mark_changed
+
+_SHRINK_NS = 1 * SECOND
+"""Places that the origin has not filled for so long are free for others."""
+_REPORT_AFTER_NS = 200 * MILLISECOND
+"""A start is reported only if the attempt still runs then: short tasks cost one message, not two."""
+_HELD_LIMIT = 1_024
+_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "unbound")
+
+
+def on_task_transfer(
+    state: ModuleState, transfer: TaskTransfer, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Take tasks of a claim; each passes `accept` again, and one that is here already is only reported."""
+    claim = state.executor.claims.get(transfer.claim)
+    if claim is None or claim.row.origin != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
+    if claim.row.ticket != transfer.ticket:
+        return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
+    actions: list[Action] = [*answer_renewal(state, claim, 0)]
+    statuses: list[AttemptStatus] = []
+    for task in transfer.tasks:
+        row = state.executor.attempts.get(task.attempt)
+        if row is None:
+            row = _take(state, claim, task, now)
+            actions.append(Store(row=row))
+            if row.status.state is TaskState.EXECUTING:
+                actions.append(start_action(claim, row))
+                continue
+        statuses.append(row.status)
+    if statuses:
+        actions.append(status_action(claim, tuple(statuses)))
+    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _SHRINK_NS))
+    mark_changed(state, now)
+    return tuple(actions)
+
+
+def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
+    """Hand an attempt to the back end; a repeated start does no harm."""
+    limit = claim.row.tdv.description().get("est_time")
+    return StartAttempt(
+        attempt=row.id,
+        claim=claim.row.id,
+        command=row.command,
+        places=claim.row.places,
+        limit_ns=limit * SECOND if isinstance(limit, int) and limit > 0 else None,
+        lease_until=claim.row.lease_until,
+    )
+
+
+def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) -> tuple[Action, ...]:
+    """Note the start; it is reported only if the attempt runs for a while."""
+    row = state.executor.attempts.get(event.attempt)
+    claim = state.executor.claims.get(row.claim) if row is not None else None
+    if row is None or claim is None or row.status.state is not TaskState.EXECUTING:
+        return ()
+    claim.started[event.attempt] = now
+    waited_ns = now - claim.attempts[event.attempt]
+    state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
+    claim.unreported[event.attempt] = None
+    # Soft: after a restart the back end is asked what runs.
+    running = replace(row.status, substate=Substate.RUNNING)
+    state.executor.attempts[event.attempt] = replace(row, status=running)
+    if not state.timers.is_set(TimerKind.STATUS, row.claim):
+        state.timers.set(TimerKind.STATUS, row.claim, after(now, _REPORT_AFTER_NS))
+    return ()
+
+
+def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Report the attempts that have started and still run."""
+    del now
+    claim = state.executor.claims.get(claim_id)
+    if claim is None or not claim.unreported:
+        return ()
+    statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.unreported)
+    claim.unreported.clear()
+    return (status_action(claim, statuses),)
+
+
+def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
+    """Keep the result until its origin has taken it, and report it (MESSIAHS 5.3.2 task_status)."""
+    row = state.executor.attempts.get(event.attempt)
+    if row is None:
+        return (DiscardAttempt(attempt=event.attempt),)
+    if row.status.state is not TaskState.EXECUTING:
+        return ()
+    row = replace(row, status=_status_of(event))
+    state.executor.attempts[event.attempt] = row
+    claim = state.executor.claims.get(row.claim)
+    if claim is None:
+        # The claim ended before its attempt did: nobody waits for the result.
+        return forget_attempt(state, event.attempt)
+    claim.live -= 1
+    if not state.timers.is_set(TimerKind.IDLE, row.claim):
+        state.timers.set(TimerKind.IDLE, row.claim, after(now, _SHRINK_NS))
+    claim.started.pop(event.attempt, None)
+    claim.unreported.pop(event.attempt, None)
+    if event.ran_ns > 0:
+        claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
+    mark_changed(state, now)
+    return (Store(row=row), status_action(claim, (row.status,)))
+
+
+def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
+    """Forget results that were taken, end attempts that are not bound any more, and extend the lease."""
+    del now
+    claim = state.executor.claims.get(ack.claim)
+    if claim is None:
+        return ()
+    actions: list[Action] = [*answer_renewal(state, claim, ack.renewal)] if ack.renewal else []
+    for attempt in (*ack.taken, *ack.unbound):
+        row = state.executor.attempts.get(attempt)
+        if row is None or row.claim != ack.claim:
+            continue
+        if row.status.state is TaskState.EXECUTING:
+            actions.append(_end(state, attempt, "unbound"))
+        else:
+            claim.attempts.pop(attempt, None)
+            actions.extend(forget_attempt(state, attempt))
+    return tuple(actions)
+
+
+def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Action, ...]:
+    """End attempts on request of their origin; the final status follows (MESSIAHS 5.3.2 task_kill)."""
+    del now
+    claim = state.executor.claims.get(kill.claim)
+    if claim is None:
+        return ()
+    return tuple(_end(state, attempt, "killed") for attempt in kill.attempts if attempt in claim.attempts)
+
+
+def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:
+    """Say what became of attempts; without any named, repeat everything of the claim (MESSIAHS 5.3.2).
+
+    An attempt that is denied here is stored as ended first, and refused for ever: it may still be on its way.
+    """
+    claim = state.executor.claims.get(query.claim)
+    if claim is None:
+        return ()
+    if not query.attempts:
+        return renew(state, claim, now)
+    actions: list[Action] = []
+    for attempt in query.attempts:
+        if attempt not in state.executor.attempts:
+            actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
+    statuses = tuple(state.executor.attempts[attempt].status for attempt in query.attempts)
+    return (*actions, status_action(claim, statuses))
+
+
+def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
+    from messiahs.core.messages import Command
+
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="unknown", text="it never arrived")
+    row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
+    state.executor.attempts[attempt] = row
+    claim.attempts[attempt] = now
+    return row
+
+
+def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant) -> AttemptRow:
+    refusal = _refusal(state, claim)
+    if refusal is None:
+        status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
+        claim.live += 1
+    else:
+        # Stored, so that this attempt stays refused whatever arrives later.
+        status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause="refused", text=refusal)
+    row = AttemptRow(id=task.attempt, claim=claim.row.id, command=task.command, status=status)
+    state.executor.attempts[task.attempt] = row
+    claim.attempts[task.attempt] = now
+    return row
+
+
+def _refusal(state: ModuleState, claim: GrantedClaim) -> str | None:
+    if claim.is_ending:
+        return "the claim has ended"
+    if claim.live >= _HELD_LIMIT:
+        return "more tasks were bound to the claim than it may hold"
+    if not state.has_space:
+        return "the disk of the executor is full"
+    via = state.neighbors.get(claim.row.via)
+    asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
+    verdict = state.policy.accept(claim.row.tdv, asker, own_sdv(state))
+    return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else None
+
+
+def _end(state: ModuleState, attempt: AttemptId, cause: str) -> Action:
+    return EndAttempt(attempt=attempt, grace_ns=state.policy.timeouts.kill_grace_ns, cause=cause)
+
+
+def _status_of(event: AttemptEnded) -> AttemptStatus:
+    if event.cause == "killed":
+        state = TaskState.KILLED
+    elif event.cause in _LOST_CAUSES:
+        state = TaskState.REVOKED
+    elif event.cause or event.signal is not None:
+        state = TaskState.ABORTED
+    else:
+        state = TaskState.FINISHED
+    return AttemptStatus(
+        attempt=event.attempt,
+        state=state,
+        exit_code=event.exit_code,
+        signal=event.signal,
+        cause=event.cause,
+        text=event.text,
+        ran_ns=event.ran_ns,
+        outputs=event.outputs,
+    )

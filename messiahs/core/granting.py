@@ -1,0 +1,181 @@
+"""Granting claims on the own machine and keeping them alive (MESSIAHS 6.2 sched_request, sched_accept).
+
+A claim is k places for tasks of one shape. It lives by its lease: granting it is the first renewal, the first tasks that
+arrive answer that one, and a `task_status_ack` answers each later one. The executor counts from *sending* the renewal
+that was answered, the origin from answering it and a tenth longer: so no two attempts of a task ever overlap.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, ExtendLease, Forget, SendControl, Store
+from messiahs.core.fitting import has_room
+from messiahs.core.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.ports import Need
+from messiahs.core.rows import GrantedClaimRow, RowKind
+from messiahs.core.state import GrantedClaim, ModuleState, Search
+from messiahs.core.timers import TimerKind
+from messiahs.core.updating import mark_changed
+
+RENEWALS_PER_LEASE = 5
+UNUSED_NS = 30 * SECOND
+"""A claim without a task for so long ends."""
+_AHEAD_NS = 100 * MILLISECOND
+"""How much work may wait here beyond the places, so that a slot never waits for the network."""
+_AHEAD_LIMIT = 256
+_RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
+
+
+def places_for(state: ModuleState, need: Need, wanted: int) -> int:
+    """Say how many of the wanted places the own machine has now."""
+    sdv = own_sdv(state)
+    if sdv is None:
+        return 0
+    here = sdv.description()
+    takes = (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
+    places = 0
+    while places < wanted and has_room(need, here) and need.requirement.holds(here):
+        places += 1
+        for name, amount in takes:
+            value = here.get(name)
+            if isinstance(value, int):
+                here[name] = value - amount
+    return places
+
+
+def grant(state: ModuleState, search: Search, places: int, *, now: Instant) -> tuple[SchedAccept, tuple[Action, ...]]:
+    """Reserve places and make the accept for them; `places_for` said that they are there."""
+    state.counters = replace(state.counters, claims=state.counters.claims + 1)
+    claim_id = ClaimId(state.system, state.identity.epoch, state.counters.claims)
+    lease_ns = state.policy.timeouts.lease_ns
+    row = GrantedClaimRow(
+        id=claim_id,
+        origin=search.request.origin,
+        via=search.asker.system,
+        ticket=Ticket(state.randomness.bits(128).to_bytes(16)),
+        tdv=search.request.tdv,
+        places=places,
+        lease_ns=lease_ns,
+        lease_until=after(now, lease_ns),
+    )
+    claim = GrantedClaim(row=row, need=search.need)
+    claim.renewal_sent_at[0] = now
+    watch(state, claim, now)
+    accept = SchedAccept(
+        request=search.request.id,
+        claim=claim_id,
+        address=state.identity.address,
+        ticket=row.ticket,
+        places=places,
+        window=window_of(claim),
+        lease_ns=lease_ns,
+        asks_left=search.asks_left,
+    )
+    text = f"{places} places for {row.origin} in claim {claim_id}"
+    decision = Decision(what="sched_accept", task=search.request.search.hex()[:8], text=text)
+    return accept, (Store(row=state.counters), Store(row=row), decision)
+
+
+def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
+    """Enter a claim, new or stored, with all its timeouts."""
+    row = claim.row
+    state.executor.claims[row.id] = claim
+    state.timers.set(TimerKind.IDLE, row.id, after(now, UNUSED_NS))
+    state.timers.set(TimerKind.GRANTED_LEASE, row.id, row.lease_until)
+    state.timers.set(TimerKind.RENEWAL, row.id, after(now, row.lease_ns // RENEWALS_PER_LEASE))
+    mark_changed(state, now)
+
+
+def window_of(claim: GrantedClaim) -> int:
+    """How many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
+    if claim.is_ending:
+        return 0
+    if not claim.mean_run_ns:
+        return claim.row.places
+    return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
+
+
+def status_action(claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0) -> SendControl:
+    """Report attempts towards the origin."""
+    message = TaskStatus(claim=claim.row.id, attempts=statuses, window=window_of(claim), renewal=renewal)
+    return SendControl(to=claim.row.via, message=message)
+
+
+def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
+    """Report all attempts of a claim, and ask by that for a longer lease."""
+    claim.renewals += 1
+    claim.renewal_sent_at[claim.renewals] = now
+    claim.renewal_sent_at.pop(claim.renewals - _RENEWALS_REMEMBERED, None)
+    state.timers.set(TimerKind.RENEWAL, claim.row.id, after(now, claim.row.lease_ns // RENEWALS_PER_LEASE))
+    statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.attempts)
+    return (status_action(claim, statuses, renewal=claim.renewals),)
+
+
+def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Renew the lease of a claim, every fifth of it."""
+    claim = state.executor.claims.get(claim_id)
+    return renew(state, claim, now) if claim is not None else ()
+
+
+def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int) -> tuple[Action, ...]:
+    """Extend a lease: it counts from when the renewal was sent, not from when its answer came."""
+    sent_at = claim.renewal_sent_at.pop(renewal, None)
+    if sent_at is None:
+        return ()
+    until = max(claim.row.lease_until, after(sent_at, claim.row.lease_ns))
+    if until == claim.row.lease_until:
+        return ()
+    claim.row = replace(claim.row, lease_until=until)
+    state.timers.set(TimerKind.GRANTED_LEASE, claim.row.id, until)
+    return (Store(row=claim.row), ExtendLease(claim=claim.row.id, until=until))
+
+
+def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """End a claim whose lease ran out, with all its attempts: its origin may already have started them elsewhere."""
+    claim = state.executor.claims.get(claim_id)
+    return end_claim(state, claim, now, cause="lease_expired") if claim is not None else ()
+
+
+def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Free the places that the origin does not use; a claim in which nothing runs takes no more tasks."""
+    claim = state.executor.claims.get(claim_id)
+    if claim is None or claim.is_ending:
+        return ()
+    mark_changed(state, now)
+    if claim.live:
+        if claim.live >= claim.row.places:
+            return ()
+        claim.row = replace(claim.row, places=claim.live)
+        return (Store(row=claim.row),)
+    claim.is_ending = True
+    return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
+
+
+def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """The origin wants nothing more from a claim: what still runs in it is nobody's, and ends."""
+    claim = state.executor.claims.get(claim_id)
+    return end_claim(state, claim, now, cause="unbound") if claim is not None else ()
+
+
+def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: str) -> tuple[Action, ...]:
+    """Forget a claim; attempts that still run are ended, and forgotten when they have."""
+    del state.executor.claims[claim.row.id]
+    for kind in (TimerKind.IDLE, TimerKind.RENEWAL, TimerKind.GRANTED_LEASE, TimerKind.STATUS):
+        state.timers.cancel(kind, claim.row.id)
+    mark_changed(state, now)
+    actions: list[Action] = []
+    for attempt in claim.attempts:
+        if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
+            grace_ns = state.policy.timeouts.kill_grace_ns if cause == "unbound" else 0
+            actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
+        else:
+            actions.extend(forget_attempt(state, attempt))
+    return (*actions, Forget(key=(RowKind.GRANTED_CLAIM, claim.row.id)))
+
+
+def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
+    """Let go of an ended attempt: its result is known to its origin, or nobody wants it."""
+    del state.executor.attempts[attempt]
+    return (Forget(key=(RowKind.ATTEMPT, attempt)), DiscardAttempt(attempt=attempt))

@@ -1,0 +1,78 @@
+"""Connections with neighbors: hello, and what both ends repeat after one was lost (MESSIAHS 5.3.2, 6.2).
+
+Control channels forget what was in flight when they break. So after each connect both ends bring up the claims that go over
+the link: results, bindings and kills are repeated from rows until they are answered.
+"""
+
+from messiahs.core import searching, updating
+from messiahs.core.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
+from messiahs.core.granting import renew
+from messiahs.core.ids import ClaimId, SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.messages import Hello, TaskStatusQuery
+from messiahs.core.state import ModuleState
+
+WIRE_VERSIONS: tuple[int, ...] = (1,)
+
+
+def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Say hello on a new connection; nothing else is said before the neighbor's hello has come."""
+    if neighbor not in state.neighbors:
+        return (DropLink(neighbor=neighbor, text=f"{neighbor} is no neighbor of {state.system}"),)
+    dropped = on_link_down(state, neighbor, now) if neighbor in state.updates.links else ()
+    state.updates.links[neighbor] = False
+    hello = Hello(
+        system=state.system,
+        epoch=state.identity.epoch,
+        wire_versions=WIRE_VERSIONS,
+        release=state.identity.release,
+    )
+    return (*dropped, SendControl(to=neighbor, message=hello))
+
+
+def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Forget a neighbor's view, and what was asked over the connection."""
+    if state.updates.links.pop(neighbor, None) is None:
+        return ()
+    updating.forget_views(state, neighbor, now)
+    return searching.on_neighbor_lost(state, neighbor, now)
+
+
+def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Open a link to a neighbor that speaks a wire version of ours: vectors, then everything unanswered."""
+    if hello.system != sender:
+        return _refuse(sender, ReportCode.NOT_ITS_NAME, f"{sender} says that it is {hello.system}")
+    if not any(version in WIRE_VERSIONS for version in hello.wire_versions):
+        spoken = ", ".join(str(version) for version in hello.wire_versions)
+        text = f"{sender} (release {hello.release}) speaks wire versions {spoken}, this module only {WIRE_VERSIONS[0]}"
+        return _refuse(sender, ReportCode.NO_COMMON_VERSION, text)
+    if state.updates.links.get(sender):
+        return ()
+    state.updates.links[sender] = True
+    opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
+    return (opened, *updating.advertise_to(state, sender, now), *_repeat(state, sender, now))
+
+
+def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Bring up every claim that goes over a link; the executor's renewal in answer makes the origin repeat its part."""
+    actions: list[Action] = []
+    for granted in state.executor.claims.values():
+        if granted.row.via == neighbor:
+            actions.extend(renew(state, granted, now))
+    for held in state.origin.claims.values():
+        if held.row.via == neighbor:
+            actions.append(_ask_all(neighbor, held.row.id))
+    for passed in state.hop.passed.values():
+        if neighbor in (passed.toward_origin, passed.toward_executor) and state.updates.links.get(
+            passed.toward_executor
+        ):
+            actions.append(_ask_all(passed.toward_executor, passed.id))
+    return tuple(actions)
+
+
+def _ask_all(toward_executor: SystemId, claim: ClaimId) -> SendControl:
+    return SendControl(to=toward_executor, message=TaskStatusQuery(claim=claim, attempts=()))
+
+
+def _refuse(sender: SystemId, code: ReportCode, text: str) -> tuple[Action, ...]:
+    return (Report(neighbor=sender, code=code, text=text), DropLink(neighbor=sender, text=text))

@@ -1,0 +1,191 @@
+"""The scheduling module as one deterministic state machine (MESSIAHS 6).
+
+A host hands in events and the time, performs the actions that come back, and keeps one timer. The same events give the
+same actions on any machine. Messages of a module to itself never leave it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, assert_never
+
+from messiahs.core import (
+    executing,
+    granting,
+    greeting,
+    passing,
+    placing,
+    results,
+    resuming,
+    searching,
+    submitting,
+    updating,
+)
+from messiahs.core.actions import Action, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CancelRequested,
+    ControlReceived,
+    Event,
+    LinkDown,
+    LinkUp,
+    Measured,
+    OutputsFailed,
+    OutputsHome,
+    StoreChanged,
+    Submitted,
+    TransferFailed,
+    TransferReceived,
+    VectorReceived,
+)
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.messages import (
+    ControlMessage,
+    Hello,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    SystemStatusQuery,
+)
+from messiahs.core.resuming import Remains
+from messiahs.core.state import ModuleState
+from messiahs.core.timers import TimerKind, TimerKey
+
+
+class SchedulingModule:
+    """One module; its state may be read by the host between calls, and is changed here alone."""
+
+    def __init__(self, state: ModuleState) -> None:
+        self.state = state
+
+    def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
+        """Start: take up what was left behind (nothing, the first time), and begin to advertise."""
+        self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
+        return self._settle(resuming.resume(self.state, remains, now), now)
+
+    def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
+        """Take in a message or a local fact."""
+        return self._settle(_on_event(self.state, event, now), now)
+
+    def expire(self, now: Instant) -> tuple[Action, ...]:
+        """Fire every timeout due by now."""
+        return tuple(
+            action
+            for kind, key in self.state.timers.due(now)
+            for action in self._settle(_on_timeout(self.state, kind, key, now), now)
+        )
+
+    def next_deadline(self) -> Instant | None:
+        """Give the instant by which `expire` wants to be called."""
+        return self.state.timers.next_deadline()
+
+    def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
+        """Deliver what the module sends to itself, at the place where it would have left."""
+        own = self.state.system
+        settled: list[Action] = []
+        pending = deque(actions)
+        while pending:
+            action = pending.popleft()
+            if isinstance(action, SendControl) and action.to == own:
+                pending.extendleft(reversed(_on_control(self.state, own, action.message, now)))
+            elif isinstance(action, SendTasks) and action.to == own:
+                taken = executing.on_task_transfer(self.state, action.message, sender=own, now=now)
+                pending.extendleft(reversed(taken))
+            else:
+                settled.append(action)
+        return tuple(settled)
+
+
+def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, ...]:
+    match event:
+        case ControlReceived():
+            return _on_neighbor(state, event.sender, event.message, now)
+        case VectorReceived():
+            return updating.on_status_vector(state, event.message, sender=event.sender, now=now)
+        case TransferReceived():
+            return executing.on_task_transfer(state, event.message, sender=event.sender, now=now)
+        case TransferFailed():
+            return results.on_transfer_failed(state, event, now)
+        case AttemptStarted():
+            return executing.on_attempt_started(state, event, now)
+        case AttemptEnded():
+            return executing.on_attempt_ended(state, event, now)
+        case OutputsHome():
+            return results.on_outputs_home(state, event, now)
+        case OutputsFailed():
+            return results.on_outputs_failed(state, event, now)
+        case Submitted():
+            return submitting.on_submitted(state, event, now)
+        case CancelRequested():
+            return submitting.on_cancel_requested(state, event, now)
+        case LinkUp():
+            return greeting.on_link_up(state, event.neighbor, now)
+        case LinkDown():
+            return greeting.on_link_down(state, event.neighbor, now)
+        case Measured():
+            return updating.on_measured(state, event, now)
+        case StoreChanged():
+            state.has_space = event.has_space
+            return ()
+        case _:
+            assert_never(event)
+
+
+def _on_neighbor(
+    state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant
+) -> tuple[Action, ...]:
+    """Hear a neighbor: before its hello, nothing else is listened to."""
+    greeted = state.updates.links.get(sender)
+    if greeted is None or (not greeted and not isinstance(message, Hello)):
+        text = f"{type(message).__name__} before hello"
+        return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text=text),)
+    return _on_control(state, sender, message, now)
+
+
+def _on_control(
+    state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /
+) -> tuple[Action, ...]:
+    match message:
+        case Hello():
+            return greeting.on_hello(state, message, sender=sender, now=now)
+        case SchedRequest():
+            return searching.on_sched_request(state, message, sender=sender, now=now)
+        case SchedAccept():
+            return searching.on_sched_accept(state, message, sender=sender, now=now)
+        case SchedDeny():
+            return searching.on_sched_deny(state, message, sender=sender, now=now)
+        case SystemStatusQuery():
+            return updating.advertise_to(state, sender, now)
+        case _:
+            return passing.on_claim_message(state, message, sender=sender, now=now)
+
+
+def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant, /) -> tuple[Action, ...]:
+    match kind:
+        case TimerKind.OUTPUT:
+            return updating.on_output_timeout(state, now)
+        case TimerKind.CHANGE:
+            return updating.on_change_timeout(state, now)
+        case TimerKind.SEEN:
+            state.hop.seen.pop(key, None)  # type: ignore[call-overload]
+            return ()
+        case _:
+            return _KEYED[kind](state, key, now)
+
+
+# The type of a timeout's key is fixed by its kind.
+_KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType({
+    TimerKind.INPUT: updating.on_input_timeout,
+    TimerKind.SEARCH: searching.on_search_timeout,
+    TimerKind.ROUND: placing.on_round_timeout,
+    TimerKind.DEADLINE: submitting.on_deadline,
+    TimerKind.HELD_LEASE: results.on_held_lease_timeout,
+    TimerKind.FETCH: results.on_fetch_timeout,
+    TimerKind.RESEND: results.on_resend_timeout,
+    TimerKind.RENEWAL: granting.on_renewal_timeout,
+    TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
+    TimerKind.IDLE: granting.on_idle_timeout,
+    TimerKind.STATUS: executing.on_status_timeout,
+})

@@ -1,0 +1,68 @@
+"""Messages of a claim on their way between origin and executor (MESSIAHS 6.2: the acceptance is forwarded).
+
+A hop knows a claim by the row that it stored when the accept passed, and needs nothing else: it survives a restart of any of
+the modules on the path.
+"""
+
+from messiahs.core import executing, granting, results
+from messiahs.core.actions import Action, Forget, Report, ReportCode, SendControl
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.messages import (
+    ClaimEnd,
+    ClaimMessage,
+    TaskKill,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.core.rows import RowKind
+from messiahs.core.state import ModuleState
+
+
+def on_claim_message(
+    state: ModuleState, message: ClaimMessage, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Pass a message on, or handle it at the end of its path; one from off the path is reported.
+
+    The origin's `ClaimEnd` is the last word about a claim, and hops forget it then.
+    """
+    passed = state.hop.passed.get(message.claim)
+    if passed is not None:
+        if sender == passed.toward_executor:
+            return (SendControl(to=passed.toward_origin, message=message),)
+        if sender != passed.toward_origin:
+            return _off_path(sender, message)
+        forward = SendControl(to=passed.toward_executor, message=message)
+        if isinstance(message, ClaimEnd):
+            del state.hop.passed[message.claim]
+            return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), forward)
+        return (forward,)
+    if isinstance(message, TaskStatus):
+        return results.on_task_status(state, message, sender=sender, now=now)
+    if isinstance(message, ClaimEnd) and message.claim in state.origin.claims:
+        # On one module both ends hear both words: the origin forgets a claim before it speaks its last about it.
+        return results.on_claim_end(state, message.claim, now)
+    granted = state.executor.claims.get(message.claim)
+    if granted is not None and granted.row.via == sender:
+        return _at_executor(state, message, now)
+    # The end of a claim that nobody knows is no news.
+    return () if isinstance(message, ClaimEnd) else _off_path(sender, message)
+
+
+def _at_executor(state: ModuleState, message: ClaimMessage, now: Instant) -> tuple[Action, ...]:
+    match message:
+        case TaskStatusAck():
+            return executing.on_task_status_ack(state, message, now)
+        case TaskStatusQuery():
+            return executing.on_task_status_query(state, message, now)
+        case TaskKill():
+            return executing.on_task_kill(state, message, now)
+        case ClaimEnd():
+            return granting.on_claim_end(state, message.claim, now)
+        case TaskStatus():
+            raise AssertionError("a task_status goes to the origin")
+
+
+def _off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:
+    return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(message.claim)),)

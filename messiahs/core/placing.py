@@ -1,0 +1,266 @@
+"""Placing the tasks of local users: rounds of searching, and binding tasks to the claims that came of it (MESSIAHS 6.2).
+
+The origin owns a task and alone binds its attempts, one after the other. Tasks of one shape follow each other in a claim
+without a new search. A task that cannot be placed waits; a new round starts when a view newly could hold it, else after
+1 s, doubling to 5 min.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, Decision, Forget, SendControl, SendTasks, Store, TaskEnded
+from messiahs.core.fitting import could_hold
+from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
+from messiahs.core.instants import MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.messages import (
+    BoundTask,
+    ClaimEnd,
+    Command,
+    Reason,
+    SchedAccept,
+    SchedRequest,
+    Substate,
+    TaskState,
+    TaskTransfer,
+)
+from messiahs.core.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
+from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.timers import TimerKind
+from messiahs.core.vectors import Vector
+from messiahs.core.waiting import drop_if_unused, take_first, take_out
+
+_LONGEST_DELAY_NS = 5 * MINUTE
+_ASK_LIMIT = 1_024
+_HOPS = 32
+_ASKS = 64
+_TRANSFER_BYTES = 256 * 1_024
+_LEASE_GRACE_NS = 10 * SECOND
+
+
+def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Bind what the claims of a shape have room for, end those that are not needed, and search for the rest."""
+    actions = [action for claim in _claims_of(state, shape) for action in bind(state, claim, now)]
+    if shape.count == 0:
+        actions.extend(action for claim in _claims_of(state, shape) for action in release(state, claim))
+        drop_if_unused(state, shape)
+    elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+        actions.append(_start_search(state, shape))
+    return tuple(actions)
+
+
+def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
+    """Look again for places."""
+    shape = state.origin.shapes_by_number.get(number)
+    return place(state, shape, now) if shape is not None else ()
+
+
+def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Look again at once: something has changed since the last round."""
+    shape.delay_ns = FIRST_ROUND_DELAY_NS
+    state.timers.cancel(TimerKind.ROUND, shape.number)
+    return place(state, shape, now)
+
+
+def on_view_changed(state: ModuleState, before: Vector, view: Vector, now: Instant) -> tuple[Action, ...]:
+    """Start a new round for shapes that a view newly could hold."""
+    actions: list[Action] = []
+    for shape in tuple(state.origin.shapes.values()):
+        if shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number):
+            if could_hold(shape.need, view) and not could_hold(shape.need, before):
+                actions.extend(look_now(state, shape, now))
+    return tuple(actions)
+
+
+def on_claim_granted(
+    state: ModuleState, request: MessageId, accept: SchedAccept, *, via: SystemId, is_last: bool, now: Instant
+) -> tuple[Action, ...]:
+    """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
+    shape = state.origin.requests.get(request)
+    if shape is None:
+        return (SendControl(to=via, message=ClaimEnd(claim=accept.claim)),)
+    tdv, requirement = shape.key
+    row = HeldClaimRow(
+        id=accept.claim,
+        via=via,
+        address=accept.address,
+        ticket=accept.ticket,
+        lease_ns=accept.lease_ns,
+        tdv=tdv,
+        requirement=requirement,
+        answered_at=now,
+    )
+    hold(state, HeldClaim(row=row, shape=shape, window=accept.window), now)
+    shape.delay_ns, shape.reasons = FIRST_ROUND_DELAY_NS, ()
+    if is_last:
+        _end_round(state, request, shape, now)
+    return (Store(row=row), *place(state, shape, now))
+
+
+def on_search_denied(
+    state: ModuleState, request: MessageId, reasons: tuple[Reason, ...], now: Instant
+) -> tuple[Action, ...]:
+    """Keep what still waits waiting, and remember why; deny what would rather not wait."""
+    shape = state.origin.requests.get(request)
+    if shape is None:
+        return ()
+    shape.reasons = reasons
+    _end_round(state, request, shape, now)
+    unwilling = [
+        submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits
+    ]
+    actions: list[Action] = []
+    for submission in dict.fromkeys(unwilling):
+        actions.extend(deny_waiting(state, shape, submission, now))
+    text = ", ".join(f"{reason.module}: {reason.code}" for reason in reasons)
+    tasks = f"{shape.count} waiting"
+    return (*actions, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
+
+
+def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, now: Instant) -> tuple[Action, ...]:
+    """End waiting tasks as denied, with the reasons of the last round."""
+    actions: list[Action] = []
+    for task in take_out(shape, wanted):
+        row = state.origin.tasks.get(task, TaskRow(id=task))
+        actions.extend(end_task(state, replace(row, state=TaskState.DENIED, reasons=shape.reasons), now))
+    return tuple(actions)
+
+
+def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Enter a claim, new or stored, with the timeout of its lease as the origin counts it."""
+    state.origin.claims[claim.row.id] = claim
+    claim.shape.claims.append(claim.row.id)
+    watch_lease(state, claim, now)
+
+
+def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Count a lease from now: longer than the executor does, so that its attempts have surely ended."""
+    lease_ns = claim.row.lease_ns
+    state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, lease_ns + lease_ns // 10 + _LEASE_GRACE_NS))
+
+
+def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
+    stores: list[Action] = []
+    tasks: list[BoundTask] = []
+    while claim.shape.count and len(claim.bound) < claim.window and not claim.is_ending:
+        task = take_first(claim.shape)
+        row = state.origin.tasks.get(task, TaskRow(id=task))
+        row = replace(
+            row,
+            attempt=row.attempt + 1,
+            claim=claim.row.id,
+            substate=Substate.STAGING,
+            bound_at=now,
+            executed_on=claim.row.id.executor,
+            history=(*row.history, _entry(row.attempt + 1, claim, now)),
+        )
+        attempt = AttemptId(task, row.attempt)
+        state.origin.tasks[task] = row
+        claim.bound[attempt] = now
+        claim.unconfirmed[attempt] = None
+        stores.append(Store(row=row))
+        tasks.append(BoundTask(attempt=attempt, command=_command_of(state, task)))
+    return (*stores, *send_tasks(claim, tasks))
+
+
+def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
+    """Send tasks to their executor, in messages of bounded size."""
+    actions: list[Action] = []
+    batch: list[BoundTask] = []
+    size = 0
+    for task in tasks:
+        size += command_size(task.command)
+        if batch and size > _TRANSFER_BYTES:
+            actions.append(_transfer(claim, batch))
+            batch, size = [], command_size(task.command)
+        batch.append(task)
+    return (*actions, _transfer(claim, batch)) if batch else tuple(actions)
+
+
+def command_size(command: Command) -> int:
+    """Give the size of a command in bytes, about as it is on the wire."""
+    words = (*command.argv, *(word for pair in command.env for word in pair))
+    return 32 + sum(len(word.encode()) + 4 for word in words)
+
+
+def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
+    """End a claim that has no task and gets none."""
+    if claim.bound or (claim.shape.count and not claim.is_ending):
+        return ()
+    return (*drop_claim(state, claim), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id)))
+
+
+def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
+    """Forget a claim."""
+    del state.origin.claims[claim.row.id]
+    claim.shape.claims.remove(claim.row.id)
+    state.timers.cancel(TimerKind.HELD_LEASE, claim.row.id)
+    state.timers.cancel(TimerKind.RESEND, claim.row.id)
+    return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
+
+
+def end_task(state: ModuleState, row: TaskRow, now: Instant) -> tuple[Action, ...]:
+    """Store the final state of a task; with its last member a submission ends too."""
+    assert row.state is not TaskState.EXECUTING
+    row = replace(row, substate=None, claim=None, ended_at=now)
+    state.origin.tasks.pop(row.id, None)
+    key = row.id._replace(member=0)
+    submission = state.origin.submissions[key]
+    submission.open_members -= 1
+    actions: list[Action] = [Store(row=row), Decision(what=row.state, task=str(row.id), text=_summary(row))]
+    if submission.open_members == 0:
+        del state.origin.submissions[key]
+        state.timers.cancel(TimerKind.DEADLINE, key)
+        actions.append(Store(row=replace(submission.row, ended_at=now)))
+    return (*actions, TaskEnded(task=row.id))
+
+
+def _summary(row: TaskRow) -> str:
+    result = row.result
+    if result is None:
+        return ""
+    how = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.signal}"
+    return f"{result.cause or how} on {row.executed_on}, attempt {row.attempt}"
+
+
+def _claims_of(state: ModuleState, shape: Shape) -> tuple[HeldClaim, ...]:
+    return tuple(state.origin.claims[claim] for claim in shape.claims)
+
+
+def _entry(attempt: int, claim: HeldClaim, now: Instant) -> HistoryEntry:
+    return HistoryEntry(at=now, event="bound", attempt=attempt, module=claim.row.id.executor)
+
+
+def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
+    message = TaskTransfer(claim=claim.row.id, ticket=claim.row.ticket, tasks=tuple(tasks))
+    return SendTasks(to=claim.row.id.executor, address=claim.row.address, message=message)
+
+
+def _command_of(state: ModuleState, task: TaskId) -> Command:
+    return state.origin.submissions[task._replace(member=0)].row.command
+
+
+def _start_search(state: ModuleState, shape: Shape) -> Action:
+    tdv, requirement = shape.key
+    shape.request = state.next_message_id()
+    state.origin.requests[shape.request] = shape
+    request = SchedRequest(
+        id=shape.request,
+        search=SearchId(state.randomness.bits(128).to_bytes(16)),
+        origin=state.system,
+        tdv=tdv,
+        requirement=requirement,
+        count=min(shape.count, _ASK_LIMIT),
+        hops_left=_HOPS,
+        asks_left=_ASKS,
+        remaining_ns=state.policy.timeouts.request_ns,
+    )
+    return SendControl(to=state.system, message=request)
+
+
+def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:
+    del state.origin.requests[request]
+    shape.request = None
+    # Three quarters to five quarters: modules that were denied together do not ask together again.
+    delay_ns = 3 * shape.delay_ns // 4 + (shape.delay_ns * state.randomness.bits(16) >> 17)
+    state.timers.set(TimerKind.ROUND, shape.number, after(now, delay_ns))
+    shape.delay_ns = Duration(min(2 * shape.delay_ns, _LONGEST_DELAY_NS))

@@ -1,0 +1,238 @@
+"""What became of tasks, as their origin learns it (MESSIAHS 5.3.2 task_status).
+
+Only the bound attempt's result is ever taken, and a task is finished only when its exit *and* its outputs are home.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, FetchOutputs, SendControl, Store
+from messiahs.core.events import OutputsFailed, OutputsHome, TransferFailed
+from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
+from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.messages import (
+    AttemptStatus,
+    BoundTask,
+    ClaimEnd,
+    Substate,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.core.placing import drop_claim, end_task, place, release, send_tasks, watch_lease
+from messiahs.core.rows import HistoryEntry, TaskRow
+from messiahs.core.state import HeldClaim, ModuleState, Shape
+from messiahs.core.timers import TimerKind
+from messiahs.core.waiting import add_again
+
+_RESEND_NS = 1 * SECOND
+_MISSING_AFTER_NS = 5 * SECOND
+"""A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
+_FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
+
+
+def on_task_status(
+    state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Take results, acknowledge them, answer a renewal, and fill the places that became free.
+
+    For a claim that is not held (any more), nothing is wanted: it ends.
+    """
+    claim = state.origin.claims.get(status.claim)
+    if claim is None or claim.row.via != sender:
+        return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
+    claim.window = status.window
+    actions: list[Action] = []
+    taken: list[AttemptId] = []
+    unbound: list[AttemptId] = []
+    for attempt_status in status.attempts:
+        if attempt_status.attempt not in claim.bound:
+            unbound.append(attempt_status.attempt)
+            continue
+        claim.unconfirmed.pop(attempt_status.attempt, None)
+        if attempt_status.state is TaskState.EXECUTING:
+            _note_progress(state, attempt_status, now)
+        elif attempt_status.attempt not in state.origin.fetching:
+            actions.extend(_on_ended(state, claim, attempt_status, taken, now))
+    if status.renewal:
+        actions.extend(_on_renewal(state, claim, status, now))
+    if taken or unbound or status.renewal:
+        ack = TaskStatusAck(claim=status.claim, taken=tuple(taken), unbound=tuple(unbound), renewal=status.renewal)
+        actions.append(SendControl(to=claim.row.via, message=ack))
+    return (*actions, *go_on(state, claim, now))
+
+
+def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
+    """Take the result of an attempt whose outputs have come home."""
+    status = state.origin.fetching.pop(event.attempt, None)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    state.origin.fetch_failures.pop(event.attempt, None)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
+    ended = _settle(state, claim, status, now)
+    return (*ended, SendControl(to=claim.row.via, message=ack), *go_on(state, claim, now))
+
+
+def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Try again a little later; outputs that are gone make the attempt a lost one."""
+    status = state.origin.fetching.get(event.attempt)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    if event.is_gone:
+        lost = replace(status, state=TaskState.REVOKED, cause="lost", text=event.text, outputs=())
+        state.origin.fetching[event.attempt] = lost
+        return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
+    failures = state.origin.fetch_failures.get(event.attempt, 0)
+    state.origin.fetch_failures[event.attempt] = failures + 1
+    delay_ns = _FETCH_DELAYS_NS[min(failures, len(_FETCH_DELAYS_NS) - 1)]
+    state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
+    return ()
+
+
+def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Try again to bring outputs home."""
+    del now
+    row = state.origin.tasks.get(task)
+    claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
+    status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
+    return (_fetch(claim, status),) if claim is not None and status is not None else ()
+
+
+def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
+    """Send again, a little later, what the executor has not reported: it may or may not have arrived."""
+    claim = state.origin.claims.get(event.claim)
+    if claim is not None and claim.unconfirmed:
+        state.timers.set(TimerKind.RESEND, event.claim, after(now, _RESEND_NS))
+    return ()
+
+
+def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Send unconfirmed tasks again; an executor that has them only reports them."""
+    del now
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    submissions = state.origin.submissions
+    return send_tasks(
+        claim,
+        [
+            BoundTask(attempt=attempt, command=submissions[attempt.task._replace(member=0)].row.command)
+            for attempt in claim.unconfirmed
+        ],
+    )
+
+
+def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Count the attempts of a claim as lost: by now its executor has ended them, wherever it is."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    actions: list[Action] = []
+    for attempt in tuple(claim.bound):
+        state.origin.fetching.pop(attempt, None)
+        status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
+        actions.extend(_settle(state, claim, status, now))
+    return (*actions, *drop_claim(state, claim), *place(state, claim.shape, now))
+
+
+def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """The executor takes no more tasks in a claim; it ends when those in it have."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    claim.is_ending = True
+    return go_on(state, claim, now)
+
+
+def go_on(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Fill a claim again, or end it."""
+    ended = release(state, claim) if claim.is_ending else ()
+    return (*ended, *place(state, claim.shape, now))
+
+
+def _note_progress(state: ModuleState, status: AttemptStatus, now: Instant) -> None:
+    row = state.origin.tasks[status.attempt.task]
+    if row.substate is not status.substate:
+        # Soft: after a restart the next renewal says it again.
+        started_at = now if status.substate is Substate.RUNNING else None
+        state.origin.tasks[row.id] = replace(row, substate=status.substate, started_at=started_at)
+
+
+def _on_ended(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, taken: list[AttemptId], now: Instant, /
+) -> tuple[Action, ...]:
+    if any(output.size_bytes for output in status.outputs):
+        state.origin.fetching[status.attempt] = status
+        row = state.origin.tasks[status.attempt.task]
+        state.origin.tasks[row.id] = replace(row, substate=Substate.STAGING)
+        return (_fetch(claim, status),)
+    taken.append(status.attempt)
+    return _settle(state, claim, status, now)
+
+
+def _on_renewal(state: ModuleState, claim: HeldClaim, status: TaskStatus, now: Instant) -> tuple[Action, ...]:
+    watch_lease(state, claim, now)
+    listed = {attempt_status.attempt: None for attempt_status in status.attempts}
+    missing = tuple(
+        attempt
+        for attempt, bound_at in claim.bound.items()
+        if attempt not in listed and now - bound_at > _MISSING_AFTER_NS
+    )
+    unwanted = tuple(
+        attempt for attempt in listed if attempt in claim.bound and state.origin.tasks[attempt.task].is_cancelled
+    )
+    actions: list[Action] = []
+    if missing:
+        actions.append(SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
+    if unwanted:
+        actions.append(SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=unwanted)))
+    return tuple(actions)
+
+
+def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
+    """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
+    claim.bound.pop(status.attempt, None)
+    claim.unconfirmed.pop(status.attempt, None)
+    row = state.origin.tasks[status.attempt.task]
+    entry = HistoryEntry(
+        at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor
+    )
+    row = replace(row, claim=None, result=status, history=(*row.history, entry))
+    if row.is_cancelled:
+        return end_task(state, replace(row, state=TaskState.KILLED), now)
+    if status.state in (TaskState.REVOKED, TaskState.DENIED):
+        if status.state is TaskState.REVOKED:
+            state.origin.lost_at[claim.row.via] = now
+        return _try_again(state, claim.shape, replace(row, result=None))
+    retries = state.origin.submissions[row.id._replace(member=0)].row.retries
+    if status.state is TaskState.FINISHED and status.exit_code and row.failures < retries:
+        return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
+    return end_task(state, replace(row, state=status.state), now)
+
+
+def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
+    row = replace(row, substate=Substate.QUEUED, started_at=None)
+    state.origin.tasks[row.id] = row
+    add_again(shape, row.id)
+    return (Store(row=row),)
+
+
+def _fetch(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
+    return FetchOutputs(
+        attempt=status.attempt,
+        executor=claim.row.id.executor,
+        address=claim.row.address,
+        claim=claim.row.id,
+        ticket=claim.row.ticket,
+        outputs=status.outputs,
+    )
+
+
+def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
+    row = state.origin.tasks.get(attempt.task)
+    if row is None or row.attempt != attempt.number or row.claim is None:
+        return None
+    return state.origin.claims.get(row.claim)

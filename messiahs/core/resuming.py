@@ -1,0 +1,173 @@
+"""Coming back after a restart: from stored rows, and from what the executor back end says is running.
+
+Every action is idempotent under its attempt id, so what may have been done before the restart is simply done again.
+"""
+
+from dataclasses import dataclass, replace
+
+from messiahs.core.actions import Action, DiscardAttempt, EndAttempt
+from messiahs.core.events import AttemptEnded
+from messiahs.core.executing import on_attempt_ended, start_action
+from messiahs.core.fitting import need_of
+from messiahs.core.granting import forget_attempt, watch
+from messiahs.core.ids import AttemptId, TaskId
+from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.messages import Substate, TaskState
+from messiahs.core.placing import hold, place
+from messiahs.core.ports import BadPredicate
+from messiahs.core.rows import (
+    AttemptRow,
+    CountersRow,
+    GrantedClaimRow,
+    HeldClaimRow,
+    PassedClaimRow,
+    Row,
+    SubmissionRow,
+    TaskRow,
+)
+from messiahs.core.state import GrantedClaim, HeldClaim, ModuleState
+from messiahs.core.submitting import enter
+from messiahs.core.timers import TimerKind
+from messiahs.core.waiting import add_members, shape_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAttempt:
+    """An attempt that the back end knows: queued or running, or with `ended` over."""
+
+    attempt: AttemptId
+    is_running: bool
+    ended: AttemptEnded | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What a module left behind when it stopped.
+
+    After the machine `has_rebooted`, an attempt that the back end does not name may have run, and never starts again;
+    else it had not been started yet.
+    """
+
+    rows: tuple[Row, ...] = ()
+    running: tuple[RunningAttempt, ...] = ()
+    has_rebooted: bool = False
+
+
+def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, ...]:
+    """Take up everything where the rows say it was; the state must be new."""
+    members: dict[TaskId, list[TaskRow]] = {}
+    submissions: list[SubmissionRow] = []
+    held: list[HeldClaimRow] = []
+    attempts: list[AttemptRow] = []
+    for row in remains.rows:
+        match row:
+            case CountersRow():
+                state.counters = row
+            case SubmissionRow():
+                submissions.append(row)
+            case TaskRow():
+                members.setdefault(row.id._replace(member=0), []).append(row)
+            case HeldClaimRow():
+                held.append(row)
+            case GrantedClaimRow():
+                _resume_granted(state, row, now)
+            case PassedClaimRow():
+                state.hop.passed[row.id] = row
+            case AttemptRow():
+                attempts.append(row)
+    for submission in sorted(submissions, key=lambda row: row.id):
+        _resume_submission(state, submission, members.get(submission.id, []))
+    for claim in held:
+        _resume_held(state, claim, now)
+    _resume_bindings(state, now)
+    actions = _resume_attempts(state, attempts, remains, now)
+    for shape in tuple(state.origin.shapes.values()):
+        actions.extend(place(state, shape, now))
+    return tuple(actions)
+
+
+def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
+    requirement = state.parse("")
+    assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
+    watch(state, GrantedClaim(row=row, need=need_of(row.tdv, requirement)), now)
+
+
+def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:
+    state.origin.keys[row.key] = row.id
+    if row.ended_at is not None:
+        return
+    open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
+    enter(state, row, open_members=max(1, row.members) - (len(tried) - len(open_tasks)))
+    shape = shape_of(state, row)
+    for task in open_tasks:
+        state.origin.tasks[task.id] = task
+    known = {task.id.member for task in tried}
+    waiting = {task.id.member for task in open_tasks if task.claim is None}
+    first = min(1, row.members)
+    for member in range(first, row.members + 1):
+        if member not in known or member in waiting:
+            add_members(shape, row.id, member, member)
+
+
+def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
+    # Its lease counts from now: the executor may have heard an answer just before the restart.
+    hold(state, HeldClaim(row=row, shape=shape_of(state, row), window=0), now)
+
+
+def _resume_bindings(state: ModuleState, now: Instant) -> None:
+    for row in tuple(state.origin.tasks.values()):
+        claim = state.origin.claims.get(row.claim) if row.claim is not None else None
+        if claim is None:
+            continue
+        attempt = AttemptId(row.id, row.attempt)
+        claim.bound[attempt] = row.bound_at if row.bound_at is not None else now
+        claim.unconfirmed[attempt] = None
+        state.timers.set(TimerKind.RESEND, claim.row.id, after(now, SECOND))
+
+
+def _resume_attempts(
+    state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /
+) -> list[Action]:
+    known = {attempt.attempt: attempt for attempt in remains.running}
+    actions: list[Action] = []
+    for row in rows:
+        state.executor.attempts[row.id] = row
+        claim = state.executor.claims.get(row.claim)
+        if claim is not None:
+            claim.attempts[row.id] = now
+            claim.live += row.status.state is TaskState.EXECUTING
+        elif row.status.state is not TaskState.EXECUTING:
+            actions.extend(forget_attempt(state, row.id))
+    for attempt in remains.running:
+        if attempt.attempt not in state.executor.attempts:
+            actions.extend(_end_unknown(attempt))
+    for row in rows:
+        if row.status.state is TaskState.EXECUTING:
+            found = known.get(row.id)
+            if found is None and remains.has_rebooted:
+                lost = AttemptEnded(attempt=row.id, cause="lost", text="the machine was started anew")
+                found = RunningAttempt(attempt=row.id, is_running=False, ended=lost)
+            actions.extend(_resume_attempt(state, row, found, now))
+    return actions
+
+
+def _end_unknown(attempt: RunningAttempt) -> tuple[Action, ...]:
+    if attempt.ended is not None:
+        return (DiscardAttempt(attempt=attempt.attempt),)
+    return (EndAttempt(attempt=attempt.attempt, grace_ns=0, cause="unbound"),)
+
+
+def _resume_attempt(
+    state: ModuleState, row: AttemptRow, found: RunningAttempt | None, now: Instant, /
+) -> tuple[Action, ...]:
+    if found is not None and found.ended is not None:
+        return on_attempt_ended(state, found.ended, now)
+    claim = state.executor.claims.get(row.claim)
+    if claim is None:
+        # Its claim ended before the restart, and so must it.
+        return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)
+    if found is not None and found.is_running:
+        claim.started[row.id] = now
+        status = replace(row.status, substate=Substate.RUNNING)
+        state.executor.attempts[row.id] = replace(row, status=status)
+    return (start_action(claim, row),)

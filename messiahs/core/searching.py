@@ -1,0 +1,288 @@
+"""Searching for places: sched_request, sched_accept, sched_deny (MESSIAHS 6.2).
+
+A search climbs, crosses once and descends. A request from a child or a local user may go to the module itself, its
+children, siblings and parents; one from a parent or sibling only to itself and its children: exactly what U and S
+promised. It never goes back to its asker, and one candidate is asked at a time (footnote 5).
+"""
+
+from dataclasses import replace
+
+from messiahs.core import placing
+from messiahs.core.actions import Action, Decision, SendControl, Store
+from messiahs.core.fitting import need_of, why_not
+from messiahs.core.granting import grant, places_for
+from messiahs.core.ids import MessageId, SystemId
+from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Predicate, Refused, Relation
+from messiahs.core.rows import PassedClaimRow
+from messiahs.core.state import ModuleState, Search
+from messiahs.core.sums import view_of
+from messiahs.core.timers import TimerKind
+from messiahs.core.vectors import Vector
+
+_MARGIN_NS = 20 * MILLISECOND
+"""What a hop keeps for itself of the time that a search has left."""
+_PENALTY_NS = 60 * SECOND
+"""How long a neighbor through which an attempt was lost ranks last."""
+
+
+def on_sched_request(
+    state: ModuleState, request: SchedRequest, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Grant places on the own machine, ask others for the rest, or deny (MESSIAHS 6.2).
+
+    `accept` is the gate: refused for good, nothing is forwarded; refused for this system, only a child's request may
+    still climb or cross. Local users are not gated for forwarding.
+    """
+    asker = Asker(system=sender, relation=_relation_of(state, sender))
+    climbing = asker.relation in (Relation.SELF, Relation.CHILD)
+    asked_before = state.hop.seen.get(request.search)
+    refusal = _refuse_at_once(state, request, asked_before=asked_before, climbing=climbing)
+    parsed = state.parse(request.requirement)
+    if isinstance(parsed, BadPredicate):
+        refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
+    if refusal is not None or isinstance(parsed, BadPredicate):
+        assert refusal is not None
+        return _answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
+    state.hop.seen[request.search] = climbing or bool(asked_before)
+    state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
+    verdict = state.policy.accept(request.tdv, asker, own_sdv(state))
+    if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
+        reason = _refused(state, verdict)
+        return _answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
+    return _work_on(state, request, asker, parsed, verdict, asked_before=asked_before, now=now)
+
+
+def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Pass a claim on towards its origin, or take it if the origin is here (MESSIAHS 6.2).
+
+    An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
+    """
+    search = state.hop.asks.get(accept.request)
+    if search is None or search.asked != sender or accept.places > search.left:
+        return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
+    search.left -= accept.places
+    search.asks_left = min(search.asks_left, accept.asks_left)
+    finishing = _close(state, accept.request, search) if search.left == 0 else ()
+    return (*_pass_accept(state, search, accept, via=sender, now=now), *finishing)
+
+
+def on_sched_deny(state: ModuleState, deny: SchedDeny, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Ask the next eligible system; when none is left, deny in turn (MESSIAHS 6.2).
+
+    A deny for a request that we no longer hold is late news, not an error, and changes nothing.
+    """
+    search = state.hop.asks.get(deny.request)
+    if search is None or search.asked != sender:
+        return ()
+    search.hops.extend(deny.reasons)
+    search.asks_left = min(search.asks_left, deny.asks_left)
+    _end_ask(state, deny.request, search)
+    return _ask_next(state, search, now)
+
+
+def on_search_timeout(state: ModuleState, ask: MessageId, now: Instant) -> tuple[Action, ...]:
+    """Go on without the neighbor that we asked: it has been silent for all the time that it was given."""
+    return _give_up_on(state, ask, DenyCode.TIMED_OUT, now)
+
+
+def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Count what a neighbor was asked as denied `lost`, and drop what it asked: a search is soft."""
+    actions: list[Action] = []
+    for key, search in list(state.hop.searches.items()):
+        if search.asker.system == neighbor:
+            del state.hop.searches[key]
+            for ask in [ask for ask, asked_for in state.hop.asks.items() if asked_for is search]:
+                _end_ask(state, ask, search)
+    for ask, search in list(state.hop.asks.items()):
+        if search.asked == neighbor:
+            actions.extend(_give_up_on(state, ask, DenyCode.LOST, now))
+    return tuple(actions)
+
+
+def _refuse_at_once(
+    state: ModuleState, request: SchedRequest, *, asked_before: bool | None, climbing: bool
+) -> Reason | None:
+    def reason(code: DenyCode, text: str = "") -> Reason:
+        return Reason(module=state.system, code=code, text=text)
+
+    if asked_before or (asked_before is not None and not climbing):
+        return reason(DenyCode.ALREADY_ASKED)
+    if request.remaining_ns <= _MARGIN_NS:
+        return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")
+    if not state.has_space:
+        return reason(DenyCode.NO_SPACE, "the disk of this module is full")
+    return None
+
+
+def _work_on(
+    state: ModuleState,
+    request: SchedRequest,
+    asker: Asker,
+    /,
+    requirement: Predicate,
+    verdict: Accepted | Refused,
+    *,
+    asked_before: bool | None,
+    now: Instant,
+) -> tuple[Action, ...]:
+    search = Search(
+        request=request,
+        asker=asker,
+        need=need_of(request.tdv, requirement),
+        left=request.count,
+        asks_left=request.asks_left,
+        until=after(now, request.remaining_ns - _MARGIN_NS),
+        reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
+    )
+    actions: list[Action] = []
+    # Asked again, climbing, after it was asked descending: itself and its children have answered already.
+    is_open = isinstance(verdict, Accepted) and asked_before is None
+    places = places_for(state, search.need, search.left) if is_open else 0
+    if places:
+        accept, granted = grant(state, search, places, now=now)
+        search.left -= places
+        actions.extend(granted)
+        actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
+    if search.left == 0:
+        return tuple(actions)
+    relations = _allowed(asker, verdict, is_open=is_open)
+    candidates = _candidates(state, search, relations)
+    search.reason = _own_reason(state, search, verdict, candidates)
+    search.untried = list(state.policy.rank(candidates, search.need, state.randomness))
+    state.hop.searches[asker.system, request.id] = search
+    actions.extend(_ask_next(state, search, now))
+    return tuple(actions)
+
+
+def _allowed(asker: Asker, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
+    climbing = asker.relation in (Relation.SELF, Relation.CHILD)
+    # Local users are not gated for forwarding: a refusal concerns the own machine only.
+    descends = is_open or (asker.relation is Relation.SELF and isinstance(verdict, Refused))
+    return ((Relation.CHILD,) if descends else ()) + ((Relation.SIBLING, Relation.PARENT) if climbing else ())
+
+
+def _candidates(state: ModuleState, search: Search, relations: tuple[Relation, ...]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            system=system,
+            relation=neighbor.relation,
+            view=_view(state, system),
+            has_lost=_has_lost(state, system, search.until),
+        )
+        for system, neighbor in state.neighbors.items()
+        if neighbor.relation in relations and system != search.asker.system and state.updates.links.get(system)
+    )
+
+
+def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
+    lost_at = state.origin.lost_at.get(system)
+    return lost_at is not None and until - lost_at < _PENALTY_NS
+
+
+def _view(state: ModuleState, system: SystemId) -> Vector:
+    return view_of(state.neighbors[system], {key: view.message.vector for key, view in state.updates.views.items()})
+
+
+def _own_reason(
+    state: ModuleState, search: Search, verdict: Accepted | Refused, candidates: tuple[Candidate, ...]
+) -> Reason:
+    if isinstance(verdict, Refused):
+        return _refused(state, verdict)
+    views = (state.updates.own, *(candidate.view for candidate in candidates))
+    return Reason(module=state.system, code=why_not(search.need, views))
+
+
+def _refused(state: ModuleState, verdict: Refused) -> Reason:
+    return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text)
+
+
+def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action, ...]:
+    """Ask the likeliest candidate that is left, with what is left of the search's budgets."""
+    remaining_ns = search.until - now
+    while search.untried:
+        if search.request.hops_left <= 0:
+            return _deny(state, search, now, code=DenyCode.HOP_LIMIT)
+        if search.asks_left <= 0 or remaining_ns <= _MARGIN_NS:
+            return _deny(state, search, now, code=DenyCode.TIMED_OUT)
+        system = search.untried.pop(0)
+        if not state.updates.links.get(system):
+            continue
+        # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
+        given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
+        search.asked, search.asks_left = system, search.asks_left - 1
+        ask = state.next_message_id()
+        state.hop.asks[ask] = search
+        state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
+        request = replace(
+            search.request,
+            id=ask,
+            count=search.left,
+            hops_left=search.request.hops_left - 1,
+            asks_left=search.asks_left,
+            remaining_ns=given_ns,
+        )
+        return (SendControl(to=system, message=request),)
+    return _deny(state, search, now, code=search.reason.code)
+
+
+def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant) -> tuple[Action, ...]:
+    search = state.hop.asks.get(ask)
+    if search is None or search.asked is None:
+        return ()
+    search.hops.append(Reason(module=search.asked, code=code))
+    _end_ask(state, ask, search)
+    return _ask_next(state, search, now)
+
+
+def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:
+    del state.hop.asks[ask]
+    state.timers.cancel(TimerKind.SEARCH, ask)
+    search.asked = None
+
+
+def _close(state: ModuleState, ask: MessageId, search: Search) -> tuple[Action, ...]:
+    _end_ask(state, ask, search)
+    state.hop.searches.pop((search.asker.system, search.request.id), None)
+    return ()
+
+
+def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:
+    state.hop.searches.pop((search.asker.system, search.request.id), None)
+    reason = replace(search.reason, code=code, hops=tuple(search.hops))
+    return _answer_deny(
+        state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now
+    )
+
+
+def _answer_deny(
+    state: ModuleState, request: SchedRequest, asker: Asker, /, *, reason: Reason, asks_left: int, now: Instant
+) -> tuple[Action, ...]:
+    if asker.relation is Relation.SELF:
+        return placing.on_search_denied(state, request.id, (reason,), now)
+    decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=f"{asker.system}: {reason.code}")
+    deny = SchedDeny(request=request.id, reasons=(reason,), asks_left=asks_left)
+    return (decision, SendControl(to=asker.system, message=deny))
+
+
+def _pass_accept(
+    state: ModuleState, search: Search, accept: SchedAccept, *, via: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    if search.asker.relation is Relation.SELF:
+        return placing.on_claim_granted(
+            state, search.request.id, accept, via=via, is_last=search.left == 0, now=now
+        )
+    passed = replace(accept, request=search.request.id, asks_left=search.asks_left)
+    send = SendControl(to=search.asker.system, message=passed)
+    if via == state.system:
+        return (send,)
+    row = PassedClaimRow(id=accept.claim, toward_origin=search.asker.system, toward_executor=via)
+    state.hop.passed[accept.claim] = row
+    return (Store(row=row), send)
+
+
+def _relation_of(state: ModuleState, sender: SystemId) -> Relation:
+    return Relation.SELF if sender == state.system else state.neighbors[sender].relation
+

@@ -1,0 +1,210 @@
+"""The mutable state of one scheduling module, by role: neighbor, hop of searches, origin and executor.
+
+Rows are kept as they are stored (rows.py); everything else here is soft and made anew after a restart.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from messiahs.core.descriptions import SDV, TDV
+from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
+from messiahs.core.instants import SECOND, Duration, Instant
+from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.ports import Asker, Need, Policy, PredicateParser, Randomness
+from messiahs.core.rows import (
+    AttemptRow,
+    CountersRow,
+    GrantedClaimRow,
+    HeldClaimRow,
+    PassedClaimRow,
+    SubmissionRow,
+    TaskRow,
+)
+from messiahs.core.timers import Timers
+from messiahs.core.vectors import EMPTY, Vector
+
+ShapeKey = tuple[TDV, str]
+"""Tasks with equal TDV (which names their user) and requirement are placed together."""
+
+FIRST_ROUND_DELAY_NS = Duration(1 * SECOND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who a module is: `address` is where its task channel can be dialed (host:port)."""
+
+    system: SystemId
+    epoch: Epoch
+    address: str
+    release: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a neighbor last said, and when it arrived."""
+
+    message: StatusVector
+    received_at: Instant
+
+
+@dataclass(slots=True)
+class Updates:
+    """The update channel's side of a module (mutable)."""
+
+    links: dict[SystemId, bool] = field(default_factory=dict)
+    """Neighbors that are connected; True once they have said hello."""
+    views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
+    queried: dict[SystemId, bool] = field(default_factory=dict)
+    """Silent neighbors that were asked for their status."""
+    sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
+    sent_at: Instant | None = None
+    measured: SDV | None = None
+    own: Vector = EMPTY
+    """The vector {x}, as it was advertised last."""
+
+
+@dataclass(slots=True)
+class Search:
+    """A request that this module works on (mutable): it asks one candidate at a time (MESSIAHS 6.2, footnote 5)."""
+
+    request: SchedRequest
+    asker: Asker
+    need: Need
+    left: int
+    """Places still wanted."""
+    asks_left: int
+    until: Instant
+    """When the asker must have its answer."""
+    reason: Reason
+    """Why this module itself gives no places; the hops below are added as they deny."""
+    untried: list[SystemId] = field(default_factory=list)
+    asked: SystemId | None = None
+    hops: list[Reason] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Shape:
+    """Waiting tasks of one shape (mutable): `waiting` holds runs of members (submission, first, last)."""
+
+    key: ShapeKey
+    number: int
+    need: Need
+    waiting: deque[tuple[TaskId, int, int]] = field(default_factory=deque)
+    count: int = 0
+    """How many tasks wait."""
+    claims: list[ClaimId] = field(default_factory=list)
+    request: MessageId | None = None
+    """The search in flight."""
+    delay_ns: Duration = FIRST_ROUND_DELAY_NS
+    reasons: tuple[Reason, ...] = ()
+    """Why the last round placed nothing (more)."""
+
+
+@dataclass(slots=True)
+class Submission:
+    """A submission with members that have not ended (mutable)."""
+
+    row: SubmissionRow
+    open_members: int
+
+
+@dataclass(slots=True)
+class HeldClaim:
+    """A claim at its origin (mutable): attempts bound to it, and those of them that the executor has not reported."""
+
+    row: HeldClaimRow
+    shape: Shape
+    window: int
+    bound: dict[AttemptId, Instant] = field(default_factory=dict)
+    unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
+    is_ending: bool = False
+    """No further task is bound to it."""
+
+
+@dataclass(slots=True)
+class GrantedClaim:
+    """A claim at its executor (mutable): its attempts whose results the origin has not taken yet."""
+
+    row: GrantedClaimRow
+    need: Need
+    attempts: dict[AttemptId, Instant] = field(default_factory=dict)
+    """When each was taken."""
+    live: int = 0
+    """Attempts that have not ended."""
+    started: dict[AttemptId, Instant] = field(default_factory=dict)
+    unreported: dict[AttemptId, None] = field(default_factory=dict)
+    renewals: int = 0
+    renewal_sent_at: dict[int, Instant] = field(default_factory=dict)
+    mean_run_ns: int = 0
+    is_ending: bool = False
+
+
+@dataclass(slots=True)
+class Origin:
+    """Tasks of local users (mutable)."""
+
+    keys: dict[ClientKey, TaskId] = field(default_factory=dict)
+    submissions: dict[TaskId, Submission] = field(default_factory=dict)
+    tasks: dict[TaskId, TaskRow] = field(default_factory=dict)
+    """Tasks that were tried and have not ended."""
+    shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
+    shapes_by_number: dict[int, Shape] = field(default_factory=dict)
+    requests: dict[MessageId, Shape] = field(default_factory=dict)
+    claims: dict[ClaimId, HeldClaim] = field(default_factory=dict)
+    fetching: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
+    """Ended attempts whose outputs are on their way home."""
+    fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
+    lost_at: dict[SystemId, Instant] = field(default_factory=dict)
+    """Neighbors through which attempts were lost, and when last."""
+    shapes_made: int = 0
+
+
+@dataclass(slots=True)
+class Hop:
+    """Searches and claims that pass through (mutable)."""
+
+    searches: dict[tuple[SystemId, MessageId], Search] = field(default_factory=dict)
+    asks: dict[MessageId, Search] = field(default_factory=dict)
+    """Our own asks that are not fully answered."""
+    seen: dict[SearchId, bool] = field(default_factory=dict)
+    """Searches that asked here; True if one of them came climbing."""
+    passed: dict[ClaimId, PassedClaimRow] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Executor:
+    """Claims granted on the own machine, and the attempts in them (mutable)."""
+
+    claims: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
+    attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
+    mean_wait_ns: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class ModuleState:
+    """All that a module knows (mutable; only core handlers change it)."""
+
+    identity: Identity
+    neighbors: dict[SystemId, Neighbor]
+    policy: Policy
+    parse: PredicateParser
+    randomness: Randomness
+    timers: Timers = field(default_factory=Timers)
+    counters: CountersRow = field(default_factory=CountersRow)
+    messages_sent: int = 0
+    has_space: bool = True
+    updates: Updates = field(default_factory=Updates)
+    origin: Origin = field(default_factory=Origin)
+    hop: Hop = field(default_factory=Hop)
+    executor: Executor = field(default_factory=Executor)
+
+    @property
+    def system(self) -> SystemId:
+        """The module's own name."""
+        return self.identity.system
+
+    def next_message_id(self) -> MessageId:
+        """Number the next message."""
+        self.messages_sent += 1
+        return MessageId(self.messages_sent)

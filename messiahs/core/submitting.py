@@ -1,0 +1,112 @@
+"""What local users ask of their module: to run tasks, and to end them (MESSIAHS 1)."""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, Answer, Decision, SendControl, Store
+from messiahs.core.events import CancelRequested, Submitted
+from messiahs.core.ids import AttemptId, TaskId
+from messiahs.core.instants import Instant, after
+from messiahs.core.messages import TaskKill, TaskState
+from messiahs.core.placing import command_size, deny_waiting, end_task, look_now
+from messiahs.core.ports import BadPredicate
+from messiahs.core.rows import SubmissionRow, TaskRow
+from messiahs.core.state import ModuleState, Submission
+from messiahs.core.timers import TimerKind
+from messiahs.core.waiting import add_members, shape_of, take_out
+
+COMMAND_LIMIT_BYTES = 128 * 1_024
+MEMBER_LIMIT = 1_000_000
+
+
+def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Action, ...]:
+    """Store tasks under a new id and look for places; the same client key gives the same id again."""
+    known = state.origin.keys.get(event.key)
+    if known is not None:
+        return (Answer(answer_to=event.answer_to, task=known),)
+    problem = _problem(state, event)
+    if problem:
+        return (Answer(answer_to=event.answer_to, problem=problem),)
+    state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
+    row = SubmissionRow(
+        id=TaskId(state.system, state.identity.epoch, state.counters.submissions),
+        key=event.key,
+        tdv=event.tdv,
+        requirement=event.requirement,
+        command=event.command,
+        members=event.members,
+        submitted_at=now,
+        name=event.name,
+        retries=event.retries,
+        waits=event.waits,
+        deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
+    )
+    enter(state, row, open_members=max(1, row.members))
+    shape = shape_of(state, row)
+    add_members(shape, row.id, min(1, row.members), row.members)
+    return (
+        Store(row=state.counters),
+        Store(row=row),
+        Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
+        Answer(answer_to=event.answer_to, task=row.id),
+        *look_now(state, shape, now),
+    )
+
+
+def enter(state: ModuleState, row: SubmissionRow, *, open_members: int) -> None:
+    """Enter a submission, new or stored, with its deadline."""
+    state.origin.keys[row.key] = row.id
+    state.origin.submissions[row.id] = Submission(row=row, open_members=open_members)
+    if row.deadline_at is not None:
+        state.timers.set(TimerKind.DEADLINE, row.id, row.deadline_at)
+
+
+def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant) -> tuple[Action, ...]:
+    """End tasks that wait, and ask executors to end those that run; what has ended stays as it is."""
+    actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task)]
+    submission = state.origin.submissions.get(event.task._replace(member=0))
+    if submission is None:
+        return tuple(actions)
+    shape = shape_of(state, submission.row)
+    for task in take_out(shape, event.task):
+        row = state.origin.tasks.get(task, TaskRow(id=task))
+        actions.extend(end_task(state, replace(row, state=TaskState.KILLED, is_cancelled=True), now))
+    for row in tuple(state.origin.tasks.values()):
+        if row.id == event.task or (not event.task.member and row.id._replace(member=0) == event.task):
+            actions.extend(_kill(state, row))
+    return tuple(actions)
+
+
+def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Deny what still waits at its deadline; what runs goes on."""
+    submission = state.origin.submissions.get(submission_id)
+    if submission is None:
+        return ()
+    return deny_waiting(state, shape_of(state, submission.row), submission_id, now)
+
+
+def _kill(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:
+    if row.claim is None:
+        return ()
+    row = replace(row, is_cancelled=True)
+    state.origin.tasks[row.id] = row
+    actions: tuple[Action, ...] = (Store(row=row), Decision(what="task_kill", task=str(row.id)))
+    claim = state.origin.claims.get(row.claim) if row.claim is not None else None
+    if claim is None:
+        return actions
+    kill = TaskKill(claim=claim.row.id, attempts=(AttemptId(row.id, row.attempt),))
+    return (*actions, SendControl(to=claim.row.via, message=kill))
+
+
+def _problem(state: ModuleState, event: Submitted) -> str:
+    requirement = state.parse(event.requirement)
+    if isinstance(requirement, BadPredicate):
+        return f"the requirement is no predicate: {requirement.text}"
+    if not state.has_space:
+        return "no_space: the disk of this module is full; nothing was submitted"
+    if not event.command.argv:
+        return "there is no command to run"
+    if command_size(event.command) > COMMAND_LIMIT_BYTES:
+        return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
+    if not 0 <= event.members <= MEMBER_LIMIT:
+        return f"one submit takes at most {MEMBER_LIMIT} tasks"
+    return ""

@@ -1,0 +1,88 @@
+"""The three sums that a module sends: to its parents, its children and its siblings (MESSIAHS 7.2, 7.3).
+
+With the primary parent, every machine stands at most once in each of them (theorems 1 and 2, corollary 5). What comes
+from a parent never goes into what parents and siblings get. A non-primary parent or child is viewed and never summed.
+
+`own` is the vector of the own machine, `EMPTY` for a system that has none. `views` holds what each neighbor sent last;
+what was not heard counts as nothing. The results are coalesced and not compacted.
+"""
+
+from collections.abc import Collection, Mapping
+
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.vectors import EMPTY, Vector, coalesce
+
+Views = Mapping[tuple[SystemId, VectorKind], Vector]
+
+
+def vector_for_parents(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
+    """Give U (equation 19): the own machine and what the primary children say."""
+    return coalesce((own, *_from_primary_children(neighbors, views)), keys=keys)
+
+
+def vector_for_siblings(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
+    """Give S, which is U (equation 21)."""
+    return vector_for_parents(own, neighbors, views=views, keys=keys)
+
+
+def vector_for_children(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
+    """Give D (equation 20): the own machine, what the primary parent says, and what the siblings say."""
+    return coalesce((own, *_from_above(neighbors, views)), keys=keys)
+
+
+def vector_for_child(
+    child: SystemId,
+    own: Vector,
+    *,
+    neighbors: Collection[Neighbor],
+    views: Views,
+    hears: Collection[SystemId],
+    keys: tuple[str, ...],
+) -> Vector:
+    """Give D and beside it the U of those other primary children that `child` does not hear itself.
+
+    Equation 20 has a system hear all its siblings. Here it may hear only some of them (`hears`), so its parent adds
+    exactly the others: each machine still stands once in what the child knows of its primary tree.
+    """
+    unheard = (
+        views.get((neighbor.system, VectorKind.FOR_PARENTS), EMPTY)
+        for neighbor in neighbors
+        if neighbor.is_primary_child and neighbor.system != child and neighbor.system not in hears
+    )
+    return coalesce((own, *_from_above(neighbors, views), *unheard), keys=keys)
+
+
+def view_of(neighbor: Neighbor, views: Views) -> Vector:
+    """Give the view by which tasks are placed with a neighbor (equation 22), empty if it said nothing yet.
+
+    A sibling that is a child or parent too sends both vectors: its S enters sums, and the view is the child's U or the
+    parent's D, because a task may go further there. All parents and children have views, also those that are not
+    primary, as the prose of MESSIAHS 7.3 says and equation 22 does not.
+    """
+    if neighbor.is_child:
+        kind = VectorKind.FOR_PARENTS
+    else:
+        kind = VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
+    return views.get((neighbor.system, kind), EMPTY)
+
+
+def _from_primary_children(neighbors: Collection[Neighbor], views: Views) -> tuple[Vector, ...]:
+    return tuple(
+        views.get((neighbor.system, VectorKind.FOR_PARENTS), EMPTY)
+        for neighbor in neighbors
+        if neighbor.is_primary_child
+    )
+
+
+def _from_above(neighbors: Collection[Neighbor], views: Views) -> tuple[Vector, ...]:
+    parents = tuple(
+        views.get((neighbor.system, VectorKind.FOR_CHILDREN), EMPTY)
+        for neighbor in neighbors
+        if neighbor.is_primary_parent
+    )
+    siblings = tuple(
+        views.get((neighbor.system, VectorKind.FOR_SIBLINGS), EMPTY) for neighbor in neighbors if neighbor.is_sibling
+    )
+    return parents + siblings

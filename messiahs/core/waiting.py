@@ -1,0 +1,80 @@
+"""Tasks that wait at their origin, by shape.
+
+Members of an array that were never tried are a run (submission, first, last) and nothing else: no row, no object each.
+"""
+
+from messiahs.core.fitting import need_of
+from messiahs.core.ids import TaskId
+from messiahs.core.ports import BadPredicate
+from messiahs.core.rows import HeldClaimRow, SubmissionRow
+from messiahs.core.state import ModuleState, Shape
+from messiahs.core.timers import TimerKind
+
+
+def shape_of(state: ModuleState, row: SubmissionRow | HeldClaimRow) -> Shape:
+    """Give the shape of a submission's or a claim's tasks, a new one if none of it wait or run."""
+    key = (row.tdv, row.requirement)
+    shape = state.origin.shapes.get(key)
+    if shape is None:
+        requirement = state.parse(row.requirement)
+        assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
+        state.origin.shapes_made += 1
+        shape = Shape(key=key, number=state.origin.shapes_made, need=need_of(row.tdv, requirement))
+        state.origin.shapes[key] = shape
+        state.origin.shapes_by_number[shape.number] = shape
+    return shape
+
+
+def add_members(shape: Shape, submission: TaskId, first: int, last: int, /) -> None:
+    """Let members `first` to `last` wait behind all others; a single task is member 0."""
+    shape.waiting.append((submission, first, last))
+    shape.count += last - first + 1
+
+
+def add_again(shape: Shape, task: TaskId) -> None:
+    """Let a task that was tried before wait in front of all others."""
+    shape.waiting.appendleft((task._replace(member=0), task.member, task.member))
+    shape.count += 1
+
+
+def take_first(shape: Shape) -> TaskId:
+    """Take out the task that waited longest; there must be one."""
+    submission, first, last = shape.waiting.popleft()
+    if first < last:
+        shape.waiting.appendleft((submission, first + 1, last))
+    shape.count -= 1
+    return submission._replace(member=first)
+
+
+def take_out(shape: Shape, wanted: TaskId) -> tuple[TaskId, ...]:
+    """Take out one waiting task, or with member 0 all that wait of a submission; gives those that did wait."""
+    taken: list[TaskId] = []
+    kept: list[tuple[TaskId, int, int]] = []
+    submission = wanted._replace(member=0)
+    for run in shape.waiting:
+        if run[0] != submission:
+            kept.append(run)
+        elif not wanted.member:
+            taken.extend(submission._replace(member=member) for member in range(run[1], run[2] + 1))
+        elif run[1] <= wanted.member <= run[2]:
+            taken.append(wanted)
+            kept.extend(
+                part
+                for part in ((submission, run[1], wanted.member - 1), (submission, wanted.member + 1, run[2]))
+                if part[1] <= part[2]
+            )
+        else:
+            kept.append(run)
+    shape.waiting.clear()
+    shape.waiting.extend(kept)
+    shape.count -= len(taken)
+    return tuple(taken)
+
+
+def drop_if_unused(state: ModuleState, shape: Shape) -> None:
+    """Forget a shape of which no task waits or runs."""
+    if shape.count or shape.claims or shape.request is not None:
+        return
+    state.origin.shapes.pop(shape.key, None)
+    state.origin.shapes_by_number.pop(shape.number, None)
+    state.timers.cancel(TimerKind.ROUND, shape.number)

@@ -1,0 +1,88 @@
+"""The local API: HTTP and JSON on the module's Unix socket."""
+
+import os
+from pathlib import Path
+
+from aiohttp import web
+
+from messiahs.config.settings import ModuleSettings
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.messages import VectorKind
+from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
+from messiahs.daemon.documents import Document, vector_document
+from messiahs.daemon.host import Host
+from messiahs.daemon.tasks_api import TasksApi
+
+_BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
+
+
+class ModuleApi:
+    """Handlers about the module itself."""
+
+    def __init__(self, host: Host, settings: ModuleSettings) -> None:
+        self._host, self._settings = host, settings
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [web.get("/v1/module", self._module), web.get("/v1/vectors", self._vectors)]
+
+    async def _module(self, _: web.Request) -> web.Response:
+        state = self._host.module.state
+        neighbors = tuple(state.neighbors.values())
+        return web.json_response(
+            {
+                "name": state.system,
+                "federation": self._settings.federation,
+                "release": state.identity.release,
+                "pid": os.getpid(),
+                "address": state.identity.address,
+                "machine": self._settings.machine is not None,
+                "parents": [one.system for one in neighbors if one.is_parent],
+                "primary_parent": next((one.system for one in neighbors if one.is_primary_parent), None),
+                "children": [one.system for one in neighbors if one.is_child],
+                "siblings": [one.system for one in neighbors if one.is_sibling],
+                "linked": [system for system, is_greeted in state.updates.links.items() if is_greeted],
+                "heard": sorted({system for system, _ in state.updates.views}),
+            }
+        )
+
+    async def _vectors(self, _: web.Request) -> web.Response:
+        state = self._host.module.state
+        views = {key: view.message.vector for key, view in state.updates.views.items()}
+        neighbors = tuple(state.neighbors.values())
+        up = vector_for_parents(state.updates.own, neighbors, views=views, keys=state.policy.keys)
+        down = vector_for_children(state.updates.own, neighbors, views=views, keys=state.policy.keys)
+        return web.json_response(
+            {
+                "up": vector_document(up),
+                "down": vector_document(down),
+                "sibling": vector_document(up),
+                "views": {one.system: self._view(one) for one in neighbors if self._is_heard(one)},
+            }
+        )
+
+    def _is_heard(self, neighbor: Neighbor) -> bool:
+        return any((neighbor.system, kind) in self._host.module.state.updates.views for kind in VectorKind)
+
+    def _view(self, neighbor: Neighbor) -> Document:
+        state = self._host.module.state
+        vectors = {key: view.message.vector for key, view in state.updates.views.items()}
+        oldest = min(view.received_at - view.message.age_ns for (system, _), view in state.updates.views.items() if system == neighbor.system)
+        age_ns = self._host.clock.now() - oldest
+        return {
+            **vector_document(view_of(neighbor, vectors)),
+            "relation": neighbor.relation.value,
+            "age": round(age_ns / 1e9, 3),
+        }
+
+
+async def serve(module: ModuleApi, tasks: TasksApi, path: Path) -> web.AppRunner:
+    """Listen at a Unix socket until the runner is cleaned up."""
+    application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
+    application.add_routes([*module.routes(), *tasks.routes()])
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    path.unlink(missing_ok=True)
+    await web.UnixSite(runner, str(path)).start()
+    path.chmod(0o666)
+    return runner

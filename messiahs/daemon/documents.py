@@ -1,0 +1,109 @@
+"""What the local API says of tasks and vectors, as JSON documents."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+from messiahs.core.buckets import highest_in, lowest_in
+from messiahs.core.ids import TaskId
+from messiahs.core.instants import SECOND, Instant
+from messiahs.core.messages import Reason, Substate, TaskState
+from messiahs.core.rows import SubmissionRow, TaskRow
+from messiahs.core.vectors import Interval, MachineClass, Strings, Vector
+
+Document = dict[str, Any]
+
+
+def time_document(instant: Instant | None) -> str | None:
+    """Write an instant as RFC 3339, to the millisecond."""
+    if instant is None:
+        return None
+    return datetime.fromtimestamp(instant / SECOND, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def task_document(row: TaskRow, submission: SubmissionRow, reasons: tuple[Reason, ...]) -> Document:
+    """Describe one task; `reasons` say why it waits."""
+    result = row.result
+    return {
+        "id": str(row.id),
+        "name": submission.name,
+        "user": submission.tdv.description()["user"],
+        "argv": list(submission.command.argv),
+        "state": row.state.value,
+        "substate": row.substate.value if row.substate is not None else None,
+        "exit_code": result.exit_code if result is not None else None,
+        "signal": result.signal if result is not None else None,
+        "cause": result.cause if result is not None else "",
+        "text": result.text if result is not None else "",
+        "attempt": row.attempt,
+        "executed_on": row.executed_on,
+        "submitted_at": time_document(submission.submitted_at),
+        "started_at": time_document(_started_at(row)),
+        "ended_at": time_document(row.ended_at),
+        "reasons": [reason_document(reason) for reason in row.reasons or reasons],
+        "history": [
+            {"at": time_document(entry.at), "event": entry.event, "attempt": entry.attempt, "module": entry.module}
+            for entry in row.history
+        ],
+    }
+
+
+def array_document(submission: SubmissionRow, rows: dict[TaskId, TaskRow]) -> Document:
+    """Count the members of an array by state (by sub-state while they are executing) and exit code."""
+    states = Counter(_shown_state(row) for row in rows.values())
+    never_tried = submission.members - len(rows)
+    if never_tried:
+        states[Substate.QUEUED.value] += never_tried
+    codes = Counter(
+        str(row.result.exit_code)
+        for row in rows.values()
+        if row.state is not TaskState.EXECUTING and row.result is not None and row.result.exit_code is not None
+    )
+    return {
+        "id": str(submission.id),
+        "name": submission.name,
+        "members": submission.members,
+        "submitted_at": time_document(submission.submitted_at),
+        "ended_at": time_document(submission.ended_at),
+        "counts": dict(sorted(states.items())),
+        "exit_codes": dict(sorted(codes.items())),
+    }
+
+
+def reason_document(reason: Reason) -> Document:
+    """Describe why a module denied, with those that it had asked."""
+    return {
+        "module": reason.module,
+        "code": reason.code.value,
+        "rule": reason.rule,
+        "text": reason.text,
+        "hops": [reason_document(hop) for hop in reason.hops],
+    }
+
+
+def vector_document(vector: Vector) -> Document:
+    """Describe a vector: classes with their values as [low, high], a string, or null for various strings."""
+    return {"machines": vector.machines, "classes": [_class_document(one) for one in vector.classes]}
+
+
+def _class_document(machine_class: MachineClass) -> Document:
+    attributes: Document = {}
+    for name, value in machine_class.attributes:
+        match value:
+            case Interval(low, high):
+                attributes[name] = [lowest_in(low), highest_in(high)]
+            case Strings():
+                attributes[name] = None
+            case str():
+                attributes[name] = value
+    return {"count": machine_class.count, "attributes": attributes, "some_lack": list(machine_class.some_lack)}
+
+
+def _shown_state(row: TaskRow) -> str:
+    return row.substate.value if row.substate is not None else row.state.value
+
+
+def _started_at(row: TaskRow) -> Instant | None:
+    if row.started_at is not None or row.ended_at is None or row.result is None or not row.result.ran_ns:
+        return row.started_at
+    return Instant(row.ended_at - row.result.ran_ns)

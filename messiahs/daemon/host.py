@@ -1,0 +1,227 @@
+"""The live host of one scheduling module: performs the core's actions, and answers what local users ask.
+
+Everything runs in one event loop; the commits and the task starter run beside it.
+"""
+
+import asyncio
+import itertools
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from typing import assert_never
+
+from messiahs.channel.contract import Channels
+from messiahs.core.actions import (
+    Action,
+    Answer,
+    Decision,
+    DiscardAttempt,
+    DropLink,
+    EndAttempt,
+    ExtendLease,
+    FetchOutputs,
+    Forget,
+    Report,
+    SendControl,
+    SendTasks,
+    SendVector,
+    StartAttempt,
+    Store,
+    TaskEnded,
+)
+from messiahs.core.events import AnswerTo, CancelRequested, Measured, OutputsFailed, OutputsHome, Submitted
+from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.messages import TaskState
+from messiahs.core.module import SchedulingModule
+from messiahs.core.resuming import Remains, RunningAttempt
+from messiahs.core.rows import AttemptRow
+from messiahs.daemon.clock import Clock
+from messiahs.daemon.driver import Driver
+from messiahs.daemon.outputs import Outputs, follow_file
+from messiahs.daemon.store import RowStore
+from messiahs.errors import ChannelError
+from messiahs.executor.contract import AttemptState, Executor
+from messiahs.probe.contract import Probe
+from messiahs.wire.codec import ReadRequest
+
+_LOG = logging.getLogger("messiahs.decisions")
+_MEASURE_SECONDS = 1.0
+
+
+class SystemRandomness:
+    """Random numbers of the operating system."""
+
+    def bits(self, count: int, /) -> int:
+        """Give a random integer of `count` bits."""
+        return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a host is put together from; a system without a machine has neither executor nor probe."""
+
+    module: SchedulingModule
+    store: RowStore
+    clock: Clock
+    channels: Channels
+    outputs: Outputs
+    executor: Executor | None = None
+    probe: Probe | None = None
+
+
+class Host:
+    """Performs actions, and turns what comes of them into events."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
+        self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
+        self._questions = itertools.count(1)
+        self._waiters: dict[TaskId, asyncio.Event] = {}
+        self._jobs: set[asyncio.Task[None]] = set()
+
+    @property
+    def module(self) -> SchedulingModule:
+        """The core, to be read."""
+        return self._parts.module
+
+    @property
+    def store(self) -> RowStore:
+        """The rows, to be read."""
+        return self._parts.store
+
+    async def start(self) -> None:
+        """Resume from the rows and from what the executor runs, then open the channels and begin to measure."""
+        parts = self._parts
+        running: tuple[RunningAttempt, ...] = ()
+        if parts.executor is not None:
+            await parts.executor.start(self.driver.post, self._on_executor_lost)
+            running = tuple(
+                RunningAttempt(attempt=known.attempt, is_running=known.state is AttemptState.RUNNING, ended=known.ended)
+                for known in await parts.executor.running()
+            )
+            if parts.executor.degraded:
+                _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
+        has_rebooted = parts.executor is not None and parts.executor.has_rebooted
+        self.driver.start(Remains(rows=tuple(parts.store.live_rows()), running=running, has_rebooted=has_rebooted))
+        await parts.channels.start()
+        if parts.probe is not None:
+            self._begin(self._measure())
+
+    async def stop(self) -> None:
+        """Leave the channels, end the tasks, and store the last word."""
+        await self._parts.channels.stop()
+        if self._parts.executor is not None:
+            await self._parts.executor.stop(end_tasks=True)
+        for job in tuple(self._jobs):
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+        await self.driver.stop()
+        self._parts.store.close()
+
+    async def ask(self, make: Callable[[AnswerTo], Submitted | CancelRequested]) -> Answer:
+        """Put a user's question to the core and wait for the answer, which comes when everything is stored."""
+        answer_to = AnswerTo(next(self._questions))
+        self._answers[answer_to] = asyncio.get_running_loop().create_future()
+        self.driver.post(make(answer_to))
+        try:
+            return await self._answers[answer_to]
+        finally:
+            del self._answers[answer_to]
+
+    async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
+        """Wait until a task (or one of an array's) ends; returns at the latest after the timeout."""
+        waiter = self._waiters.setdefault(task, asyncio.Event())
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await waiter.wait()
+        except TimeoutError:
+            pass
+
+    async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncIterator[bytes]:
+        """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
+        row = self._attempt_for(request, peer)
+        executor = self._parts.executor
+        assert row is not None
+        assert executor is not None, "an attempt of this machine has an executor"
+
+        def is_over() -> bool:
+            return not request.follow or not self._is_executing(row)
+
+        pieces = follow_file(executor, request, request.name, is_over=is_over, offset=request.offset_bytes)
+        async for piece in pieces:
+            yield piece
+
+    def _attempt_for(self, request: ReadRequest, peer: SystemId) -> AttemptRow:
+        claim = self.module.state.executor.claims.get(request.claim)
+        if claim is not None and (claim.row.ticket != request.ticket or claim.row.origin != peer):
+            raise PermissionError(f"{peer} has no ticket for {request.claim}")
+        row = self.module.state.executor.attempts.get(request.attempt)
+        if claim is None or row is None or row.claim != request.claim:
+            raise FileNotFoundError(f"nothing is left here of {request.attempt}")
+        return row
+
+    def _is_executing(self, row: AttemptRow) -> bool:
+        now = self.module.state.executor.attempts.get(row.id)
+        return now is not None and now.status.state is TaskState.EXECUTING
+
+    def _on_executor_lost(self, text: str) -> None:
+        _LOG.error("the task starter was lost: %s; its tasks are lost with it", text)
+
+    async def _measure(self) -> None:
+        probe = self._parts.probe
+        assert probe is not None
+        while True:
+            self.driver.post(Measured(sdv=probe.measure()))
+            await asyncio.sleep(_MEASURE_SECONDS)
+
+    def _perform(self, action: Action) -> None:
+        channels = self._parts.channels
+        match action:
+            case SendControl():
+                channels.send_control(action.to, action.message)
+            case SendVector():
+                channels.send_vector(action.to, action.message)
+            case SendTasks():
+                channels.send_tasks(action.to, action.address, action.message)
+            case StartAttempt() | EndAttempt() | ExtendLease() | DiscardAttempt():
+                if self._parts.executor is not None:
+                    self._parts.executor.perform(action)
+            case FetchOutputs():
+                self._begin(self._fetch(action))
+            case DropLink():
+                channels.drop_link(action.neighbor, action.text)
+            case Answer():
+                answer = self._answers.get(action.answer_to)
+                if answer is not None and not answer.done():
+                    answer.set_result(action)
+            case TaskEnded():
+                for task in {action.task, action.task._replace(member=0)}:
+                    waiter = self._waiters.pop(task, None)
+                    if waiter is not None:
+                        waiter.set()
+            case Decision():
+                _LOG.info("%s %s %s", action.task, action.what, action.text)
+            case Report():
+                _LOG.warning("%s: %s %s", action.neighbor, action.code.value, action.text)
+            case Store() | Forget():
+                raise AssertionError("rows are committed before the rest is performed")
+            case _:
+                assert_never(action)
+
+    async def _fetch(self, action: FetchOutputs) -> None:
+        try:
+            kept = await self._parts.outputs.bring_home(action)
+        except (FileNotFoundError, PermissionError) as error:
+            self.driver.post(OutputsFailed(attempt=action.attempt, text=str(error), is_gone=True))
+        except (ChannelError, OSError) as error:
+            self.driver.post(OutputsFailed(attempt=action.attempt, text=str(error), is_gone=False))
+        else:
+            self.driver.keep(kept)
+            self.driver.post(OutputsHome(attempt=action.attempt))
+
+    def _begin(self, job: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(job)
+        self._jobs.add(task)
+        task.add_done_callback(self._jobs.discard)

@@ -1,0 +1,90 @@
+"""Finding tasks for people: the live ones in the core, the ended ones in the store."""
+
+import re
+from dataclasses import dataclass
+
+from messiahs.core.ids import TaskId
+from messiahs.core.messages import Reason, TaskState
+from messiahs.core.rows import SubmissionRow, TaskRow
+from messiahs.daemon.documents import Document, array_document, task_document
+from messiahs.daemon.host import Host
+
+_TASK_TEXT = re.compile(r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A task, or (`row` None) all tasks of a submission with several members."""
+
+    id: TaskId
+    submission: SubmissionRow
+    row: TaskRow | None
+
+    @property
+    def is_final(self) -> bool:
+        """Say whether nothing of it will change any more."""
+        if self.row is None:
+            return self.submission.ended_at is not None
+        return self.row.state is not TaskState.EXECUTING
+
+
+class Tasks:
+    """The tasks of one module, live and ended."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def find(self, text: str) -> Found | None:
+        """Find what an id such as `blays.17` or `blays.17.3` names."""
+        state = self._host.module.state
+        match = _TASK_TEXT.fullmatch(text)
+        if match is None or match["system"] != state.system:
+            return None
+        task = TaskId(state.system, state.identity.epoch, int(match["number"]), int(match["member"] or 0))
+        submission = self._submission(task)
+        if submission is None or task.member > submission.members:
+            return None
+        if submission.members and not task.member:
+            return Found(id=task, submission=submission, row=None)
+        return Found(id=task, submission=submission, row=self._row(task))
+
+    def find_all(self) -> list[Found]:
+        """Find every submission, the oldest first."""
+        found = (self.find(str(submission.id)) for submission in self._host.store.submissions())
+        return [one for one in found if one is not None]
+
+    def members_of(self, found: Found) -> list[Found]:
+        """Unfold an array; a single task is its own only member."""
+        if found.row is not None:
+            return [found]
+        rows = self._rows(found.submission)
+        tasks = [found.id._replace(member=member) for member in range(1, found.submission.members + 1)]
+        return [
+            Found(id=task, submission=found.submission, row=rows.get(task, TaskRow(id=task))) for task in tasks
+        ]
+
+    def document(self, found: Found) -> Document:
+        """Describe a task with the reasons why it waits, or count the members of an array."""
+        if found.row is None:
+            return array_document(found.submission, self._rows(found.submission))
+        return task_document(found.row, found.submission, self._reasons(found))
+
+    def _reasons(self, found: Found) -> tuple[Reason, ...]:
+        row = found.row
+        if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
+            return ()
+        submission = found.submission
+        shape = self._host.module.state.origin.shapes.get((submission.tdv, submission.requirement))
+        return shape.reasons if shape is not None else ()
+
+    def _submission(self, task: TaskId) -> SubmissionRow | None:
+        live = self._host.module.state.origin.submissions.get(task._replace(member=0))
+        return live.row if live is not None else self._host.store.submission(task)
+
+    def _row(self, task: TaskId) -> TaskRow:
+        live = self._host.module.state.origin.tasks.get(task)
+        return live or self._host.store.task(task) or TaskRow(id=task)
+
+    def _rows(self, submission: SubmissionRow) -> dict[TaskId, TaskRow]:
+        live = self._host.module.state.origin.tasks
+        return {row.id: live.get(row.id, row) for row in self._host.store.members(submission.id)}

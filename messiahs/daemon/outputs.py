@@ -1,0 +1,109 @@
+"""What tasks left behind, at home: small outputs beside the rows, large ones as files (MESSIAHS 5.3.3)."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from messiahs.channel.contract import Channels
+from messiahs.core.actions import FetchOutputs
+from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.messages import Output
+from messiahs.daemon.store import KeepOutput, RowStore
+from messiahs.errors import ChannelError, ExecutorError
+from messiahs.executor.contract import Executor
+from messiahs.wire.codec import ReadRequest
+
+SMALL_BYTES = 65_536
+_PIECE_BYTES = 262_144
+_POLL_SECONDS = 0.05
+
+
+class Outputs:
+    """The outputs of this module's tasks; `home` is the folder of the large ones."""
+
+    def __init__(
+        self, home: Path, store: RowStore, *, own: SystemId, channels: Channels, executor: Executor | None
+    ) -> None:
+        self._home, self._store = home, store
+        self._own, self._channels, self._executor = own, channels, executor
+
+    async def bring_home(self, action: FetchOutputs) -> tuple[KeepOutput, ...]:
+        """Fetch all outputs of an attempt; large ones are on disk when this returns, small ones are for the store.
+
+        Raises `FileNotFoundError` or `PermissionError` if the executor has them no more, else `ChannelError`.
+        """
+        kept: list[KeepOutput] = []
+        for output in action.outputs:
+            task = action.attempt.task
+            if output.size_bytes > SMALL_BYTES:
+                await self._write_file(action, output)
+            elif output.size_bytes or action.attempt.number > 1:
+                pieces = [piece async for piece in self._pieces(action, output)] if output.size_bytes else []
+                self._path(task, output.name).unlink(missing_ok=True)
+                kept.append(KeepOutput(task=task, name=output.name, body=_whole(b"".join(pieces), output)))
+        return tuple(kept)
+
+    def read(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
+        """Read from an output that is home; empty at its end."""
+        try:
+            with self._path(task, name).open("rb") as file:
+                file.seek(offset)
+                return file.read(limit)
+        except FileNotFoundError:
+            return (self._store.output(task, name) or b"")[offset : offset + limit]
+
+    def _path(self, task: TaskId, name: str) -> Path:
+        return self._home / str(task.number) / str(task.member) / name
+
+    async def _write_file(self, action: FetchOutputs, output: Output) -> None:
+        path = self._path(action.attempt.task, output.name)
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        draft = path.with_name(f"{output.name}.{action.attempt.number}.part")
+        size = 0
+        with draft.open("wb") as file:
+            async for piece in self._pieces(action, output):
+                size += len(piece)
+                await asyncio.to_thread(file.write, piece)
+            await asyncio.to_thread(os.fsync, file.fileno())
+        if size != output.size_bytes:
+            raise ChannelError(f"{output.name} of {action.attempt} came with {size} of {output.size_bytes} bytes")
+        draft.replace(path)
+
+    def _pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:
+        if action.executor == self._own:
+            return self._local_pieces(action, output)
+        request = ReadRequest(
+            claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name
+        )
+        return self._channels.fetch(action.executor, action.address, request)
+
+    async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:
+        assert self._executor is not None, "an attempt of this module ran on its own machine"
+        async for piece in follow_file(self._executor, action, output.name, is_over=lambda: True):
+            yield piece
+
+
+async def follow_file(
+    executor: Executor, attempt: FetchOutputs | ReadRequest, name: str, *, is_over: Callable[[], bool], offset: int = 0
+) -> AsyncIterator[bytes]:
+    """Read what an attempt wrote on this machine; until `is_over`, wait at its end for more."""
+    while True:
+        over = is_over()
+        try:
+            piece = executor.read_output(attempt.attempt, name, offset=offset, limit=_PIECE_BYTES)
+        except ExecutorError as error:
+            raise FileNotFoundError(str(error)) from error
+        if piece:
+            offset += len(piece)
+            yield piece
+        elif over:
+            return
+        else:
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def _whole(body: bytes, output: Output) -> bytes:
+    if len(body) != output.size_bytes:
+        raise ChannelError(f"{output.name} came with {len(body)} of {output.size_bytes} bytes")
+    return body

@@ -1,0 +1,158 @@
+"""The module's rows in SQLite: one transaction for each batch, on disk before anything else of the batch is done."""
+
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from messiahs.core.actions import Forget, Store
+from messiahs.core.ids import Epoch, TaskId
+from messiahs.core.instants import Instant
+from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
+from messiahs.errors import StoreError
+from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outputs (
+    task BLOB, name TEXT, body BLOB NOT NULL, PRIMARY KEY (task, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepOutput:
+    """Keep a small output of a task beside its rows, in place of what an earlier attempt left."""
+
+    task: TaskId
+    name: str
+    body: bytes
+
+
+Write = Store | Forget | KeepOutput
+
+
+class RowStore:
+    """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._writer = _connect(path)
+            with self._writer:
+                self._writer.executescript(_SCHEMA)
+            self._reader = _connect(path)
+        except sqlite3.Error as error:
+            raise self._problem("cannot be opened", error) from error
+        self._reading = threading.Lock()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+        self._reader.close()
+
+    def epoch(self) -> Epoch:
+        """Give the 64 random bits that were drawn when this state was made."""
+        stored = self._fact("epoch")
+        if stored is None:
+            stored = secrets.token_bytes(8)
+            with self._writer:
+                self._writer.execute("INSERT INTO facts VALUES ('epoch', ?)", (stored,))
+        return Epoch(int.from_bytes(stored))
+
+    def newest(self) -> Instant:
+        """Give the instant of the last commit."""
+        stored = self._fact("newest")
+        return Instant(int.from_bytes(stored) if stored is not None else 0)
+
+    def commit(self, writes: Sequence[Write], now: Instant) -> None:
+        """Do all writes or none; when this returns they survive a crash of the machine."""
+        try:
+            with self._writer:
+                self._writer.execute("BEGIN IMMEDIATE")
+                for write in writes:
+                    self._write(write)
+                self._writer.execute("INSERT OR REPLACE INTO facts VALUES ('newest', ?)", (now.to_bytes(8),))
+        except sqlite3.Error as error:
+            raise self._problem("cannot be written", error) from error
+
+    def live_rows(self) -> Iterator[Row]:
+        """Give all rows but the tasks of submissions that have ended."""
+        submissions = [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+        for submission in submissions:
+            yield submission
+            if submission.ended_at is None:
+                yield from self.members(submission.id)
+        for kind in RowKind:
+            if kind not in (RowKind.SUBMISSION, RowKind.TASK):
+                yield from self._rows(kind)
+
+    def submissions(self) -> list[SubmissionRow]:
+        """Give every submission, the oldest first."""
+        return [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+
+    def submission(self, task: TaskId) -> SubmissionRow | None:
+        """Give the submission that a task belongs to."""
+        row = self._row(RowKind.SUBMISSION, task._replace(member=0))
+        return row if isinstance(row, SubmissionRow) else None
+
+    def task(self, task: TaskId) -> TaskRow | None:
+        """Give a task's row, None if it was never tried."""
+        row = self._row(RowKind.TASK, task)
+        return row if isinstance(row, TaskRow) else None
+
+    def members(self, submission: TaskId) -> list[TaskRow]:
+        """Give the rows of a submission's tasks, in order."""
+        low, high = member_range(submission)
+        query = "SELECT kind, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key"
+        rows = self._select(query, (int(RowKind.TASK), low, high))
+        return [row for kind, body in rows if isinstance(row := decode_row(kind, body), TaskRow)]
+
+    def output(self, task: TaskId, name: str) -> bytes | None:
+        """Give a small output that was kept."""
+        _, key = encode_key((RowKind.TASK, task))
+        found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
+        return found[0][0] if found else None
+
+    def _write(self, write: Write) -> None:
+        match write:
+            case Store():
+                self._writer.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", encode_row(write.row))
+            case Forget():
+                self._writer.execute("DELETE FROM rows WHERE kind = ? AND key = ?", encode_key(write.key))
+            case KeepOutput():
+                _, key = encode_key((RowKind.TASK, write.task))
+                self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
+
+    def _rows(self, kind: RowKind) -> Iterator[Row]:
+        for found, body in self._select("SELECT kind, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
+            yield decode_row(found, body)
+
+    def _row(self, kind: RowKind, task: TaskId) -> Row | None:
+        found = self._select("SELECT kind, body FROM rows WHERE kind = ? AND key = ?", encode_key((kind, task)))
+        return decode_row(*found[0]) if found else None
+
+    def _fact(self, name: str) -> bytes | None:
+        found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
+        return found[0][0] if found else None
+
+    def _select(self, query: str, values: tuple[object, ...]) -> list[tuple[int | bytes, ...]]:
+        try:
+            with self._reading, closing(self._reader.execute(query, values)) as cursor:
+                return cursor.fetchall()
+        except sqlite3.Error as error:
+            raise self._problem("cannot be read", error) from error
+
+    def _problem(self, what: str, error: sqlite3.Error) -> StoreError:
+        return StoreError(f"{self._path} {what}: {error}; check that the disk is not full and the file is writable")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection

@@ -1,0 +1,27 @@
+"""The files by which a daemon finds its starter, and the note that says which process it is."""
+
+from pathlib import Path
+
+import msgspec
+
+from messiahs.executor.processes import ProcessIdentity
+
+SOCKET = "starter.sock"
+LOCK_FILE = "starter.lock"
+LOG_FILE = "starter.log"
+_NOTE = "starter.pid"
+
+
+def note_identity(directory: Path, identity: ProcessIdentity) -> None:
+    """Write down who the starter is, in one step."""
+    draft = directory / f"{_NOTE}.new"
+    draft.write_bytes(msgspec.json.encode(identity))
+    draft.replace(directory / _NOTE)
+
+
+def noted_identity(directory: Path) -> ProcessIdentity | None:
+    """Read who the last starter was; None if there never was one, or the note is damaged."""
+    try:
+        return msgspec.json.decode((directory / _NOTE).read_bytes(), type=ProcessIdentity)
+    except (OSError, msgspec.MsgspecError):
+        return None

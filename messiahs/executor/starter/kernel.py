@@ -1,0 +1,43 @@
+"""What Linux offers and Python does not name: the `prctl` calls of a process that is the parent of tasks."""
+
+import ctypes
+import os
+import signal
+import time
+
+_SET_PARENT_DEATH_SIGNAL = 1
+_SET_CHILD_SUBREAPER = 36
+_SET_NO_NEW_PRIVILEGES = 38
+
+
+def boottime_ns() -> int:
+    """Tell the time since boot; it also counts while the machine sleeps."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def boot_id() -> str:
+    """Tell which run of the machine this is."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not needed here
+        return file.read().strip()
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent ends; a change of the uid undoes it, so it is asked for after that."""
+    _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (as pid 1 of a namespace is anyway)."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def give_up_new_privileges() -> None:
+    """Make set-uid programs powerless for this process and all that come from it."""
+    _prctl(_SET_NO_NEW_PRIVILEGES, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,348 @@
+"""What the starter does: takes commands, spawns, reaps, kills in time, and tells what became of attempts.
+
+One turn is: commands, `reap`, `enforce`, `settle`. Nothing is spawned before the journal says so, and no end is told
+before the journal has it; while the disk is full, nothing starts and ends wait to be told.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import assert_never
+
+from messiahs.core.ids import AttemptId
+from messiahs.executor.frames import Discard, End, Ended, Extend, Known, Start, Started
+from messiahs.executor.layout import ATTEMPTS, folder_name
+from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive
+from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
+from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.spawn import NotSpawned, Spawner
+from messiahs.executor.starter.strays import Children, belongs_to, own_number
+from messiahs.executor.starter.table import (
+    KILLED,
+    LEASE_EXPIRED,
+    LIMIT_GRACE_NS,
+    LOST,
+    NEVER,
+    Held,
+    Phase,
+    Table,
+)
+
+_STARTS_PER_TURN = 8
+_STOP_GRACE_NS = 2_000_000_000
+_CLEARING_LIMIT_NS = 10_000_000_000
+
+
+class Runner:
+    """Attempts and their processes; `reports` is what the daemon is to be told, in order.
+
+    `_processes` names exactly the attempts whose first process was not reaped yet, so a number in it means the
+    process that it meant at the spawn.
+    """
+
+    def __init__(self, *, pool: Pool, journal: Journal, spawner: Spawner, children: Children, boot: str) -> None:
+        self.reports: list[Started | Ended] = []
+        self.notes_processes = False
+        """Whether the journal names processes, because they may outlive the starter."""
+        self.is_stopping = False
+        self._pool, self._journal, self._spawner, self._children = pool, journal, spawner, children
+        self._boot = boot
+        self._table = Table()
+        self._processes: dict[int, Held] = {}
+        self._clearing: list[Held] = []
+        self._records: list[Record] = []
+        self._untold: dict[AttemptId, Ended] = {}
+        self._is_disk_full = False
+        self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
+
+    def recover(self) -> bool:
+        """Take over from the journal: what began and did not end is lost. Say whether the machine was rebooted.
+
+        What an earlier starter left running is ended first (there is none after a reboot).
+        """
+        remembered = self._journal.read()
+        has_rebooted = remembered.boot_id not in (None, self._boot)
+        for attempt, spawned in remembered.began.items():
+            if spawned is not None and not has_rebooted:
+                _end_group(spawned)
+            remembered.ended[attempt] = self._ended(Held(attempt=attempt, cause=LOST))
+        for attempt, ended in remembered.ended.items():
+            self._table.attempts[attempt] = Held(attempt=attempt, phase=Phase.ENDED, ended=ended)
+        self._pool.open({folder_name(attempt) for attempt in self._table.attempts})
+        self._journal.begin_anew(self._boot, self._truths())
+        return has_rebooted
+
+    def apply(self, command: Start | End | Extend | Discard) -> None:
+        """Take one command; a repeated one tells again what is known."""
+        match command:
+            case Start():
+                held = self._table.attempts.get(command.attempt)
+                if held is None:
+                    self._table.queue(command)
+                else:
+                    self._tell_again(held)
+            case End():
+                self._end(command)
+            case Extend():
+                self._table.extend(command.claim, command.until)
+            case Discard():
+                self._discard(command.attempt)
+            case _:
+                assert_never(command)
+
+    def end_all(self) -> None:
+        """Begin to end everything: each attempt is lost, and none starts any more."""
+        self.is_stopping = True
+        for held in list(self._table.attempts.values()):
+            if held.phase in (Phase.QUEUED, Phase.RUNNING):
+                self._end(End(attempt=held.attempt, grace_ns=_STOP_GRACE_NS, cause=LOST))
+
+    @property
+    def is_idle(self) -> bool:
+        """Say whether nothing runs or waits."""
+        return not self._table.claims
+
+    @property
+    def wake_at(self) -> int:
+        """When the next turn is due though nothing happens: 0 for at once."""
+        if self._is_disk_full:
+            return NEVER
+        if self._records or (not self.is_stopping and self._table.startable(1)):
+            return 0
+        return self._table.next_due
+
+    @property
+    def is_clearing(self) -> bool:
+        """Say whether something that was killed is about to be gone."""
+        return bool(self._clearing)
+
+    def reap(self) -> None:
+        """Learn which processes have ended; an attempt ends when all of it has."""
+        while (info := _next_dead()) is not None:
+            process = info.si_pid
+            held = self._processes.pop(process, None)
+            if held is not None:
+                # The dead leader still holds its number, so the group cannot be someone else's.
+                _signal_group(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            if held is not None:
+                self._exited(held, info)
+            elif process == self._pool.remover:
+                self._pool.removed()
+        if self._clearing:
+            self._clear()
+
+    def enforce(self) -> None:
+        """End what has reached its limit, the end of its lease or of its grace."""
+        now = boottime_ns()
+        for held, cause in self._table.due_by(now):
+            if held.phase is Phase.QUEUED:
+                self._finish(held, cause=cause)
+            elif held.phase is Phase.RUNNING:
+                held.cause = held.cause or cause
+                if cause in ("", LEASE_EXPIRED):
+                    held.kill_at = KILLED
+                    _signal_group(held.process, signal.SIGKILL)
+                else:
+                    self._terminate(held, LIMIT_GRACE_NS, now)
+
+    def settle(self) -> None:
+        """Write down what happened and what is to begin, then tell it and begin it."""
+        starting = [] if self.is_stopping else self._table.startable(_STARTS_PER_TURN)
+        records = [*self._records, *(Began(attempt=held.attempt) for held in starting)]
+        if not records:
+            return
+        self._is_disk_full = not self._journal.write(records)
+        if self._is_disk_full:
+            return
+        self._records.clear()
+        self.reports += self._untold.values()
+        self._untold.clear()
+        for held in starting:
+            self._begin(held)
+        if self._journal.has_grown:
+            # Without room for a second file the first one simply goes on growing.
+            with suppress(OSError):
+                self._journal.begin_anew(self._boot, self._truths())
+
+    def known(self, number: int) -> Known:
+        """Say all that is held; an end that the journal has not yet counts as running."""
+        held = self._table.attempts.values()
+        ended = tuple(one.ended for one in held if one.ended is not None and one.attempt not in self._untold)
+        queued = tuple(one.attempt for one in held if one.phase is Phase.QUEUED)
+        running = [one.attempt for one in held if one.phase in (Phase.RUNNING, Phase.CLEARING)]
+        return Known(number=number, queued=queued, running=(*running, *self._untold), ended=ended)
+
+    def prepare(self) -> bool:
+        """Use an idle moment to prepare for later attempts; False if there is nothing to do."""
+        with suppress(OSError):
+            return self._pool.prepare_one()
+        return False
+
+    def _begin(self, held: Held) -> None:
+        assert held.start is not None
+        self._table.began(held, boottime_ns())
+        outcome: int | NotSpawned
+        try:
+            taken = self._pool.take(held.attempt)
+            try:
+                outcome = self._spawner.spawn(held.start, taken)
+            finally:
+                os.close(taken.stdout)
+                os.close(taken.stderr)
+        except OSError as error:
+            outcome = NotSpawned(cause="spawn_failed", exit_code=None, text=f"no folder for the task: {error}")
+        if isinstance(outcome, NotSpawned):
+            held.exit_code = outcome.exit_code
+            self._finish(held, cause=outcome.cause, text=outcome.text)
+            return
+        held.process = outcome
+        self._processes[outcome] = held
+        self.reports.append(Started(attempt=held.attempt))
+        if self.notes_processes and (identity := identity_of(outcome)) is not None:
+            self._records.append(Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started))
+
+    def _end(self, command: End) -> None:
+        held = self._table.attempts.get(command.attempt)
+        if held is None:
+            held = self._table.attempts[command.attempt] = Held(attempt=command.attempt)
+        match held.phase:
+            case Phase.QUEUED:
+                self._finish(held, cause=command.cause)
+            case Phase.RUNNING:
+                held.cause = held.cause or command.cause
+                self._terminate(held, command.grace_ns, boottime_ns())
+            case Phase.CLEARING:
+                pass
+            case Phase.ENDED:
+                self._tell_again(held)
+            case _:
+                assert_never(held.phase)
+
+    def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
+        if grace_ns > 0:
+            _signal_group(held.process, signal.SIGTERM)
+            # A stopped task has to run once more to end by itself.
+            _signal_group(held.process, signal.SIGCONT)
+        held.kill_at = min(held.kill_at, now + grace_ns)
+        self._table.expect(held.kill_at)
+
+    def _discard(self, attempt: AttemptId) -> None:
+        held = self._table.attempts.get(attempt)
+        if held is None:
+            return
+        if held.phase is not Phase.ENDED:
+            held.is_discarded = True
+            self._end(End(attempt=attempt, grace_ns=0, cause=LOST))
+            return
+        del self._table.attempts[attempt]
+        self._records.append(Discarded(attempt=attempt))
+        self._pool.give_back(attempt)
+
+    def _tell_again(self, held: Held) -> None:
+        if held.ended is not None:
+            if held.attempt not in self._untold:
+                self.reports.append(held.ended)
+        elif held.phase is not Phase.QUEUED:
+            self.reports.append(Started(attempt=held.attempt))
+
+    def _exited(self, held: Held, info: os.waitid_result) -> None:
+        if info.si_code == os.CLD_EXITED:
+            held.exit_code = info.si_status
+        else:
+            held.signal = info.si_status
+        held.phase = Phase.CLEARING
+        held.ended_at = boottime_ns()
+        self._clearing.append(held)
+
+    def _clear(self) -> None:
+        """Tell the ends of those attempts of which nothing is left."""
+        left = self._end_strays()
+        now = boottime_ns()
+        for held in self._clearing.copy():
+            is_left = folder_name(held.attempt) in left if left else False
+            if not is_left and (held.process in self._processes or not _signal_group(held.process, 0)):
+                self._clearing.remove(held)
+                self._finish(held, cause=held.cause)
+            elif now - held.ended_at > _CLEARING_LIMIT_NS:
+                # What has been killed and cannot die (a stuck disk) will not run any of its own code again.
+                self._clearing.remove(held)
+                self._finish(held, cause=held.cause, text="a process of the task was killed and is not gone")
+
+    def _end_strays(self) -> set[str]:
+        """Kill what attempts that are over have left; name the folders of those that had something left."""
+        listed = self._children.listed()
+        if len(listed) <= len(self._processes) + (self._pool.remover != 0):
+            return set()
+        running = {folder_name(held.attempt) for held in self._processes.values()}
+        left: set[str] = set()
+        for name in listed:
+            process = own_number(name)
+            if process in self._processes or process in (0, self._pool.remover):
+                continue
+            folder = belongs_to(name, self._prefix)
+            # One that shows no folder may be anyone's: it is ended when nobody runs.
+            if running if folder is None else os.fsdecode(folder) in running:
+                continue
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+            if folder is not None:
+                left.add(os.fsdecode(folder))
+        return left
+
+    def _finish(self, held: Held, *, cause: str, text: str = "") -> None:
+        held.cause = cause
+        ended = self._ended(held, text)
+        self._table.end(held, ended)
+        self._records.append(Over(ended=ended))
+        self._untold[held.attempt] = ended
+        if held.is_discarded:
+            self._discard(held.attempt)
+
+    def _ended(self, held: Held, text: str = "") -> Ended:
+        out, err = self._pool.sizes(held.attempt)
+        return Ended(
+            attempt=held.attempt,
+            exit_code=held.exit_code,
+            signal=held.signal,
+            cause=held.cause,
+            text=text,
+            ran_ns=max(0, held.ended_at - held.began_at),
+            stdout_bytes=out,
+            stderr_bytes=err,
+        )
+
+    def _truths(self) -> Iterator[Record]:
+        for held in self._table.attempts.values():
+            if held.ended is not None:
+                yield Over(ended=held.ended)
+            elif held.phase is not Phase.QUEUED:
+                yield Began(attempt=held.attempt)
+                if self.notes_processes and (identity := identity_of(held.process)) is not None:
+                    yield Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started)
+
+
+def _next_dead() -> os.waitid_result | None:
+    """Name a child that has ended, and leave it unreaped; None if there is none."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+
+
+def _signal_group(process: int, number: int) -> bool:
+    """Signal a process group; False if nothing is in it."""
+    try:
+        os.killpg(process, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _end_group(spawned: Spawned) -> None:
+    if is_alive(ProcessIdentity(pid=spawned.pid, started=spawned.started)):
+        _signal_group(spawned.pid, signal.SIGKILL)

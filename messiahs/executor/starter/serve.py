@@ -1,0 +1,184 @@
+"""The starter's loop: one daemon at a time on a Unix socket, signals, and the turns of the runner."""
+
+import os
+import selectors
+import signal
+import socket
+import struct
+from contextlib import suppress
+
+import msgspec
+
+from messiahs.executor.frames import (
+    Ask,
+    FrameReader,
+    Hello,
+    Ping,
+    Pong,
+    Stop,
+    ToDaemon,
+    ToStarter,
+    encode_frames,
+)
+from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.runner import Runner
+
+_LONGEST_WAIT_NS = 500_000_000
+_CLEARING_WAIT_NS = 2_000_000
+_READ_BYTES = 1 << 18
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Connection:
+    """The connection with a daemon; what the socket does not take yet waits in `unsent`."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.frames = FrameReader()
+        self.unsent = bytearray()
+        self.has_asked = False
+        self.asks: list[int] = []
+        self.answers: list[ToDaemon] = []
+
+
+class Server:
+    """Serves whoever connected last and has the owner's uid; without a daemon everything goes on."""
+
+    def __init__(self, *, listener: socket.socket, runner: Runner, hello: Hello, owner: int) -> None:
+        self._listener, self._runner, self._hello, self._owner = listener, runner, hello, owner
+        self._selector = selectors.DefaultSelector()
+        self._connection: Connection | None = None
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(list[ToStarter])
+        self._wake_reader, self._wake_writer = socket.socketpair()
+
+    def run(self) -> None:
+        """Serve until told to stop and everything has ended."""
+        self._listen()
+        while not (self._runner.is_stopping and self._runner.is_idle):
+            self._wait()
+            if _is_told_to_end(from_outside=os.getpid() == 1):
+                self._runner.end_all()
+            self._runner.reap()
+            self._runner.enforce()
+            self._runner.settle()
+            self._send()
+        self._runner.settle()
+        self._send()
+
+    def _listen(self) -> None:
+        for sock in (self._listener, self._wake_reader, self._wake_writer):
+            sock.setblocking(False)
+        signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
+        # A handler is needed for the wakeup to happen; pending ends are looked for in every turn anyway.
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
+
+    def _wait(self) -> None:
+        events = self._selector.select(0)
+        # Folders are prepared one by one while nobody waits for anything.
+        while not events and (wait_ns := self._wait_ns()) > 0:
+            if not self._runner.prepare():
+                events = self._selector.select(wait_ns / 1e9)
+                break
+            events = self._selector.select(0)
+        for key, mask in events:
+            if isinstance(key.data, Connection):
+                self._serve(key.data, mask)
+            else:
+                key.data()
+
+    def _wait_ns(self) -> int:
+        limit = _CLEARING_WAIT_NS if self._runner.is_clearing else _LONGEST_WAIT_NS
+        return min(limit, self._runner.wake_at - boottime_ns())
+
+    def _awake(self) -> None:
+        with suppress(BlockingIOError):
+            self._wake_reader.recv(4096)
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:
+            return
+        packed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        if _CREDENTIALS.unpack(packed)[1] != self._owner:
+            sock.close()
+            return
+        self._drop()
+        sock.setblocking(False)
+        self._connection = Connection(sock)
+        self._connection.answers.append(self._hello)
+        self._selector.register(sock, selectors.EVENT_READ, self._connection)
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._selector.unregister(self._connection.sock)
+            self._connection.sock.close()
+            self._connection = None
+
+    def _serve(self, connection: Connection, mask: int) -> None:
+        if connection is not self._connection or not mask & selectors.EVENT_READ:
+            return
+        try:
+            data = connection.sock.recv(_READ_BYTES)
+            if not data:
+                self._drop()
+                return
+            for body in connection.frames.feed(data):
+                for message in self._decoder.decode(body):
+                    self._take(connection, message)
+        except BlockingIOError:
+            return
+        except (OSError, msgspec.MsgspecError):
+            self._drop()
+
+    def _take(self, connection: Connection, message: ToStarter) -> None:
+        match message:
+            case Ask():
+                connection.asks.append(message.number)
+            case Ping():
+                connection.answers.append(Pong())
+            case Stop():
+                self._runner.end_all()
+            case _:
+                self._runner.apply(message)
+
+    def _send(self) -> None:
+        reports = self._runner.reports
+        connection = self._connection
+        if connection is not None:
+            messages = connection.answers
+            if connection.has_asked:
+                messages += reports
+            if connection.asks:
+                # What happened before a daemon's first question is part of the answer.
+                messages += [self._runner.known(number) for number in connection.asks]
+                connection.asks.clear()
+                connection.has_asked = True
+            if messages:
+                connection.unsent += encode_frames(self._encoder, messages)
+                messages.clear()
+            if connection.unsent:
+                self._flush(connection)
+        reports.clear()
+
+    def _flush(self, connection: Connection) -> None:
+        try:
+            sent = connection.sock.send(connection.unsent)
+            del connection.unsent[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop()
+            return
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.unsent else 0)
+        if self._selector.get_key(connection.sock).events != wanted:
+            self._selector.modify(connection.sock, wanted, connection)
+
+
+def _is_told_to_end(*, from_outside: bool) -> bool:
+    """Say whether SIGTERM came; tasks share the starter's account, so as pid 1 it hears only who is above it."""
+    told = signal.sigtimedwait({signal.SIGTERM}, 0)
+    return told is not None and (not from_outside or told.si_pid == 0)

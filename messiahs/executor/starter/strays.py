@@ -1,0 +1,74 @@
+"""Finding what a task left behind: descendants that left its process group, and what an earlier starter left.
+
+The starter adopts every orphan of its tasks. An orphan is told by the `TMPDIR` that it inherited, or by its working
+directory; both name the folder of one attempt only.
+"""
+
+import os
+from collections.abc import Iterator
+
+_READ_BYTES = 1 << 16
+_NEARLY_A_PAGE = 3500
+"""The kernel gives a list in pages; a shorter piece is all of it."""
+
+
+class Children:
+    """The starter's own children, as the kernel lists them.
+
+    /proc may name processes by other numbers than the starter's own namespace does.
+    """
+
+    def __init__(self) -> None:
+        own = os.readlink("/proc/self")  # noqa: PTH115 - a name, not a path
+        try:
+            self._list = os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            # A kernel without this list: what leaves its group is ended with the starter only.
+            self._list = -1
+
+    def listed(self) -> list[bytes]:
+        """Name all children, also the dead ones that were not reaped, by their numbers in /proc."""
+        if self._list < 0:
+            return []
+        names = piece = os.pread(self._list, _READ_BYTES, 0)
+        while len(piece) > _NEARLY_A_PAGE:
+            piece = os.pread(self._list, _READ_BYTES, len(names))
+            names += piece
+        return names.split()
+
+
+def own_number(proc_number: bytes) -> int:
+    """Translate a number of /proc to the starter's own namespace; 0 if the process is gone."""
+    try:
+        with open(b"/proc/%s/status" % proc_number, "rb") as file:  # noqa: PTH123 - once per stray
+            for line in file:
+                if line.startswith(b"NSpid:"):
+                    return int(line.split()[-1])
+    except OSError:
+        pass
+    return 0
+
+
+def belongs_to(proc_number: bytes, prefix: bytes) -> bytes | None:
+    """Name the folder below `prefix` to which a process belongs; None if it shows none."""
+    try:
+        with open(b"/proc/%s/environ" % proc_number, "rb") as file:  # noqa: PTH123 - once per stray
+            variables = file.read(1 << 20)
+        for variable in variables.split(b"\0"):
+            if variable.startswith(b"TMPDIR=" + prefix):
+                return variable[len(b"TMPDIR=") + len(prefix) :].split(b"/", 1)[0]
+        folder = os.readlink(b"/proc/%s/cwd" % proc_number)  # noqa: PTH115 - as above
+    except OSError:
+        return None
+    return folder[len(prefix) :].split(b"/", 1)[0] if folder.startswith(prefix) else None
+
+
+def all_below(prefix: bytes) -> Iterator[int]:
+    """Name every process, but the asking one, that belongs to a folder below `prefix`.
+
+    Of use only to a process that has the numbers of /proc itself.
+    """
+    own = str(os.getpid()).encode()
+    for entry in os.listdir(b"/proc"):  # noqa: PTH208 - names, not paths
+        if entry.isdigit() and entry != own and belongs_to(entry, prefix) is not None:
+            yield int(entry)

@@ -1,0 +1,157 @@
+"""What the starter holds: attempts and claims, places, leases and limits. No processes, no clock: time is handed in.
+
+An attempt is queued, then running, then clearing (its first process ended, something of it may be left), then ended.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from messiahs.core.ids import AttemptId, ClaimId
+from messiahs.executor.frames import Ended, Start
+
+NEVER = 1 << 63
+KILLED = NEVER - 1
+"""As the time of a kill: it was done."""
+TIME_LIMIT, LEASE_EXPIRED, LOST = "time_limit", "lease_expired", "lost"
+LIMIT_GRACE_NS = 2_000_000_000
+"""Between SIGTERM and SIGKILL for a task that reached its time limit."""
+
+
+class Phase(Enum):
+    """How far an attempt has come."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CLEARING = "clearing"
+    ENDED = "ended"
+
+
+@dataclass(slots=True, kw_only=True)
+class Held:
+    """One attempt (changes as it goes on); `ended` is set exactly in its last phase."""
+
+    attempt: AttemptId
+    start: Start | None = None
+    phase: Phase = Phase.QUEUED
+    process: int = 0
+    began_at: int = 0
+    limit_at: int = NEVER
+    kill_at: int = NEVER
+    """When SIGKILL is due: set once SIGTERM was sent."""
+    ended_at: int = 0
+    """When its first process ended; 0 if it has not, or there was none."""
+    cause: str = ""
+    is_discarded: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    ended: Ended | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Claim:
+    """Places for attempts (changes as they come and go)."""
+
+    places: int
+    lease_until: int
+    waiting: deque[Held] = field(default_factory=deque)
+    active: dict[AttemptId, Held] = field(default_factory=dict)
+
+
+class Table:
+    """Every attempt that was started and not discarded, and the claims of those that have not ended.
+
+    An attempt that has not ended is in exactly one claim: waiting while it is queued, active afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.attempts: dict[AttemptId, Held] = {}
+        self.claims: dict[ClaimId, Claim] = {}
+        self._next_due = NEVER
+
+    def queue(self, start: Start) -> Held:
+        """Let a new attempt wait in its claim, whose places and lease are the newest that were told."""
+        assert start.attempt not in self.attempts
+        claim = self.claims.get(start.claim)
+        if claim is None:
+            claim = self.claims[start.claim] = Claim(places=start.places, lease_until=start.lease_until)
+        claim.places = start.places
+        claim.lease_until = max(claim.lease_until, start.lease_until)
+        held = self.attempts[start.attempt] = Held(attempt=start.attempt, start=start)
+        claim.waiting.append(held)
+        self.expect(claim.lease_until)
+        return held
+
+    def extend(self, claim_id: ClaimId, until: int) -> None:
+        """Move the end of a lease; a claim without attempts has none here."""
+        claim = self.claims.get(claim_id)
+        if claim is not None:
+            claim.lease_until = until
+            self.expect(until)
+
+    def startable(self, limit: int) -> list[Held]:
+        """Name up to `limit` attempts that have a place now, the oldest of each claim first; nothing changes."""
+        found: list[Held] = []
+        for claim in self.claims.values():
+            room = min(claim.places - len(claim.active), len(claim.waiting), limit - len(found))
+            found += [claim.waiting[place] for place in range(room)]
+            if len(found) >= limit:
+                break
+        return found
+
+    def began(self, held: Held, now: int) -> None:
+        """Move an attempt that is the first of its claim to those that run."""
+        assert held.start is not None
+        claim = self.claims[held.start.claim]
+        first = claim.waiting.popleft()
+        assert first is held
+        claim.active[held.attempt] = held
+        held.phase, held.began_at = Phase.RUNNING, now
+        if held.start.limit_ns is not None:
+            held.limit_at = now + held.start.limit_ns
+            self.expect(held.limit_at)
+
+    def end(self, held: Held, ended: Ended) -> None:
+        """Note how an attempt ended; its place is free."""
+        assert held.phase is not Phase.ENDED
+        if held.start is not None:
+            claim = self.claims[held.start.claim]
+            if held.phase is Phase.QUEUED:
+                claim.waiting.remove(held)
+            else:
+                del claim.active[held.attempt]
+            if not claim.waiting and not claim.active:
+                del self.claims[held.start.claim]
+        # The command may be large, and an ended attempt may stay for long.
+        held.phase, held.ended, held.start, held.process = Phase.ENDED, ended, None, 0
+
+    def expect(self, due: int) -> None:
+        """See to it that `due_by` looks again at that time."""
+        self._next_due = min(self._next_due, due)
+
+    @property
+    def next_due(self) -> int:
+        """When the next limit, lease or kill may be due; never later than it is."""
+        return self._next_due
+
+    def due_by(self, now: int) -> list[tuple[Held, str]]:
+        """Name the attempts to be ended now, each with its cause; an empty cause means: SIGKILL is due."""
+        if now < self._next_due:
+            return []
+        self._next_due = NEVER
+        return list(self._due(now))
+
+    def _due(self, now: int) -> Iterator[tuple[Held, str]]:
+        for claim in self.claims.values():
+            if claim.lease_until <= now:
+                for held in (*claim.active.values(), *claim.waiting):
+                    yield held, LEASE_EXPIRED
+                continue
+            self.expect(claim.lease_until)
+            for held in claim.active.values():
+                if held.kill_at <= now:
+                    yield held, ""
+                elif held.kill_at == NEVER and held.limit_at <= now:
+                    yield held, TIME_LIMIT
+                self.expect(min(due for due in (held.kill_at, held.limit_at, NEVER) if due > now))

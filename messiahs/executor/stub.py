@@ -1,0 +1,169 @@
+"""The back end that runs nothing: every attempt ends after a delay, with an outcome that was given."""
+
+import asyncio
+import time
+
+from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.ids import AttemptId
+from messiahs.errors import ExecutorError
+from messiahs.executor.contract import (
+    STDOUT,
+    AttemptState,
+    ExecutorAction,
+    ExecutorEvent,
+    KnownAttempt,
+    OnEvent,
+    OnLost,
+)
+from messiahs.executor.frames import Ended, Start, event_of
+from messiahs.executor.starter.table import LOST, Held, Phase, Table
+
+_TERMINATED = 15
+_STARTS_PER_TURN = 1_000_000
+
+
+class StubExecutor:
+    """Keeps the contract with the starter's own table of attempts, but has no processes.
+
+    An attempt ends `delay_ns` after it began, with `exit_code`, having written `stdout`.
+    """
+
+    def __init__(
+        self, *, delay_ns: int = 0, exit_code: int = 0, stdout: bytes = b"", boottime_offset_ns: int = 0
+    ) -> None:
+        self._delay_ns, self._exit_code, self._stdout = delay_ns, exit_code, stdout
+        self._offset_ns = boottime_offset_ns
+        self._table = Table()
+        self._ends_at: dict[AttemptId, int] = {}
+        self._reports: list[ExecutorEvent] = []
+        self._on_event: OnEvent | None = None
+        self._was_asked = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def degraded(self) -> str:
+        """Nothing runs, so nothing can go on running."""
+        return ""
+
+    @property
+    def has_rebooted(self) -> bool:
+        """Nothing outlives the object."""
+        return False
+
+    async def start(self, on_event: OnEvent, on_lost: OnLost) -> None:  # noqa: ARG002 - a stub is never lost
+        """Go on with what was started before a stop, if anything."""
+        self._on_event, self._was_asked = on_event, False
+        self._wake(0)
+
+    async def stop(self, *, end_tasks: bool) -> None:
+        """Tell nothing any more; time goes on for what runs."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._on_event = None
+        if end_tasks:
+            for held in list(self._table.attempts.values()):
+                if held.phase is not Phase.ENDED:
+                    self._finish(held, Ended(attempt=held.attempt, cause=LOST))
+        self._reports.clear()
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Take an action."""
+        match action:
+            case StartAttempt():
+                self._start(action)
+            case EndAttempt():
+                self._end(action)
+            case ExtendLease():
+                self._table.extend(action.claim, action.until - self._offset_ns)
+            case DiscardAttempt():
+                held = self._table.attempts.get(action.attempt)
+                if held is not None and held.phase is Phase.ENDED:
+                    del self._table.attempts[action.attempt]
+        self._wake(0)
+
+    async def running(self) -> tuple[KnownAttempt, ...]:
+        """Name everything that is held, and tell events from now on."""
+        self._was_asked = True
+        self._turn()
+        self._reports.clear()
+        return tuple(_known(held) for held in self._table.attempts.values())
+
+    def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
+        """Give the same text for every attempt that has begun."""
+        held = self._table.attempts.get(attempt)
+        if held is None:
+            raise ExecutorError(f"{name} of {attempt} is not here (any more)", transient=False)
+        if name != STDOUT or held.phase is Phase.QUEUED:
+            return b""
+        return self._stdout[offset : offset + limit]
+
+    def _start(self, action: StartAttempt) -> None:
+        held = self._table.attempts.get(action.attempt)
+        if held is not None:
+            self._reports += [event_of(held.ended)] if held.ended is not None else []
+            return
+        self._table.queue(
+            Start(
+                attempt=action.attempt,
+                claim=action.claim,
+                argv=action.command.argv,
+                env=action.command.env,
+                places=action.places,
+                limit_ns=action.limit_ns,
+                lease_until=action.lease_until - self._offset_ns,
+            )
+        )
+
+    def _end(self, action: EndAttempt) -> None:
+        held = self._table.attempts.get(action.attempt)
+        if held is None:
+            held = self._table.attempts[action.attempt] = Held(attempt=action.attempt)
+        if held.ended is not None:
+            self._reports.append(event_of(held.ended))
+            return
+        number = _TERMINATED if held.phase is Phase.RUNNING else None
+        self._finish(held, Ended(attempt=held.attempt, signal=number, cause=action.cause))
+
+    def _wake(self, delay_ns: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(delay_ns / 1e9, self._turn)
+
+    def _turn(self) -> None:
+        """End what is due, begin what has a place, tell it, and see when something is due again."""
+        now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        for held, cause in self._table.due_by(now):
+            number = None if held.phase is Phase.QUEUED else _TERMINATED
+            self._finish(held, Ended(attempt=held.attempt, signal=number, cause=cause))
+        while True:
+            for attempt in [attempt for attempt, due in self._ends_at.items() if due <= now]:
+                self._finish(self._table.attempts[attempt], self._outcome(attempt))
+            starting = self._table.startable(_STARTS_PER_TURN)
+            if not starting:
+                break
+            for held in starting:
+                self._table.began(held, now)
+                self._ends_at[held.attempt] = now + self._delay_ns
+                self._reports.append(AttemptStarted(attempt=held.attempt))
+        reports, self._reports = self._reports, []
+        for report in reports if self._was_asked else ():
+            if self._on_event is not None:
+                self._on_event(report)
+        due = min([self._table.next_due, *self._ends_at.values()])
+        if self._on_event is not None and self._table.claims:
+            self._wake(max(0, due - now))
+
+    def _outcome(self, attempt: AttemptId) -> Ended:
+        return Ended(attempt=attempt, exit_code=self._exit_code, ran_ns=self._delay_ns, stdout_bytes=len(self._stdout))
+
+    def _finish(self, held: Held, ended: Ended) -> None:
+        self._table.end(held, ended)
+        self._ends_at.pop(held.attempt, None)
+        self._reports.append(event_of(ended))
+
+
+def _known(held: Held) -> KnownAttempt:
+    ended: AttemptEnded | None = None if held.ended is None else event_of(held.ended)
+    return KnownAttempt(attempt=held.attempt, state=AttemptState(held.phase.value), ended=ended)

@@ -1,0 +1,164 @@
+"""The messages of a claim, on the wire (MESSIAHS 5.3.2)."""
+
+from typing import Final
+
+from messiahs.core.messages import (
+    AttemptStatus,
+    ClaimEnd,
+    Output,
+    Substate,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.errors import CodecError
+from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
+from messiahs.wire.limits import (
+    ATTEMPT_LIMIT,
+    OUTPUT_LIMIT,
+    TEXT_LIMIT_BYTES,
+    WORD_LIMIT_BYTES,
+    amount,
+    at_most,
+    bounded,
+    counter,
+    relative_path,
+    shortened,
+)
+from messiahs.wire.v1 import control_pb2
+
+_TO_STATE: Final = {
+    TaskState.EXECUTING: control_pb2.TASK_STATE_EXECUTING,
+    TaskState.FINISHED: control_pb2.TASK_STATE_FINISHED,
+    TaskState.ABORTED: control_pb2.TASK_STATE_ABORTED,
+    TaskState.KILLED: control_pb2.TASK_STATE_KILLED,
+    TaskState.REVOKED: control_pb2.TASK_STATE_REVOKED,
+    TaskState.DENIED: control_pb2.TASK_STATE_DENIED,
+}
+_FROM_STATE: Final[dict[int, TaskState]] = {number: state for state, number in _TO_STATE.items()}
+_TO_SUBSTATE: Final = {
+    Substate.QUEUED: control_pb2.SUBSTATE_QUEUED,
+    Substate.STAGING: control_pb2.SUBSTATE_STAGING,
+    Substate.RUNNING: control_pb2.SUBSTATE_RUNNING,
+}
+_FROM_SUBSTATE: Final[dict[int, Substate]] = {number: substate for substate, number in _TO_SUBSTATE.items()}
+
+_HIGHEST_EXIT_CODE: Final = 255
+_HIGHEST_SIGNAL: Final = 127
+
+
+def write_task_status(wire: control_pb2.TaskStatus, status: TaskStatus) -> None:
+    """Fill in what became of the attempts of a claim."""
+    write_claim(wire.claim, status.claim)
+    for attempt in status.attempts:
+        _write_attempt_status(wire.attempts.add(), attempt)
+    wire.window, wire.renewal = status.window, status.renewal
+
+
+def read_task_status(wire: control_pb2.TaskStatus) -> TaskStatus:
+    """Check what became of the attempts of a claim."""
+    at_most(len(wire.attempts), ATTEMPT_LIMIT, "attempts")
+    return TaskStatus(
+        claim=read_claim(wire.claim),
+        attempts=tuple(map(_read_attempt_status, wire.attempts)),
+        window=amount(wire.window),
+        renewal=counter(wire.renewal),
+    )
+
+
+def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus) -> None:
+    write_attempt(wire.attempt, status.attempt)
+    wire.state = _TO_STATE[status.state]
+    if status.substate is not None:
+        wire.substate = _TO_SUBSTATE[status.substate]
+    if status.exit_code is not None:
+        wire.exit_code = status.exit_code
+    if status.signal is not None:
+        wire.signal = status.signal
+    if status.cause:
+        wire.cause = shortened(status.cause, WORD_LIMIT_BYTES)
+    if status.text:
+        wire.text = shortened(status.text, TEXT_LIMIT_BYTES)
+    wire.ran_ns = status.ran_ns
+    for output in status.outputs:
+        wire.outputs.add(name=output.name, size_bytes=output.size_bytes)
+
+
+def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
+    state, substate = _FROM_STATE.get(wire.state), _FROM_SUBSTATE.get(wire.substate)
+    if state is None or (substate is None and wire.substate):
+        raise CodecError(f"{wire.state}, {wire.substate} is no state of a task")
+    at_most(len(wire.outputs), OUTPUT_LIMIT, "outputs")
+    return AttemptStatus(
+        attempt=read_attempt(wire.attempt),
+        state=state,
+        substate=substate,
+        exit_code=_in_range(wire.exit_code, 0, _HIGHEST_EXIT_CODE) if wire.HasField("exit_code") else None,
+        signal=_in_range(wire.signal, 1, _HIGHEST_SIGNAL) if wire.HasField("signal") else None,
+        cause=bounded(wire.cause, WORD_LIMIT_BYTES),
+        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        ran_ns=counter(wire.ran_ns),
+        outputs=tuple(map(_read_output, wire.outputs)),
+    )
+
+
+def _read_output(wire: control_pb2.Output) -> Output:
+    return Output(name=relative_path(wire.name), size_bytes=counter(wire.size_bytes))
+
+
+def _in_range(number: int, lowest: int, highest: int) -> int:
+    if not lowest <= number <= highest:
+        raise CodecError(f"{number} is not in {lowest} to {highest}")
+    return number
+
+
+def write_task_status_ack(wire: control_pb2.TaskStatusAck, ack: TaskStatusAck) -> None:
+    """Fill in what the origin has taken."""
+    write_claim(wire.claim, ack.claim)
+    wire.taken.extend(attempts_to_wire(ack.taken))
+    wire.unbound.extend(attempts_to_wire(ack.unbound))
+    wire.renewal = ack.renewal
+
+
+def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
+    """Check what the origin has taken."""
+    return TaskStatusAck(
+        claim=read_claim(wire.claim),
+        taken=read_attempts(wire.taken),
+        unbound=read_attempts(wire.unbound),
+        renewal=counter(wire.renewal),
+    )
+
+
+def write_task_status_query(wire: control_pb2.TaskStatusQuery, query: TaskStatusQuery) -> None:
+    """Fill in a question about attempts."""
+    write_claim(wire.claim, query.claim)
+    wire.attempts.extend(attempts_to_wire(query.attempts))
+
+
+def read_task_status_query(wire: control_pb2.TaskStatusQuery) -> TaskStatusQuery:
+    """Check a question about attempts."""
+    return TaskStatusQuery(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts))
+
+
+def write_task_kill(wire: control_pb2.TaskKill, kill: TaskKill) -> None:
+    """Fill in an order to end attempts."""
+    write_claim(wire.claim, kill.claim)
+    wire.attempts.extend(attempts_to_wire(kill.attempts))
+
+
+def read_task_kill(wire: control_pb2.TaskKill) -> TaskKill:
+    """Check an order to end attempts."""
+    return TaskKill(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts))
+
+
+def write_claim_end(wire: control_pb2.ClaimEnd, end: ClaimEnd) -> None:
+    """Fill in the end of a claim."""
+    write_claim(wire.claim, end.claim)
+
+
+def read_claim_end(wire: control_pb2.ClaimEnd) -> ClaimEnd:
+    """Check the end of a claim."""
+    return ClaimEnd(claim=read_claim(wire.claim))

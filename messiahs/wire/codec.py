@@ -1,0 +1,58 @@
+"""Everything that the rest of the project calls: core messages to the wire format and back.
+
+`encode_` and `decode_` work on protobuf messages, `_to_bytes` and `_from_bytes` on their serialised form. Every one
+raises a `CodecError` and nothing else; decoding gives exactly what was encoded, but for texts that were cut to their
+limit and reasons beyond theirs.
+"""
+
+from messiahs.wire.control import (
+    control_from_bytes,
+    control_to_bytes,
+    decode_control,
+    encode_control,
+    joined_control,
+)
+from messiahs.wire.task import (
+    ReadRequest,
+    answer_from_bytes,
+    answer_to_bytes,
+    chunk_from_bytes,
+    chunk_to_bytes,
+    decode_transfer,
+    encode_transfer,
+    joined_transfers,
+    read_request_from_bytes,
+    read_request_to_bytes,
+    transfer_from_bytes,
+    transfer_to_bytes,
+)
+from messiahs.wire.update import (
+    decode_status_vector,
+    encode_status_vector,
+    status_vector_from_bytes,
+    status_vector_to_bytes,
+)
+
+__all__ = [
+    "ReadRequest",
+    "answer_from_bytes",
+    "answer_to_bytes",
+    "chunk_from_bytes",
+    "chunk_to_bytes",
+    "control_from_bytes",
+    "control_to_bytes",
+    "decode_control",
+    "decode_status_vector",
+    "decode_transfer",
+    "encode_control",
+    "encode_status_vector",
+    "encode_transfer",
+    "joined_control",
+    "joined_transfers",
+    "read_request_from_bytes",
+    "read_request_to_bytes",
+    "status_vector_from_bytes",
+    "status_vector_to_bytes",
+    "transfer_from_bytes",
+    "transfer_to_bytes",
+]

@@ -1,0 +1,127 @@
+"""The control channel's messages, by batch (MESSIAHS 5.3.2)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
+
+from messiahs.core.messages import (
+    ClaimEnd,
+    ControlMessage,
+    Hello,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    SystemStatusQuery,
+    TaskKill,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.errors import CodecError
+from messiahs.wire import claims, scheduling
+from messiahs.wire.limits import BATCH_LIMIT, at_most
+from messiahs.wire.parsing import parsed, serialized
+from messiahs.wire.v1 import control_pb2
+
+
+def encode_control(messages: Sequence[ControlMessage]) -> control_pb2.ControlBatch:
+    """Make a batch; a `CodecError` says why a message cannot be sent."""
+    at_most(len(messages), BATCH_LIMIT, "messages")
+    batch = control_pb2.ControlBatch()
+    try:
+        for message in messages:
+            _write(batch.messages.add(), message)
+    except ValueError as error:
+        raise CodecError(f"a control message cannot be sent: {error}") from error
+    return batch
+
+
+def decode_control(
+    batch: control_pb2.ControlBatch, *, on_drop: Callable[[str], None] | None = None
+) -> tuple[ControlMessage, ...]:
+    """Read a batch, without the messages whose kind this release does not know.
+
+    A malformed message raises a `CodecError`. With `on_drop` it is left out instead, and `on_drop` is told of every
+    message that was left out, whatever the reason.
+    """
+    at_most(len(batch.messages), BATCH_LIMIT, "messages")
+    messages = []
+    for wire in batch.messages:
+        try:
+            message = _read(wire)
+        except CodecError as error:
+            if on_drop is None:
+                raise
+            on_drop(str(error))
+            continue
+        if message is not None:
+            messages.append(message)
+        elif on_drop is not None:
+            on_drop("a control message of an unknown kind")
+    return tuple(messages)
+
+
+def control_to_bytes(messages: Sequence[ControlMessage]) -> bytes:
+    """Make the bytes of a batch."""
+    return serialized(encode_control(messages))
+
+
+def control_from_bytes(content: bytes, *, on_drop: Callable[[str], None] | None = None) -> tuple[ControlMessage, ...]:
+    """Read the bytes of a batch, as `decode_control` does; what is no batch at all always raises."""
+    return decode_control(parsed(control_pb2.ControlBatch(), content), on_drop=on_drop)
+
+
+def joined_control(batches: Iterable[bytes]) -> bytes:
+    """Make one batch of several, in their order (a repeated field is the concatenation of its parts)."""
+    return b"".join(batches)
+
+
+def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
+    match message:
+        case TaskStatus():
+            claims.write_task_status(wire.task_status, message)
+        case TaskStatusAck():
+            claims.write_task_status_ack(wire.task_status_ack, message)
+        case SchedRequest():
+            scheduling.write_sched_request(wire.sched_request, message)
+        case SchedAccept():
+            scheduling.write_sched_accept(wire.sched_accept, message)
+        case SchedDeny():
+            scheduling.write_sched_deny(wire.sched_deny, message)
+        case TaskStatusQuery():
+            claims.write_task_status_query(wire.task_status_query, message)
+        case TaskKill():
+            claims.write_task_kill(wire.task_kill, message)
+        case ClaimEnd():
+            claims.write_claim_end(wire.claim_end, message)
+        case Hello():
+            scheduling.write_hello(wire.hello, message)
+        case SystemStatusQuery():
+            wire.system_status_query.SetInParent()
+        case _:
+            assert_never(message)
+
+
+def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
+    match wire.WhichOneof("kind"):
+        case "task_status":
+            return claims.read_task_status(wire.task_status)
+        case "task_status_ack":
+            return claims.read_task_status_ack(wire.task_status_ack)
+        case "sched_request":
+            return scheduling.read_sched_request(wire.sched_request)
+        case "sched_accept":
+            return scheduling.read_sched_accept(wire.sched_accept)
+        case "sched_deny":
+            return scheduling.read_sched_deny(wire.sched_deny)
+        case "task_status_query":
+            return claims.read_task_status_query(wire.task_status_query)
+        case "task_kill":
+            return claims.read_task_kill(wire.task_kill)
+        case "claim_end":
+            return claims.read_claim_end(wire.claim_end)
+        case "hello":
+            return scheduling.read_hello(wire.hello)
+        case "system_status_query":
+            return SystemStatusQuery()
+        case _:
+            return None

@@ -1,0 +1,165 @@
+"""The messages that find places for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from messiahs.core.ids import Epoch, MessageId, SearchId, Ticket
+from messiahs.core.messages import DenyCode, Hello, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.errors import CodecError
+from messiahs.wire.descriptions import read_tdv, write_tdv
+from messiahs.wire.ids import read_claim, write_claim
+from messiahs.wire.limits import (
+    REASON_DEPTH_LIMIT,
+    REASON_LIMIT,
+    REQUIREMENT_LIMIT_BYTES,
+    RULE_LIMIT_BYTES,
+    TEXT_LIMIT_BYTES,
+    WIRE_VERSION_LIMIT,
+    WORD_LIMIT_BYTES,
+    address,
+    amount,
+    at_most,
+    bounded,
+    counter,
+    secret,
+    shortened,
+    system_id,
+)
+from messiahs.wire.v1 import control_pb2
+
+_TO_CODE: Final = {
+    DenyCode.REFUSED_BY_POLICY: control_pb2.DENY_CODE_REFUSED_BY_POLICY,
+    DenyCode.LIMIT_REACHED: control_pb2.DENY_CODE_LIMIT_REACHED,
+    DenyCode.NO_CLASS: control_pb2.DENY_CODE_NO_CLASS,
+    DenyCode.REQUIREMENT_UNMET: control_pb2.DENY_CODE_REQUIREMENT_UNMET,
+    DenyCode.NO_CAPACITY: control_pb2.DENY_CODE_NO_CAPACITY,
+    DenyCode.HOP_LIMIT: control_pb2.DENY_CODE_HOP_LIMIT,
+    DenyCode.TIMED_OUT: control_pb2.DENY_CODE_TIMED_OUT,
+    DenyCode.ALREADY_ASKED: control_pb2.DENY_CODE_ALREADY_ASKED,
+    DenyCode.LOST: control_pb2.DENY_CODE_LOST,
+    DenyCode.BAD_PREDICATE: control_pb2.DENY_CODE_BAD_PREDICATE,
+    DenyCode.UNREACHABLE: control_pb2.DENY_CODE_UNREACHABLE,
+    DenyCode.DRAINING: control_pb2.DENY_CODE_DRAINING,
+    DenyCode.NO_SPACE: control_pb2.DENY_CODE_NO_SPACE,
+}
+_FROM_CODE: Final[dict[int, DenyCode]] = {number: code for code, number in _TO_CODE.items()}
+
+
+def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
+    """Fill in what opens a connection."""
+    wire.system, wire.epoch = hello.system, hello.epoch
+    wire.wire_versions.extend(hello.wire_versions)
+    wire.release = shortened(hello.release, WORD_LIMIT_BYTES)
+
+
+def read_hello(wire: control_pb2.Hello) -> Hello:
+    """Check what opens a connection."""
+    at_most(len(wire.wire_versions), WIRE_VERSION_LIMIT, "wire versions")
+    return Hello(
+        system=system_id(wire.system),
+        epoch=Epoch(wire.epoch),
+        wire_versions=tuple(wire.wire_versions),
+        release=bounded(wire.release, WORD_LIMIT_BYTES),
+    )
+
+
+def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -> None:
+    """Fill in a request for places."""
+    wire.id, wire.search, wire.origin = request.id, request.search, request.origin
+    write_tdv(wire.tdv, request.tdv)
+    wire.requirement, wire.count = request.requirement, request.count
+    wire.hops_left, wire.asks_left = request.hops_left, request.asks_left
+    wire.remaining_ns = request.remaining_ns
+
+
+def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
+    """Check a request for places."""
+    return SchedRequest(
+        id=MessageId(counter(wire.id)),
+        search=SearchId(secret(wire.search)),
+        origin=system_id(wire.origin),
+        tdv=read_tdv(wire.tdv),
+        requirement=bounded(wire.requirement, REQUIREMENT_LIMIT_BYTES),
+        count=amount(wire.count, lowest=1),
+        hops_left=amount(wire.hops_left),
+        asks_left=amount(wire.asks_left),
+        remaining_ns=counter(wire.remaining_ns),
+    )
+
+
+def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> None:
+    """Fill in a grant."""
+    wire.request = accept.request
+    write_claim(wire.claim, accept.claim)
+    wire.address, wire.ticket = accept.address, accept.ticket
+    wire.places, wire.window = accept.places, accept.window
+    wire.lease_ns, wire.asks_left = accept.lease_ns, accept.asks_left
+
+
+def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
+    """Check a grant."""
+    return SchedAccept(
+        request=MessageId(counter(wire.request)),
+        claim=read_claim(wire.claim),
+        address=address(wire.address),
+        ticket=Ticket(secret(wire.ticket)),
+        places=amount(wire.places, lowest=1),
+        window=amount(wire.window),
+        lease_ns=counter(wire.lease_ns),
+        asks_left=amount(wire.asks_left),
+    )
+
+
+def write_sched_deny(wire: control_pb2.SchedDeny, deny: SchedDeny) -> None:
+    """Fill in a denial; reasons beyond the limits of number and depth are left out."""
+    wire.request, wire.asks_left = deny.request, deny.asks_left
+    wire.reasons.extend(_reasons_to_wire(deny.reasons, depth=1, left=[REASON_LIMIT]))
+
+
+def read_sched_deny(wire: control_pb2.SchedDeny) -> SchedDeny:
+    """Check a denial."""
+    return SchedDeny(
+        request=MessageId(counter(wire.request)),
+        reasons=_read_reasons(wire.reasons, depth=1, left=[REASON_LIMIT]),
+        asks_left=amount(wire.asks_left),
+    )
+
+
+def _reasons_to_wire(reasons: Iterable[Reason], *, depth: int, left: list[int]) -> list[control_pb2.Reason]:
+    wires: list[control_pb2.Reason] = []
+    if depth > REASON_DEPTH_LIMIT:
+        return wires
+    for reason in reasons:
+        if not left[0]:
+            break
+        left[0] -= 1
+        wires.append(
+            control_pb2.Reason(
+                module=reason.module,
+                code=_TO_CODE[reason.code],
+                rule=shortened(reason.rule, RULE_LIMIT_BYTES),
+                text=shortened(reason.text, TEXT_LIMIT_BYTES),
+                hops=_reasons_to_wire(reason.hops, depth=depth + 1, left=left),
+            )
+        )
+    return wires
+
+
+def _read_reasons(wires: Sequence[control_pb2.Reason], *, depth: int, left: list[int]) -> tuple[Reason, ...]:
+    left[0] -= len(wires)
+    if left[0] < 0 or (wires and depth > REASON_DEPTH_LIMIT):
+        raise CodecError(f"more than {REASON_LIMIT} reasons, or more than {REASON_DEPTH_LIMIT} below one another")
+    return tuple(_read_reason(wire, depth=depth, left=left) for wire in wires)
+
+
+def _read_reason(wire: control_pb2.Reason, *, depth: int, left: list[int]) -> Reason:
+    code = _FROM_CODE.get(wire.code)
+    if code is None:
+        raise CodecError(f"{wire.code} is no code of a denial")
+    return Reason(
+        module=system_id(wire.module),
+        code=code,
+        rule=bounded(wire.rule, RULE_LIMIT_BYTES),
+        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        hops=_read_reasons(wire.hops, depth=depth + 1, left=left),
+    )

@@ -1,0 +1,156 @@
+"""The task channel's messages (MESSIAHS 5.3.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from messiahs.core.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.errors import CodecError
+from messiahs.wire.ids import read_attempt, read_claim, write_attempt, write_claim
+from messiahs.wire.limits import (
+    BATCH_LIMIT,
+    COMMAND_LIMIT_BYTES,
+    TEXT_LIMIT_BYTES,
+    at_most,
+    bounded,
+    counter,
+    relative_path,
+    secret,
+    shortened,
+)
+from messiahs.wire.parsing import parsed, serialized
+from messiahs.wire.v1 import task_pb2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """Ask an executor for what an attempt left behind, from an offset on; `follow` goes on until the attempt ends."""
+
+    claim: ClaimId
+    ticket: Ticket
+    attempt: AttemptId
+    name: str
+    offset_bytes: int = 0
+    follow: bool = False
+
+
+def encode_transfer(transfer: TaskTransfer) -> task_pb2.TaskTransfer:
+    """Make a transfer; a `CodecError` says why it cannot be sent."""
+    wire = task_pb2.TaskTransfer()
+    at_most(len(transfer.tasks), BATCH_LIMIT, "tasks")
+    try:
+        write_claim(wire.claim, transfer.claim)
+        wire.ticket = transfer.ticket
+        for task in transfer.tasks:
+            _write_task(wire.tasks.add(), task)
+    except ValueError as error:
+        raise CodecError(f"a task cannot be sent: {error}") from error
+    return wire
+
+
+def decode_transfer(wire: task_pb2.TaskTransfer) -> TaskTransfer:
+    """Check a transfer."""
+    at_most(len(wire.tasks), BATCH_LIMIT, "tasks")
+    return TaskTransfer(
+        claim=read_claim(wire.claim), ticket=Ticket(secret(wire.ticket)), tasks=tuple(map(_read_task, wire.tasks))
+    )
+
+
+def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
+    write_attempt(wire.attempt, task.attempt)
+    command = wire.command
+    command.argv.extend([_to_bytes(argument) for argument in task.command.argv])
+    for name, value in task.command.env:
+        command.env.add(name=_to_bytes(name), value=_to_bytes(value))
+    _check_command(command)
+
+
+def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
+    _check_command(wire.command)
+    return BoundTask(
+        attempt=read_attempt(wire.attempt),
+        command=Command(
+            argv=tuple(map(_to_text, wire.command.argv)),
+            env=tuple((_to_text(variable.name), _to_text(variable.value)) for variable in wire.command.env),
+        ),
+    )
+
+
+def _check_command(command: task_pb2.Command) -> None:
+    """Refuse what no process could be started with."""
+    names = [variable.name for variable in command.env]
+    parts = [*command.argv, *names, *(variable.value for variable in command.env)]
+    at_most(sum(map(len, parts)) + len(parts), COMMAND_LIMIT_BYTES, "bytes of command and environment")
+    if not command.argv or not command.argv[0]:
+        raise CodecError("a task without a command")
+    if any(b"\0" in part for part in parts):
+        raise CodecError("a zero byte in a command or its environment")
+    if any(not name or b"=" in name for name in names):
+        raise CodecError("an environment variable without a proper name")
+
+
+def _to_bytes(text: str) -> bytes:
+    # As `os.fsencode`: an argument that is not Unicode comes out as it went in.
+    return text.encode(errors="surrogateescape")
+
+
+def _to_text(content: bytes) -> str:
+    return content.decode(errors="surrogateescape")
+
+
+def transfer_to_bytes(transfer: TaskTransfer) -> bytes:
+    """Make the bytes of a transfer."""
+    return serialized(encode_transfer(transfer))
+
+
+def transfer_from_bytes(content: bytes) -> TaskTransfer:
+    """Read the bytes of a transfer."""
+    return decode_transfer(parsed(task_pb2.TaskTransfer(), content))
+
+
+def joined_transfers(transfers: Sequence[bytes]) -> bytes:
+    """Make one transfer of several of the same claim and ticket, with their tasks in order."""
+    return b"".join(transfers)
+
+
+def answer_to_bytes(problem: str) -> bytes:
+    """Make the answer to a transfer that was dropped."""
+    return serialized(task_pb2.TransferAnswer(problem=shortened(problem, TEXT_LIMIT_BYTES)))
+
+
+def answer_from_bytes(content: bytes) -> str:
+    """Read why a transfer was dropped."""
+    return bounded(parsed(task_pb2.TransferAnswer(), content).problem, TEXT_LIMIT_BYTES)
+
+
+def read_request_to_bytes(request: ReadRequest) -> bytes:
+    """Make the bytes of a request for an output."""
+    wire = task_pb2.ReadRequest(
+        ticket=request.ticket, name=request.name, offset_bytes=request.offset_bytes, follow=request.follow
+    )
+    write_claim(wire.claim, request.claim)
+    write_attempt(wire.attempt, request.attempt)
+    return serialized(wire)
+
+
+def read_request_from_bytes(content: bytes) -> ReadRequest:
+    """Read the bytes of a request for an output."""
+    wire = parsed(task_pb2.ReadRequest(), content)
+    return ReadRequest(
+        claim=read_claim(wire.claim),
+        ticket=Ticket(secret(wire.ticket)),
+        attempt=read_attempt(wire.attempt),
+        name=relative_path(wire.name),
+        offset_bytes=counter(wire.offset_bytes),
+        follow=wire.follow,
+    )
+
+
+def chunk_to_bytes(content: bytes) -> bytes:
+    """Make a piece of an output."""
+    return serialized(task_pb2.ReadChunk(content=content))
+
+
+def chunk_from_bytes(content: bytes) -> bytes:
+    """Read a piece of an output."""
+    return parsed(task_pb2.ReadChunk(), content).content

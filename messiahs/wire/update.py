@@ -1,0 +1,55 @@
+"""The update channel's one message (MESSIAHS 5.3.1)."""
+
+from typing import Final
+
+from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.errors import CodecError
+from messiahs.wire.descriptions import read_vector, write_vector
+from messiahs.wire.limits import NEIGHBOR_LIMIT, at_most, counter, system_id
+from messiahs.wire.parsing import parsed, serialized
+from messiahs.wire.v1 import update_pb2
+
+_TO_KIND: Final = {
+    VectorKind.FOR_PARENTS: update_pb2.VECTOR_KIND_FOR_PARENTS,
+    VectorKind.FOR_CHILDREN: update_pb2.VECTOR_KIND_FOR_CHILDREN,
+    VectorKind.FOR_SIBLINGS: update_pb2.VECTOR_KIND_FOR_SIBLINGS,
+}
+_FROM_KIND: Final[dict[int, VectorKind]] = {number: kind for kind, number in _TO_KIND.items()}
+
+
+def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
+    """Make a status vector; a `CodecError` says why it cannot be sent (64 classes, 4,096 bytes)."""
+    wire = update_pb2.StatusVector()
+    try:
+        wire.kind = _TO_KIND[message.kind]
+        write_vector(wire.vector, message.vector)
+        wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
+        wire.hears.extend(message.hears)
+    except ValueError as error:
+        raise CodecError(f"a status vector cannot be sent: {error}") from error
+    return wire
+
+
+def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
+    """Check a status vector."""
+    kind = _FROM_KIND.get(wire.kind)
+    if kind is None:
+        raise CodecError(f"{wire.kind} is no kind of vector")
+    at_most(len(wire.hears), NEIGHBOR_LIMIT, "siblings heard")
+    return StatusVector(
+        kind=kind,
+        vector=read_vector(wire.vector),
+        period_ns=counter(wire.period_ns),
+        age_ns=counter(wire.age_ns),
+        hears=tuple(map(system_id, wire.hears)),
+    )
+
+
+def status_vector_to_bytes(message: StatusVector) -> bytes:
+    """Make the bytes of a status vector."""
+    return serialized(encode_status_vector(message))
+
+
+def status_vector_from_bytes(content: bytes) -> StatusVector:
+    """Read the bytes of a status vector."""
+    return decode_status_vector(parsed(update_pb2.StatusVector(), content))

@@ -1,0 +1,256 @@
+from messiahs.wire.v1 import descriptions_pb2 as _descriptions_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class TaskState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TASK_STATE_UNSPECIFIED: _ClassVar[TaskState]
+    TASK_STATE_EXECUTING: _ClassVar[TaskState]
+    TASK_STATE_FINISHED: _ClassVar[TaskState]
+    TASK_STATE_ABORTED: _ClassVar[TaskState]
+    TASK_STATE_KILLED: _ClassVar[TaskState]
+    TASK_STATE_REVOKED: _ClassVar[TaskState]
+    TASK_STATE_DENIED: _ClassVar[TaskState]
+
+class Substate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SUBSTATE_UNSPECIFIED: _ClassVar[Substate]
+    SUBSTATE_QUEUED: _ClassVar[Substate]
+    SUBSTATE_STAGING: _ClassVar[Substate]
+    SUBSTATE_RUNNING: _ClassVar[Substate]
+
+class DenyCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DENY_CODE_UNSPECIFIED: _ClassVar[DenyCode]
+    DENY_CODE_REFUSED_BY_POLICY: _ClassVar[DenyCode]
+    DENY_CODE_LIMIT_REACHED: _ClassVar[DenyCode]
+    DENY_CODE_NO_CLASS: _ClassVar[DenyCode]
+    DENY_CODE_REQUIREMENT_UNMET: _ClassVar[DenyCode]
+    DENY_CODE_NO_CAPACITY: _ClassVar[DenyCode]
+    DENY_CODE_HOP_LIMIT: _ClassVar[DenyCode]
+    DENY_CODE_TIMED_OUT: _ClassVar[DenyCode]
+    DENY_CODE_ALREADY_ASKED: _ClassVar[DenyCode]
+    DENY_CODE_LOST: _ClassVar[DenyCode]
+    DENY_CODE_BAD_PREDICATE: _ClassVar[DenyCode]
+    DENY_CODE_UNREACHABLE: _ClassVar[DenyCode]
+    DENY_CODE_DRAINING: _ClassVar[DenyCode]
+    DENY_CODE_NO_SPACE: _ClassVar[DenyCode]
+TASK_STATE_UNSPECIFIED: TaskState
+TASK_STATE_EXECUTING: TaskState
+TASK_STATE_FINISHED: TaskState
+TASK_STATE_ABORTED: TaskState
+TASK_STATE_KILLED: TaskState
+TASK_STATE_REVOKED: TaskState
+TASK_STATE_DENIED: TaskState
+SUBSTATE_UNSPECIFIED: Substate
+SUBSTATE_QUEUED: Substate
+SUBSTATE_STAGING: Substate
+SUBSTATE_RUNNING: Substate
+DENY_CODE_UNSPECIFIED: DenyCode
+DENY_CODE_REFUSED_BY_POLICY: DenyCode
+DENY_CODE_LIMIT_REACHED: DenyCode
+DENY_CODE_NO_CLASS: DenyCode
+DENY_CODE_REQUIREMENT_UNMET: DenyCode
+DENY_CODE_NO_CAPACITY: DenyCode
+DENY_CODE_HOP_LIMIT: DenyCode
+DENY_CODE_TIMED_OUT: DenyCode
+DENY_CODE_ALREADY_ASKED: DenyCode
+DENY_CODE_LOST: DenyCode
+DENY_CODE_BAD_PREDICATE: DenyCode
+DENY_CODE_UNREACHABLE: DenyCode
+DENY_CODE_DRAINING: DenyCode
+DENY_CODE_NO_SPACE: DenyCode
+
+class Hello(_message.Message):
+    __slots__ = ("system", "epoch", "wire_versions", "release")
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    WIRE_VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    system: str
+    epoch: int
+    wire_versions: _containers.RepeatedScalarFieldContainer[int]
+    release: str
+    def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ...) -> None: ...
+
+class SchedRequest(_message.Message):
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    TDV_FIELD_NUMBER: _ClassVar[int]
+    REQUIREMENT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    HOPS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    search: bytes
+    origin: str
+    tdv: _descriptions_pb2.TaskDescription
+    requirement: str
+    count: int
+    hops_left: int
+    asks_left: int
+    remaining_ns: int
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
+
+class SchedAccept(_message.Message):
+    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    LEASE_NS_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    claim: _descriptions_pb2.ClaimId
+    address: str
+    ticket: bytes
+    places: int
+    window: int
+    lease_ns: int
+    asks_left: int
+    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ...) -> None: ...
+
+class Reason(_message.Message):
+    __slots__ = ("module", "code", "rule", "text", "hops")
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    HOPS_FIELD_NUMBER: _ClassVar[int]
+    module: str
+    code: DenyCode
+    rule: str
+    text: str
+    hops: _containers.RepeatedCompositeFieldContainer[Reason]
+    def __init__(self, module: _Optional[str] = ..., code: _Optional[_Union[DenyCode, str]] = ..., rule: _Optional[str] = ..., text: _Optional[str] = ..., hops: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ...) -> None: ...
+
+class SchedDeny(_message.Message):
+    __slots__ = ("request", "reasons", "asks_left")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    reasons: _containers.RepeatedCompositeFieldContainer[Reason]
+    asks_left: int
+    def __init__(self, request: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., asks_left: _Optional[int] = ...) -> None: ...
+
+class Output(_message.Message):
+    __slots__ = ("name", "size_bytes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    size_bytes: int
+    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class AttemptStatus(_message.Message):
+    __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SUBSTATE_FIELD_NUMBER: _ClassVar[int]
+    EXIT_CODE_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    RAN_NS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    attempt: _descriptions_pb2.AttemptId
+    state: TaskState
+    substate: Substate
+    exit_code: int
+    signal: int
+    cause: str
+    text: str
+    ran_ns: int
+    outputs: _containers.RepeatedCompositeFieldContainer[Output]
+    def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., state: _Optional[_Union[TaskState, str]] = ..., substate: _Optional[_Union[Substate, str]] = ..., exit_code: _Optional[int] = ..., signal: _Optional[int] = ..., cause: _Optional[str] = ..., text: _Optional[str] = ..., ran_ns: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ...) -> None: ...
+
+class TaskStatus(_message.Message):
+    __slots__ = ("claim", "attempts", "window", "renewal")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    RENEWAL_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    attempts: _containers.RepeatedCompositeFieldContainer[AttemptStatus]
+    window: int
+    renewal: int
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[AttemptStatus, _Mapping]]] = ..., window: _Optional[int] = ..., renewal: _Optional[int] = ...) -> None: ...
+
+class TaskStatusAck(_message.Message):
+    __slots__ = ("claim", "taken", "unbound", "renewal")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    UNBOUND_FIELD_NUMBER: _ClassVar[int]
+    RENEWAL_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    taken: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    unbound: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    renewal: int
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., taken: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., unbound: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., renewal: _Optional[int] = ...) -> None: ...
+
+class TaskStatusQuery(_message.Message):
+    __slots__ = ("claim", "attempts")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
+
+class TaskKill(_message.Message):
+    __slots__ = ("claim", "attempts")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
+
+class ClaimEnd(_message.Message):
+    __slots__ = ("claim",)
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ...) -> None: ...
+
+class SystemStatusQuery(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ControlMessage(_message.Message):
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query")
+    HELLO_FIELD_NUMBER: _ClassVar[int]
+    SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
+    SCHED_DENY_FIELD_NUMBER: _ClassVar[int]
+    TASK_STATUS_FIELD_NUMBER: _ClassVar[int]
+    TASK_STATUS_ACK_FIELD_NUMBER: _ClassVar[int]
+    TASK_STATUS_QUERY_FIELD_NUMBER: _ClassVar[int]
+    TASK_KILL_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_END_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_STATUS_QUERY_FIELD_NUMBER: _ClassVar[int]
+    hello: Hello
+    sched_request: SchedRequest
+    sched_accept: SchedAccept
+    sched_deny: SchedDeny
+    task_status: TaskStatus
+    task_status_ack: TaskStatusAck
+    task_status_query: TaskStatusQuery
+    task_kill: TaskKill
+    claim_end: ClaimEnd
+    system_status_query: SystemStatusQuery
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ...) -> None: ...
+
+class ControlBatch(_message.Message):
+    __slots__ = ("messages",)
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[ControlMessage]
+    def __init__(self, messages: _Optional[_Iterable[_Union[ControlMessage, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,94 @@
+"""Which module is meant, and where its socket is."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from messiahs.client.locating import locate_module, module_of, state_directory
+from messiahs.errors import ClientError
+
+NOTHING: dict[str, str] = {}
+
+
+def known(state: Path, *names: str, federation: str = "f") -> None:
+    for name in names:
+        (state / federation / name).mkdir(parents=True)
+        (state / federation / name / "settings.json").touch()
+
+
+@pytest.mark.parametrize(
+    ("environment", "directory"),
+    [
+        ({"MESSIAHS_STATE": "/m", "XDG_STATE_HOME": "/x"}, Path("/m")),
+        ({"XDG_STATE_HOME": "/x"}, Path("/x/messiahs")),
+        ({"XDG_STATE_HOME": "relative"}, Path.home() / ".local/state/messiahs"),
+        ({}, Path.home() / ".local/state/messiahs"),
+    ],
+)
+def test_the_state_directory_follows_the_environment(environment: dict[str, str], directory: Path) -> None:
+    assert state_directory(environment=environment) == directory
+
+
+def test_the_option_comes_before_the_environment() -> None:
+    assert state_directory(Path("/o"), environment={"MESSIAHS_STATE": "/m"}) == Path("/o")
+
+
+@pytest.mark.parametrize(
+    ("task", "module"),
+    [("blays.17", "blays"), ("blays.17.3", "blays"), ("cs.purdue.4", "cs.purdue"), ("blays", "blays")],
+)
+def test_a_task_names_its_module(task: str, module: str) -> None:
+    assert module_of(task) == module
+
+
+def test_the_only_module_need_not_be_named(tmp_path: Path) -> None:
+    known(tmp_path, "left")
+    assert locate_module(state=tmp_path, environment=NOTHING).socket == tmp_path / "f" / "left.sock"
+
+
+def test_of_several_modules_one_must_be_named(tmp_path: Path) -> None:
+    known(tmp_path, "left", "right")
+    with pytest.raises(ClientError, match=r"which module\? say `--module` and one of left, right"):
+        locate_module(state=tmp_path, environment=NOTHING)
+    assert locate_module("right", state=tmp_path, environment=NOTHING).module == "right"
+    assert locate_module(state=tmp_path, environment={"MESSIAHS_MODULE": "right"}).module == "right"
+
+
+def test_of_several_modules_the_only_one_that_runs_is_meant(tmp_path: Path) -> None:
+    known(tmp_path, "left", "right")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "f" / "right.sock"))
+        listener.listen()
+        assert locate_module(state=tmp_path, environment=NOTHING).module == "right"
+
+
+def test_a_task_finds_its_module_whatever_the_environment_says(tmp_path: Path) -> None:
+    known(tmp_path, "left", "right")
+    assert locate_module(task="right.3", state=tmp_path, environment={"MESSIAHS_MODULE": "left"}).module == "right"
+
+
+def test_a_name_in_two_federations_must_be_said_with_its_federation(tmp_path: Path) -> None:
+    known(tmp_path, "left", federation="f")
+    known(tmp_path, "left", federation="g")
+    with pytest.raises(ClientError, match="one of f/left, g/left"):
+        locate_module("left", state=tmp_path, environment=NOTHING)
+    assert locate_module("g/left", state=tmp_path, environment=NOTHING).federation == "g"
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    known(tmp_path, "left")
+    with pytest.raises(ClientError, match=r"no module `rihgt` under .*: there are left"):
+        locate_module("rihgt", state=tmp_path, environment=NOTHING)
+
+
+def test_an_empty_state_directory_says_how_to_begin(tmp_path: Path) -> None:
+    with pytest.raises(ClientError, match="messiahs up TOPOLOGY"):
+        locate_module(state=tmp_path, environment=NOTHING)
+
+
+def test_a_path_that_is_too_long_for_a_socket_is_refused_in_words(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 107)
+    known(deep, "left")
+    with pytest.raises(ClientError, match="a Unix socket can have 107"):
+        locate_module(state=deep, environment=NOTHING)

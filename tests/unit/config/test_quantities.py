@@ -1,0 +1,52 @@
+"""Numbers with units."""
+
+import pytest
+
+from messiahs.config.quantities import duration_ns, duration_seconds, share, size_bytes
+from messiahs.errors import MessiahsError
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [("10B", 10), ("500MB", 500_000_000), ("8GiB", 8 * 2**30), ("1.5kB", 1500), ("2KiB", 2048)]
+)
+def test_a_size_is_given_in_bytes(text: str, bytes_: int) -> None:
+    assert size_bytes(text) == bytes_
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15min", 900), ("2d", 172_800), ("90s", 90), ("1.5h", 5400)])
+def test_a_duration_is_given_in_seconds(text: str, seconds: int) -> None:
+    assert duration_seconds(text) == seconds
+
+
+def test_durations_know_milliseconds_where_they_are_allowed() -> None:
+    assert duration_ns("500ms") == 500_000_000
+    with pytest.raises(MessiahsError, match="whole number of seconds"):
+        duration_seconds("500ms")
+
+
+def test_a_share_is_kept_in_hundredths_of_a_percent() -> None:
+    assert share("12.5%") == 1250
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("4G", "write 4GiB (powers of 1024) or 4GB (powers of 1000)"),
+        ("4g", "write 4GiB"),
+        ("4gib", "write 4GiB"),
+        ("100", "it needs a unit, as in 100B"),
+        ("-1GiB", "write for example"),
+        ("1.5B", "finer"),
+    ],
+)
+def test_a_wrong_size_is_answered_with_the_right_one(text: str, hint: str) -> None:
+    with pytest.raises(MessiahsError) as caught:
+        size_bytes(text)
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "hint"), [("5m", "write 5min"), ("5", "5ms or 5s"), ("5 minutes", "for example")])
+def test_a_wrong_duration_is_answered_with_the_right_one(text: str, hint: str) -> None:
+    with pytest.raises(MessiahsError) as caught:
+        duration_ns(text)
+    assert hint in str(caught.value)
