@@ -27,7 +27,8 @@ _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 _IDLE_SECONDS: Final = 60.0
 
 BOTH_SIDES: Final[Options] = (
-    ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+    # Above the codec's own limit, which costs a sender one message: this one costs it the stream.
+    ("grpc.max_receive_message_length", 4 * MESSAGE_LIMIT_BYTES),
     ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
     # A peer that is dead or unreachable is noticed after 15 s at the latest, also when nothing is said.
     ("grpc.keepalive_time_ms", 10_000),

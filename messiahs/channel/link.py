@@ -77,7 +77,7 @@ class Link:
         try:
             return await asyncio.shield(self._ended)
         finally:
-            self.end("cancelled")
+            self.end("the connection broke")
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)

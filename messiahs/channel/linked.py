@@ -61,11 +61,11 @@ class LinkedChannels:
 
     async def stop(self) -> None:
         """End every connection."""
+        for link in list(self._links.values()):
+            self._detach(link, "this module stops")
         for task in self._dialing:
             task.cancel()
         await asyncio.gather(*self._dialing, return_exceptions=True)
-        for link in list(self._links.values()):
-            self._detach(link, "this module stops")
         await self._transfers.stop()
         await self._transport.stop()
 
@@ -118,7 +118,7 @@ class LinkedChannels:
             self._detach(known, "replaced by a newer connection")
         link = Link(peer, connection, self._callbacks, self._counters[peer])
         self._links[peer] = link
-        text = "cancelled"
+        text = "the connection broke"
         try:
             self._callbacks.on_event(LinkUp(neighbor=peer))
             text = await link.run()

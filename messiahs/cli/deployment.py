@@ -13,7 +13,7 @@ from messiahs.client.locating import check_socket_path
 from messiahs.config.settings import ModuleSettings, save_settings
 from messiahs.config.topology import Topology
 from messiahs.config.topology_neighbors import module_settings
-from messiahs.daemon.supervise import PID_FILE, PLAN_FILE, recorded_process, recorded_processes
+from messiahs.daemon.supervise import DAEMON_FILES, PID_FILE, PLAN_FILE, recorded_process, recorded_processes
 from messiahs.errors import ClientError
 
 LOOPBACK = "127.0.0.1"
@@ -42,7 +42,7 @@ def lock_federation(directory: Path) -> int:
         running = recorded_process(directory / PID_FILE)
         told = f" (process {running.pid})" if running else ""
         raise ClientError(f"`{directory.name}` is up already{told}; `messiahs down TOPOLOGY` ends it") from None
-    left = recorded_processes(directory, ("daemon.pid",))
+    left = recorded_processes(directory, DAEMON_FILES)
     if left:
         os.close(descriptor)
         told = ", ".join(str(process.pid) for process in left)

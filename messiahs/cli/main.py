@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "up": "messiahs.cli.up:up",
         "down": "messiahs.cli.up:down",
         "module": "messiahs.cli.module:module",
+        "sim": "messiahs.cli.sim:sim",
         "topology": "messiahs.cli.topology:topology",
         "version": "messiahs.cli.version:version",
     }

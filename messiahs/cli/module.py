@@ -35,9 +35,9 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     directory = federation_directory(state_directory(state), topology.federation)
     addresses = {str(other.name): f"{other.host}:{other.port}" for other in topology.systems if other.host is not None}
     check_socket_path(directory / f"{name}.sock")
+    (directory / name).mkdir(exist_ok=True, mode=0o700)
     tls = tls_files(directory, [str(system.name)])[name]
     settings = module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
-    settings.directory.mkdir(exist_ok=True, mode=0o700)
     file = settings.directory / "settings.json"
     save_settings(settings, file)
     os.chdir(directory)

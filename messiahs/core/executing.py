@@ -173,7 +173,6 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
 
 
 def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
-    from messiahs.core.messages import Command
 
     status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="unknown", text="it never arrived")
     row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)

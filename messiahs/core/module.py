@@ -51,7 +51,7 @@ from messiahs.core.messages import (
 )
 from messiahs.core.resuming import Remains
 from messiahs.core.state import ModuleState
-from messiahs.core.timers import TimerKind, TimerKey
+from messiahs.core.timers import TimerKey, TimerKind
 
 
 class SchedulingModule:
@@ -133,9 +133,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             assert_never(event)
 
 
-def _on_neighbor(
-    state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant
-) -> tuple[Action, ...]:
+def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant) -> tuple[Action, ...]:
     """Hear a neighbor: before its hello, nothing else is listened to."""
     greeted = state.updates.links.get(sender)
     if greeted is None or (not greeted and not isinstance(message, Hello)):
@@ -144,9 +142,7 @@ def _on_neighbor(
     return _on_control(state, sender, message, now)
 
 
-def _on_control(
-    state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /
-) -> tuple[Action, ...]:
+def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /) -> tuple[Action, ...]:
     match message:
         case Hello():
             return greeting.on_hello(state, message, sender=sender, now=now)
@@ -176,16 +172,18 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
 
 
 # The type of a timeout's key is fixed by its kind.
-_KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType({
-    TimerKind.INPUT: updating.on_input_timeout,
-    TimerKind.SEARCH: searching.on_search_timeout,
-    TimerKind.ROUND: placing.on_round_timeout,
-    TimerKind.DEADLINE: submitting.on_deadline,
-    TimerKind.HELD_LEASE: results.on_held_lease_timeout,
-    TimerKind.FETCH: results.on_fetch_timeout,
-    TimerKind.RESEND: results.on_resend_timeout,
-    TimerKind.RENEWAL: granting.on_renewal_timeout,
-    TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
-    TimerKind.IDLE: granting.on_idle_timeout,
-    TimerKind.STATUS: executing.on_status_timeout,
-})
+_KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType(
+    {
+        TimerKind.INPUT: updating.on_input_timeout,
+        TimerKind.SEARCH: searching.on_search_timeout,
+        TimerKind.ROUND: placing.on_round_timeout,
+        TimerKind.DEADLINE: submitting.on_deadline,
+        TimerKind.HELD_LEASE: results.on_held_lease_timeout,
+        TimerKind.FETCH: results.on_fetch_timeout,
+        TimerKind.RESEND: results.on_resend_timeout,
+        TimerKind.RENEWAL: granting.on_renewal_timeout,
+        TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
+        TimerKind.IDLE: granting.on_idle_timeout,
+        TimerKind.STATUS: executing.on_status_timeout,
+    }
+)

@@ -104,9 +104,7 @@ def on_search_denied(
         return ()
     shape.reasons = reasons
     _end_round(state, request, shape, now)
-    unwilling = [
-        submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits
-    ]
+    unwilling = [submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits]
     actions: list[Action] = []
     for submission in dict.fromkeys(unwilling):
         actions.extend(deny_waiting(state, shape, submission, now))

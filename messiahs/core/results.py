@@ -32,9 +32,7 @@ _MISSING_AFTER_NS = 5 * SECOND
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 
 
-def on_task_status(
-    state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant
-) -> tuple[Action, ...]:
+def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Take results, acknowledge them, answer a renewal, and fill the places that became free.
 
     For a claim that is not held (any more), nothing is wanted: it ends.
@@ -197,9 +195,7 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
     row = state.origin.tasks[status.attempt.task]
-    entry = HistoryEntry(
-        at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor
-    )
+    entry = HistoryEntry(at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor)
     row = replace(row, claim=None, result=status, history=(*row.history, entry))
     if row.is_cancelled:
         return end_task(state, replace(row, state=TaskState.KILLED), now)

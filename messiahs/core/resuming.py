@@ -125,9 +125,7 @@ def _resume_bindings(state: ModuleState, now: Instant) -> None:
         state.timers.set(TimerKind.RESEND, claim.row.id, after(now, SECOND))
 
 
-def _resume_attempts(
-    state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /
-) -> list[Action]:
+def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /) -> list[Action]:
     known = {attempt.attempt: attempt for attempt in remains.running}
     actions: list[Action] = []
     for row in rows:

@@ -252,9 +252,7 @@ def _close(state: ModuleState, ask: MessageId, search: Search) -> tuple[Action, 
 def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:
     state.hop.searches.pop((search.asker.system, search.request.id), None)
     reason = replace(search.reason, code=code, hops=tuple(search.hops))
-    return _answer_deny(
-        state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now
-    )
+    return _answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
 
 
 def _answer_deny(
@@ -271,9 +269,7 @@ def _pass_accept(
     state: ModuleState, search: Search, accept: SchedAccept, *, via: SystemId, now: Instant
 ) -> tuple[Action, ...]:
     if search.asker.relation is Relation.SELF:
-        return placing.on_claim_granted(
-            state, search.request.id, accept, via=via, is_last=search.left == 0, now=now
-        )
+        return placing.on_claim_granted(state, search.request.id, accept, via=via, is_last=search.left == 0, now=now)
     passed = replace(accept, request=search.request.id, asks_left=search.asks_left)
     send = SendControl(to=search.asker.system, message=passed)
     if via == state.system:
@@ -285,4 +281,3 @@ def _pass_accept(
 
 def _relation_of(state: ModuleState, sender: SystemId) -> Relation:
     return Relation.SELF if sender == state.system else state.neighbors[sender].relation
-

@@ -154,9 +154,7 @@ def _vectors(state: ModuleState) -> dict[tuple[SystemId, VectorKind], Vector]:
 
 
 def _heard_siblings(state: ModuleState) -> tuple[SystemId, ...]:
-    return tuple(
-        sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS)
-    )
+    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
 
 
 def _input_timeout_ns(state: ModuleState, message: StatusVector) -> int:

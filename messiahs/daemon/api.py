@@ -6,8 +6,8 @@ from pathlib import Path
 from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
-from messiahs.core.neighbors import Neighbor
 from messiahs.core.messages import VectorKind
+from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.daemon.documents import Document, vector_document
 from messiahs.daemon.host import Host
@@ -67,7 +67,11 @@ class ModuleApi:
     def _view(self, neighbor: Neighbor) -> Document:
         state = self._host.module.state
         vectors = {key: view.message.vector for key, view in state.updates.views.items()}
-        oldest = min(view.received_at - view.message.age_ns for (system, _), view in state.updates.views.items() if system == neighbor.system)
+        oldest = min(
+            view.received_at - view.message.age_ns
+            for (system, _), view in state.updates.views.items()
+            if system == neighbor.system
+        )
         age_ns = self._host.clock.now() - oldest
         return {
             **vector_document(view_of(neighbor, vectors)),

@@ -35,7 +35,7 @@ from messiahs.core.ids import SystemId, TaskId
 from messiahs.core.messages import TaskState
 from messiahs.core.module import SchedulingModule
 from messiahs.core.resuming import Remains, RunningAttempt
-from messiahs.core.rows import AttemptRow
+from messiahs.core.rows import AttemptRow, HeldClaimRow
 from messiahs.daemon.clock import Clock
 from messiahs.daemon.driver import Driver
 from messiahs.daemon.outputs import Outputs, follow_file
@@ -91,6 +91,11 @@ class Host:
         """The rows, to be read."""
         return self._parts.store
 
+    @property
+    def clock(self) -> Clock:
+        """The clock that the core's instants are on."""
+        return self._parts.clock
+
     async def start(self) -> None:
         """Resume from the rows and from what the executor runs, then open the channels and begin to measure."""
         parts = self._parts
@@ -139,11 +144,16 @@ class Host:
         except TimeoutError:
             pass
 
+    def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncIterator[bytes]:
+        """Read what an attempt of a local user's task wrote, wherever it runs; raises as `Channels.fetch` does."""
+        if claim.id.executor == self.module.state.system:
+            return self.serve_output(request, self.module.state.system)
+        return self._parts.channels.fetch(claim.id.executor, claim.address, request)
+
     async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncIterator[bytes]:
         """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
         row = self._attempt_for(request, peer)
         executor = self._parts.executor
-        assert row is not None
         assert executor is not None, "an attempt of this machine has an executor"
 
         def is_over() -> bool:

@@ -46,9 +46,7 @@ class Logs:
                 return
             await self._host.task_ended(found.id, _POLL_SECONDS)
 
-    async def _from_executor(
-        self, row: TaskRow, name: str, offset: int, *, follow: bool
-    ) -> AsyncIterator[bytes]:
+    async def _from_executor(self, row: TaskRow, name: str, offset: int, *, follow: bool) -> AsyncIterator[bytes]:
         claim = self._host.module.state.origin.claims.get(row.claim) if row.claim is not None else None
         if claim is None or row.substate is not Substate.RUNNING:
             return
@@ -61,7 +59,7 @@ class Logs:
             follow=follow,
         )
         try:
-            async for piece in self._host.read_from(claim.row, request):
+            async for piece in self._host.read_output(claim.row, request):
                 yield piece
         except (ChannelError, FileNotFoundError, PermissionError):
             # The next look at the task says what has become of it.

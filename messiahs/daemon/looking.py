@@ -59,9 +59,7 @@ class Tasks:
             return [found]
         rows = self._rows(found.submission)
         tasks = [found.id._replace(member=member) for member in range(1, found.submission.members + 1)]
-        return [
-            Found(id=task, submission=found.submission, row=rows.get(task, TaskRow(id=task))) for task in tasks
-        ]
+        return [Found(id=task, submission=found.submission, row=rows.get(task, TaskRow(id=task))) for task in tasks]
 
     def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""

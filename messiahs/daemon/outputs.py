@@ -73,9 +73,7 @@ class Outputs:
     def _pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:
         if action.executor == self._own:
             return self._local_pieces(action, output)
-        request = ReadRequest(
-            claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name
-        )
+        request = ReadRequest(claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name)
         return self._channels.fetch(action.executor, action.address, request)
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:

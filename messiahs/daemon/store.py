@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from messiahs.core.actions import Forget, Store
 from messiahs.core.ids import Epoch, TaskId
@@ -116,7 +117,7 @@ class RowStore:
         """Give a small output that was kept."""
         _, key = encode_key((RowKind.TASK, task))
         found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
-        return found[0][0] if found else None
+        return bytes(found[0][0]) if found else None
 
     def _write(self, write: Write) -> None:
         match write:
@@ -138,9 +139,9 @@ class RowStore:
 
     def _fact(self, name: str) -> bytes | None:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
-        return found[0][0] if found else None
+        return bytes(found[0][0]) if found else None
 
-    def _select(self, query: str, values: tuple[object, ...]) -> list[tuple[int | bytes, ...]]:
+    def _select(self, query: str, values: tuple[object, ...]) -> list[Any]:
         try:
             with self._reading, closing(self._reader.execute(query, values)) as cursor:
                 return cursor.fetchall()

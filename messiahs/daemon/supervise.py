@@ -13,68 +13,49 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive
+
 PLAN_FILE: Final = "up.json"
 PID_FILE: Final = "supervisor.pid"
-_PROCESS_FILES = ("daemon.pid", "starter.pid")
+DAEMON_FILES: Final = ("*/daemon.pid",)
+_ALL_FILES = (*DAEMON_FILES, "*/starter.pid", "*/*/starter.pid")
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
 _STEADY_SECONDS = 10.0
 _END_SECONDS = 20.0
 _STARTER_END_SECONDS = 5.0
-_START_TIME_FIELD = 19
-"""Of /proc/PID/stat, counted behind the name (which may hold anything, blanks and brackets too)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Process:
-    """A process that cannot be mistaken for a later one with its number; `start_time` is in ticks since boot."""
-
-    pid: int
-    start_time: int
-
-    def is_alive(self) -> bool:
-        """Say whether it still runs."""
-        return start_time_of(self.pid) == self.start_time
-
-
-def start_time_of(pid: int) -> int | None:
-    """Give when a process started; None for one that is gone, or that only waits to be reaped."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in {"Z", "X"} else int(fields[_START_TIME_FIELD])
-
-
-def recorded_process(path: Path) -> Process | None:
-    """Give the running process that a pid file names, or None."""
+def recorded_process(path: Path) -> ProcessIdentity | None:
+    """Give the running process that a pid file names, or None; a starter's file calls the start time `started`."""
     try:
         document = json.loads(path.read_bytes())
-        process = Process(pid=document["pid"], start_time=document["start_time"])
+        started = document["start_time"] if "start_time" in document else document["started"]
+        process = ProcessIdentity(pid=int(document["pid"]), started=int(started))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return process if process.is_alive() else None
+    return process if is_alive(process) else None
 
 
 def record_this_process(path: Path) -> None:
     """Write the pid file of this process in one step."""
+    identity = identity_of(os.getpid())
+    assert identity is not None
     draft = path.with_suffix(".new")
-    draft.write_text(json.dumps({"pid": os.getpid(), "start_time": start_time_of(os.getpid())}), encoding="utf-8")
+    draft.write_text(json.dumps({"pid": identity.pid, "start_time": identity.started}), encoding="utf-8")
     draft.replace(path)
 
 
-def recorded_processes(directory: Path, names: Iterable[str] = _PROCESS_FILES) -> tuple[Process, ...]:
+def recorded_processes(directory: Path, patterns: Iterable[str] = _ALL_FILES) -> tuple[ProcessIdentity, ...]:
     """Give the running processes that the modules of a federation recorded."""
-    paths = sorted(path for name in names for path in directory.glob(f"*/{name}"))
+    paths = sorted(path for pattern in patterns for path in directory.glob(pattern))
     found = (recorded_process(path) for path in paths)
     return tuple(process for process in found if process is not None)
 
 
-def end_processes(processes: Iterable[Process], *, seconds: float) -> None:
+def end_processes(processes: Iterable[ProcessIdentity], *, seconds: float) -> None:
     """Send SIGTERM, wait, send SIGKILL to those that are left, and return when all are gone."""
     left = tuple(processes)
     for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _STARTER_END_SECONDS)):
@@ -85,22 +66,22 @@ def end_processes(processes: Iterable[Process], *, seconds: float) -> None:
             ending.register(handle, select.POLLIN)
             ending.poll(max(0.0, deadline - time.monotonic()) * 1000)
             os.close(handle)
-        left = tuple(process for process in left if process.is_alive())
+        left = tuple(process for process in left if is_alive(process))
 
 
 def end_modules(directory: Path) -> None:
     """End every daemon that is left, and then every starter; a starter ends its tasks."""
-    end_processes(recorded_processes(directory, ("daemon.pid",)), seconds=_END_SECONDS)
+    end_processes(recorded_processes(directory, DAEMON_FILES), seconds=_END_SECONDS)
     end_processes(recorded_processes(directory), seconds=_STARTER_END_SECONDS)
 
 
-def _signalled(processes: tuple[Process, ...], number: int) -> list[int]:
+def _signalled(processes: tuple[ProcessIdentity, ...], number: int) -> list[int]:
     handles = []
     for process in processes:
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(process.pid)
             # The number may have been given anew before the handle was opened, but not after.
-            if not process.is_alive():
+            if not is_alive(process):
                 os.close(handle)
                 continue
             handles.append(handle)
@@ -120,21 +101,33 @@ async def supervise(directory: Path) -> None:
 
 
 async def _keep(directory: Path, name: str, stop: asyncio.Event) -> None:
+    """Start a module's daemon again whenever it ended, later each time, until `stop` is set."""
     pause = _FIRST_PAUSE_SECONDS
-    asked = asyncio.ensure_future(stop.wait())
     while not stop.is_set():
         began = time.monotonic()
-        daemon = await _started(directory / name)
-        _tell(f"{name}: started, process {daemon.pid}, log {directory / name / 'daemon.log'}")
-        ended = asyncio.ensure_future(daemon.wait())
-        await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
+        try:
+            told = f"ended with {await _run_once(directory / name, stop)}"
+        except OSError as error:
+            # One module that cannot be started must not end the others.
+            told = f"cannot be started: {error}"
         if stop.is_set():
-            await _end(daemon)
             return
         pause = _FIRST_PAUSE_SECONDS if time.monotonic() - began >= _STEADY_SECONDS else pause
-        _tell(f"{name}: ended with {daemon.returncode}, next start in {pause:g} s")
-        await asyncio.wait((asked,), timeout=pause)
+        _tell(f"{name}: {told}, next start in {pause:g} s")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+async def _run_once(folder: Path, stop: asyncio.Event) -> int | None:
+    daemon = await _started(folder)
+    _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / 'daemon.log'}")
+    ended, asked = asyncio.ensure_future(daemon.wait()), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not ended.done():
+        await _end(daemon)
+    return await ended
 
 
 async def _started(folder: Path) -> asyncio.subprocess.Process:

@@ -15,7 +15,6 @@ from messiahs.core.events import AnswerTo, CancelRequested, Submitted
 from messiahs.core.ids import ClientKey
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command
-from messiahs.daemon.documents import Document
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.looking import Found, Tasks

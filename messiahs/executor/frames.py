@@ -17,7 +17,7 @@ PROTOCOL = 1
 """A daemon that meets a starter of another protocol ends it and starts its own."""
 
 
-class Start(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """Run a command once its claim has a place; a repeated start only tells its state again."""
 
     attempt: AttemptId
@@ -29,7 +29,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, tag=1):
     lease_until: int
 
 
-class End(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
     """End an attempt, whatever its state; an `Ended` follows."""
 
     attempt: AttemptId
@@ -37,34 +37,34 @@ class End(msgspec.Struct, frozen=True, array_like=True, tag=2):
     cause: str
 
 
-class Extend(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class Extend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
     """Move the end of a claim's lease."""
 
     claim: ClaimId
     until: int
 
 
-class Discard(msgspec.Struct, frozen=True, array_like=True, tag=4):
+class Discard(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
     """Forget an ended attempt and remove its folder."""
 
     attempt: AttemptId
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True, tag=5):
+class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
     """Ask for everything known; from here on the asker is also told what happens."""
 
     number: int
 
 
-class Ping(msgspec.Struct, frozen=True, array_like=True, tag=6):
+class Ping(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
     """Show that you are alive."""
 
 
-class Stop(msgspec.Struct, frozen=True, array_like=True, tag=7):
+class Stop(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
     """End all tasks, then yourself."""
 
 
-class Hello(msgspec.Struct, frozen=True, array_like=True, tag=8):
+class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     """The starter's first message: who it is and what it found."""
 
     protocol: int
@@ -74,13 +74,13 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=8):
     has_rebooted: bool
 
 
-class Started(msgspec.Struct, frozen=True, array_like=True, tag=9):
+class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
     """An attempt was spawned."""
 
     attempt: AttemptId
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag=10):
+class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     """An attempt is over; the fields are those of `AttemptEnded`."""
 
     attempt: AttemptId
@@ -93,7 +93,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, tag=10):
     stderr_bytes: int = 0
 
 
-class Known(msgspec.Struct, frozen=True, array_like=True, tag=11):
+class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
     """Everything that the starter holds, in answer to the `Ask` of that number."""
 
     number: int
@@ -102,7 +102,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True, tag=11):
     ended: tuple[Ended, ...]
 
 
-class Pong(msgspec.Struct, frozen=True, array_like=True, tag=12):
+class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
     """The starter is alive."""
 
 

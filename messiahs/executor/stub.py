@@ -119,7 +119,7 @@ class StubExecutor:
     def _end(self, action: EndAttempt) -> None:
         held = self._table.attempts.get(action.attempt)
         if held is None:
-            held = self._table.attempts[action.attempt] = Held(attempt=action.attempt)
+            held = self._table.attempts[action.attempt] = Held(attempt=action.attempt, folder="")
         if held.ended is not None:
             self._reports.append(event_of(held.ended))
             return

@@ -1,1 +1,1 @@
-"""Back ends that measure a machine."""
+"""Back ends that measure the machine of a system (MESSIAHS 5.1)."""

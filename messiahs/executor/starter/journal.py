@@ -21,24 +21,24 @@ _GROWN_BYTES = 4 << 20
 _GROWTH = 4
 
 
-class Opened(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class Opened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     """Begins a file: the file with the highest generation that is complete counts."""
 
     generation: int
     boot_id: str
 
 
-class Complete(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class Complete(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
     """Everything that was true when the file was begun has been written."""
 
 
-class Began(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class Began(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
     """An attempt is about to be spawned; it will never be spawned again."""
 
     attempt: AttemptId
 
 
-class Spawned(msgspec.Struct, frozen=True, array_like=True, tag=4):
+class Spawned(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
     """Which process an attempt is (noted where the starter's death does not end it)."""
 
     attempt: AttemptId
@@ -46,13 +46,13 @@ class Spawned(msgspec.Struct, frozen=True, array_like=True, tag=4):
     started: int
 
 
-class Over(msgspec.Struct, frozen=True, array_like=True, tag=5):
+class Over(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
     """An attempt ended."""
 
     ended: Ended
 
 
-class Discarded(msgspec.Struct, frozen=True, array_like=True, tag=6):
+class Discarded(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
     """An attempt need not be remembered."""
 
     attempt: AttemptId

@@ -9,9 +9,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
-from messiahs.core.ids import AttemptId
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
-from messiahs.executor.layout import ATTEMPTS, POOL, TRASH, WORK, folder_name
+from messiahs.executor.layout import ATTEMPTS, POOL, TRASH, WORK
 
 _READY = 64
 _KEPT = 1024
@@ -61,20 +60,16 @@ class Pool:
         self._ready.append(self._make())
         return True
 
-    def folder(self, attempt: AttemptId) -> str:
-        """Say where the folder of an attempt is."""
-        return f"{self.root}/{ATTEMPTS}/{folder_name(attempt)}"
-
-    def take(self, attempt: AttemptId) -> Taken:
-        """Give an attempt its folder."""
+    def take(self, name: str) -> Taken:
+        """Give an attempt its folder, which is `name` from now on."""
         ready = self._ready.pop() if self._ready else self._make()
-        folder = self.folder(attempt)
+        folder = f"{self.root}/{ATTEMPTS}/{name}"
         os.rename(ready, folder)  # noqa: PTH104 - as above
         return Taken(folder, os.open(f"{folder}/{STDOUT}", _LOG), os.open(f"{folder}/{STDERR}", _LOG))
 
-    def give_back(self, attempt: AttemptId) -> None:
+    def give_back(self, name: str) -> None:
         """Take a folder back whose attempt is discarded; nothing happens if there is none."""
-        folder = self.folder(attempt)
+        folder = f"{self.root}/{ATTEMPTS}/{name}"
         try:
             is_reusable = len(self._ready) < _KEPT and _is_untouched(folder)
             self._count += 1
@@ -104,9 +99,9 @@ class Pool:
         self.remover = 0
         self.remove_next()
 
-    def sizes(self, attempt: AttemptId) -> tuple[int, int]:
+    def sizes(self, name: str) -> tuple[int, int]:
         """Say how much an attempt wrote to its two logs; what is no file (any more) counts as empty."""
-        folder = self.folder(attempt)
+        folder = f"{self.root}/{ATTEMPTS}/{name}"
         return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")
 
     def _make(self) -> str:

@@ -67,10 +67,12 @@ class Runner:
         for attempt, spawned in remembered.began.items():
             if spawned is not None and not has_rebooted:
                 _end_group(spawned)
-            remembered.ended[attempt] = self._ended(Held(attempt=attempt, cause=LOST))
+            remembered.ended[attempt] = self._ended(Held(attempt=attempt, folder=folder_name(attempt), cause=LOST))
         for attempt, ended in remembered.ended.items():
-            self._table.attempts[attempt] = Held(attempt=attempt, phase=Phase.ENDED, ended=ended)
-        self._pool.open({folder_name(attempt) for attempt in self._table.attempts})
+            self._table.attempts[attempt] = Held(
+                attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
+            )
+        self._pool.open({held.folder for held in self._table.attempts.values()})
         self._journal.begin_anew(self._boot, self._truths())
         return has_rebooted
 
@@ -186,7 +188,7 @@ class Runner:
         self._table.began(held, boottime_ns())
         outcome: int | NotSpawned
         try:
-            taken = self._pool.take(held.attempt)
+            taken = self._pool.take(held.folder)
             try:
                 outcome = self._spawner.spawn(held.start, taken)
             finally:
@@ -207,7 +209,9 @@ class Runner:
     def _end(self, command: End) -> None:
         held = self._table.attempts.get(command.attempt)
         if held is None:
-            held = self._table.attempts[command.attempt] = Held(attempt=command.attempt)
+            held = self._table.attempts[command.attempt] = Held(
+                attempt=command.attempt, folder=folder_name(command.attempt)
+            )
         match held.phase:
             case Phase.QUEUED:
                 self._finish(held, cause=command.cause)
@@ -239,7 +243,7 @@ class Runner:
             return
         del self._table.attempts[attempt]
         self._records.append(Discarded(attempt=attempt))
-        self._pool.give_back(attempt)
+        self._pool.give_back(held.folder)
 
     def _tell_again(self, held: Held) -> None:
         if held.ended is not None:
@@ -262,8 +266,7 @@ class Runner:
         left = self._end_strays()
         now = boottime_ns()
         for held in self._clearing.copy():
-            is_left = folder_name(held.attempt) in left if left else False
-            if not is_left and (held.process in self._processes or not _signal_group(held.process, 0)):
+            if held.folder not in left and (held.process in self._processes or not _signal_group(held.process, 0)):
                 self._clearing.remove(held)
                 self._finish(held, cause=held.cause)
             elif now - held.ended_at > _CLEARING_LIMIT_NS:
@@ -276,7 +279,7 @@ class Runner:
         listed = self._children.listed()
         if len(listed) <= len(self._processes) + (self._pool.remover != 0):
             return set()
-        running = {folder_name(held.attempt) for held in self._processes.values()}
+        running = {held.folder for held in self._processes.values()}
         left: set[str] = set()
         for name in listed:
             process = own_number(name)
@@ -302,7 +305,7 @@ class Runner:
             self._discard(held.attempt)
 
     def _ended(self, held: Held, text: str = "") -> Ended:
-        out, err = self._pool.sizes(held.attempt)
+        out, err = self._pool.sizes(held.folder)
         return Ended(
             attempt=held.attempt,
             exit_code=held.exit_code,

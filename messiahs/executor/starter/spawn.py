@@ -88,13 +88,11 @@ def find_program(program: str, path: str) -> str | NotSpawned:
     """Find what a shell in the present folder would run: a name with a slash as it stands, others on the path."""
     if "/" in program:
         return program
-    is_there = False
-    for folder in path.split(":") if program else ():
-        candidate = f"{folder or '.'}/{program}"
+    candidates = [f"{folder or '.'}/{program}" for folder in path.split(":")] if program else []
+    for candidate in candidates:
         if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):  # noqa: PTH112 - once per task
             return candidate
-        is_there = is_there or os.path.isfile(candidate)  # noqa: PTH113 - as above
-    if is_there:
+    if any(os.path.isfile(candidate) for candidate in candidates):  # noqa: PTH113 - as above
         return NotSpawned(cause="not_found", exit_code=NOT_EXECUTABLE, text=f"{program}: no permission to execute")
     return NotSpawned(cause="not_found", exit_code=NOT_FOUND, text=f"{program!r} was not found on PATH={path}")
 

@@ -10,6 +10,7 @@ from enum import Enum
 
 from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.executor.frames import Ended, Start
+from messiahs.executor.layout import folder_name
 
 NEVER = 1 << 63
 KILLED = NEVER - 1
@@ -33,6 +34,8 @@ class Held:
     """One attempt (changes as it goes on); `ended` is set exactly in its last phase."""
 
     attempt: AttemptId
+    folder: str
+    """The name of its folder."""
     start: Start | None = None
     phase: Phase = Phase.QUEUED
     process: int = 0
@@ -78,7 +81,9 @@ class Table:
             claim = self.claims[start.claim] = Claim(places=start.places, lease_until=start.lease_until)
         claim.places = start.places
         claim.lease_until = max(claim.lease_until, start.lease_until)
-        held = self.attempts[start.attempt] = Held(attempt=start.attempt, start=start)
+        held = self.attempts[start.attempt] = Held(
+            attempt=start.attempt, folder=folder_name(start.attempt), start=start
+        )
         claim.waiting.append(held)
         self.expect(claim.lease_until)
         return held

@@ -4,14 +4,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from messiahs.client import ModuleClient, Submission
 from messiahs.errors import ClientError, ModuleUnreachableError
+from tests.unit.client.local_api_peer import StartPeer
 
-StartPeer = Callable[..., Any]
 Connect = Callable[[Path], ModuleClient]
 
 

@@ -1,0 +1,86 @@
+"""The daemon of one module: `python -m messiahs.daemon SETTINGS`."""
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import signal
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from messiahs.config.settings import ModuleSettings, load_settings
+from messiahs.daemon.api import ModuleApi, serve
+from messiahs.daemon.assembly import Assembly
+from messiahs.daemon.logs import Logs
+from messiahs.daemon.supervise import record_this_process
+from messiahs.daemon.tasks_api import TasksApi
+from messiahs.errors import MessiahsError
+
+_LOG = logging.getLogger("messiahs.daemon")
+_LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
+_USAGE = 2
+
+
+def main() -> int:
+    """Run the module until SIGTERM or SIGINT; its starter and tasks end with it. Exit code 1 says why on stderr."""
+    if len(sys.argv) != _USAGE:
+        sys.stderr.write("usage: python -m messiahs.daemon SETTINGS\n")
+        return _USAGE
+    try:
+        settings = load_settings(Path(sys.argv[1]))
+        settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+        lock = _lock(settings)
+        _log_to(settings.directory / "module.log")
+        with asyncio.Runner() as runner:
+            runner.run(_run(settings))
+        os.close(lock)
+    except MessiahsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+async def _run(settings: ModuleSettings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    assembly = Assembly(settings, on_refused=_on_refused)
+    await assembly.host.start()
+    tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
+    api = await serve(ModuleApi(assembly.host, settings), tasks, settings.socket)
+    _LOG.info("%s listens at %s", settings.name, settings.listen)
+    # What was made until now stays: the collector need not look at it again.
+    gc.freeze()
+    await stop.wait()
+    _LOG.info("%s stops", settings.name)
+    await api.cleanup()
+    settings.socket.unlink(missing_ok=True)
+    await assembly.host.stop()
+
+
+def _on_refused(peer: str, text: str) -> None:
+    _LOG.warning("%s: %s", peer, text)
+
+
+def _lock(settings: ModuleSettings) -> int:
+    """Hold the module's state alone, and note who does."""
+    descriptor = os.open(settings.directory / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise MessiahsError(f"the module {settings.name} runs already with the state in {settings.directory}") from None
+    record_this_process(settings.directory / "daemon.pid")
+    return descriptor
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Puts the parts of a live module together from its settings."""
+
+from collections.abc import AsyncIterator, Callable
+
+from messiahs import __version__
+from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
+from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.channel.tls import TlsFiles
+from messiahs.config.settings import ModuleSettings
+from messiahs.core.events import Event
+from messiahs.core.ids import SystemId
+from messiahs.core.module import SchedulingModule
+from messiahs.core.ports import Timeouts
+from messiahs.core.state import Identity, ModuleState
+from messiahs.daemon.clock import Clock
+from messiahs.daemon.host import Host, Parts, SystemRandomness
+from messiahs.daemon.outputs import Outputs
+from messiahs.daemon.store import RowStore
+from messiahs.executor.contract import Executor
+from messiahs.executor.launch import StarterSettings
+from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.language.predicates import predicate_parser
+from messiahs.policy.open_policy import OpenPolicy
+from messiahs.probe.make import make_probe
+from messiahs.wire.codec import ReadRequest
+
+_SILENT_SHARE = 5
+"""A starter that is silent for this part of a lease is ended with its tasks."""
+
+
+class Assembly:
+    """A host with everything it needs; what the channels call goes to the host (mutable only while it is made)."""
+
+    def __init__(self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None]) -> None:
+        name = SystemId(settings.name)
+        store = RowStore(settings.directory / "module.db")
+        clock = Clock(store.newest())
+        callbacks = Callbacks(
+            on_event=self._on_event,
+            read_output=self._read_output,
+            on_refused=on_refused,
+            on_dropped=on_refused,
+        )
+        channels = grpc_channels(_channel_settings(settings), callbacks, _tls_files(settings))
+        executor = _executor(settings, clock)
+        probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
+        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
+        state = ModuleState(
+            identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
+            neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
+            policy=OpenPolicy(timeouts=_timeouts(settings)),
+            parse=predicate_parser,
+            randomness=SystemRandomness(),
+        )
+        self.outputs = outputs
+        self.host = Host(
+            Parts(
+                module=SchedulingModule(state),
+                store=store,
+                clock=clock,
+                channels=channels,
+                outputs=outputs,
+                executor=executor,
+                probe=probe,
+            )
+        )
+
+    def _on_event(self, event: Event) -> None:
+        self.host.driver.post(event)
+
+    def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncIterator[bytes]:
+        return self.host.serve_output(request, peer)
+
+
+def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
+    return ChannelSettings(
+        federation=settings.federation,
+        name=SystemId(settings.name),
+        listen=settings.listen,
+        neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
+    )
+
+
+def _tls_files(settings: ModuleSettings) -> TlsFiles:
+    return TlsFiles(
+        certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
+    )
+
+
+def _executor(settings: ModuleSettings, clock: Clock) -> Executor | None:
+    if settings.machine is None:
+        return None
+    starter = StarterSettings(
+        directory=settings.directory,
+        task_user=settings.task_user,
+        silence_ns=settings.lease_ns // _SILENT_SHARE,
+    )
+    return OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
+
+
+def _timeouts(settings: ModuleSettings) -> Timeouts:
+    return Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)

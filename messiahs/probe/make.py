@@ -1,0 +1,24 @@
+"""Making the probe that the settings of a machine ask for."""
+
+from pathlib import Path
+
+from messiahs.config.settings import MachineSettings
+from messiahs.core.descriptions import is_valid_value
+from messiahs.errors import MessiahsError
+from messiahs.probe.contract import Probe
+from messiahs.probe.fixed import FixedProbe
+from messiahs.probe.proc import ProcProbe
+
+
+def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
+    """Give a probe; `disk_path` need not exist yet. Raises `MessiahsError` if the settings make no sense."""
+    for name, value in settings.attributes.items():
+        if not is_valid_value(value):
+            raise MessiahsError(f"attribute {name}: {value!r} is out of range (64 bits, or 64 bytes of text)")
+    match settings.probe:
+        case "fixed":
+            return FixedProbe(settings.attributes)
+        case "proc":
+            return ProcProbe(settings.attributes, disk_path)
+        case unknown:
+            raise MessiahsError(f"there is no probe {unknown!r}: write fixed or proc")

@@ -1,0 +1,75 @@
+"""The probe that measures the machine it runs on."""
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.probe.contract import CORES_OWN
+
+_WHOLE = 10_000
+"""100 %, in the catalogue's unit for shares."""
+
+
+class ProcProbe:
+    """Measures processors, memory, load, and the disk that holds `disk_path`; what is given in `attributes` wins.
+
+    The load is that of the time since the previous measurement (at first: since the probe was made).
+    """
+
+    def __init__(self, attributes: Mapping[str, Value], disk_path: Path) -> None:
+        self._given = {name: value for name, value in attributes.items() if name not in CORES_OWN}
+        self._disk_path = disk_path
+        # What never changes is asked once: platform starts by reading files.
+        self._constant: dict[str, Value] = {"arch": platform.machine(), "os": platform.system()}
+        self._times = _busy_and_total()
+        self._load = 0
+
+    def measure(self) -> SDV:
+        """Look at the machine now."""
+        memory = psutil.virtual_memory()
+        found: dict[str, Value] = {
+            **self._constant,
+            "nproc": len(os.sched_getaffinity(0)),
+            "total_mem": memory.total,
+            "avail_mem": memory.available,
+            "load": self._current_load(),
+            **_disk(self._disk_path),
+            **self._given,
+        }
+        found.setdefault("slots", found["nproc"])
+        return SDV(sorted_pairs(found))
+
+    def _current_load(self) -> int:
+        busy, total = _busy_and_total()
+        busy_before, total_before = self._times
+        # Between two calls within one tick of the kernel nothing can be told: the last load stands.
+        if total > total_before:
+            self._load = min(_WHOLE, max(0, round(_WHOLE * (busy - busy_before) / (total - total_before))))
+            self._times = busy, total
+        return self._load
+
+
+def _busy_and_total() -> tuple[float, float]:
+    times = psutil.cpu_times()
+    # Guests are counted within user and nice already.
+    total = sum(times) - times.guest - times.guest_nice
+    return total - times.idle - times.iowait, total
+
+
+def _disk(path: Path) -> dict[str, Value]:
+    """Say how large the disk is and what is free; nothing of it if that cannot be told."""
+    for folder in (path, *path.parents):
+        try:
+            found = os.statvfs(folder)
+        except FileNotFoundError:
+            # The folder for tasks is made with the first task.
+            continue
+        except OSError:
+            break
+        return {"total_disk": found.f_blocks * found.f_frsize, "avail_disk": found.f_bavail * found.f_frsize}
+    return {}

@@ -1,0 +1,132 @@
+"""A topology as a simulation: its systems, a workload, and what came of it."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from messiahs.config.settings import MachineSettings
+from messiahs.config.topology import System, Topology
+from messiahs.config.topology_neighbors import neighbors_of
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.events import AnswerTo, Submitted
+from messiahs.core.ids import ClientKey, SystemId
+from messiahs.core.instants import HOUR, SECOND, Instant
+from messiahs.core.messages import Command
+from messiahs.core.ports import Timeouts
+from messiahs.errors import MessiahsError
+from messiahs.policy.open_policy import OpenPolicy
+from messiahs.sim.federation import SimulatedFederation, SimulatedSystem
+from messiahs.sim.machine import RunTimes
+
+_LONGEST_RUN_NS = 10_000 * HOUR
+_GIB = 1 << 30
+_TYPICAL_MACHINE: dict[str, Value] = {
+    "nproc": 4,
+    "slots": 4,
+    "speed": 1000,
+    "total_mem": 16 * _GIB,
+    "avail_mem": 16 * _GIB,
+    "total_disk": 500 * _GIB,
+    "avail_disk": 250 * _GIB,
+    "load": 0,
+    "arch": "x86_64",
+    "os": "Linux",
+}
+"""What a machine says that the topology would have measured on its host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """`tasks` tasks that are submitted together at one system; their run times are exponential."""
+
+    tasks: int
+    at: str = ""
+    """Where they are submitted; empty: at the first system of the topology."""
+    mean_run_ns: int = 1 * SECOND
+    requirement: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a simulation came to. `placements` counts tasks by the machine that finished them."""
+
+    tasks: int
+    finished: int
+    makespan_ns: int
+    placements: tuple[tuple[str, int], ...]
+    messages: int
+    events: int
+    digest: str
+
+    @property
+    def messages_per_task(self) -> float:
+        """Messages of all channels, divided by the tasks."""
+        return self.messages / self.tasks if self.tasks else 0.0
+
+
+def simulate(
+    topology: Topology, workload: Workload, *, seed: int, on_progress: Callable[[int], None] = lambda _ended: None
+) -> Outcome:
+    """Run a workload until every task has ended; a `MessiahsError` if they never will.
+
+    `on_progress` is told now and then how many tasks have ended.
+    """
+    federation = SimulatedFederation(
+        {system.name: _simulated(topology, system) for system in topology.systems},
+        seed=seed,
+        run_times=RunTimes(seed=seed, mean_ns=workload.mean_run_ns),
+    )
+    origin = topology.system(workload.at).name if workload.at else topology.systems[0].name
+    # The federation gets to know itself first, as it would have when the first user comes.
+    settled_at = Instant(5 * topology.update_period_ns)
+    federation.run(lambda: False, until=settled_at)
+    started_at = settled_at
+    federation.later(settled_at - federation.now, lambda: federation.post(origin, _submitted(origin, workload)))
+
+    def is_done() -> bool:
+        on_progress(len(federation.ended))
+        return len(federation.ended) >= workload.tasks or any(answer.problem for answer in federation.answers)
+
+    federation.run(is_done, until=Instant(settled_at + _LONGEST_RUN_NS))
+    for answer in federation.answers:
+        if answer.problem:
+            raise MessiahsError(f"the tasks were not taken: {answer.problem}")
+    rows = federation.ended.values()
+    placements = Counter(row.executed_on for row in rows if row.result is not None)
+    last = max((row.ended_at for row in rows if row.ended_at is not None), default=started_at)
+    return Outcome(
+        tasks=workload.tasks,
+        finished=sum(row.result is not None and row.result.exit_code == 0 for row in rows),
+        makespan_ns=last - started_at,
+        placements=tuple(sorted(placements.items())),
+        messages=federation.messages,
+        events=federation.events,
+        digest=federation.digest,
+    )
+
+
+def describe(machine: MachineSettings) -> SDV:
+    """Give what a machine says of itself in the simulation."""
+    return SDV(sorted_pairs({**_TYPICAL_MACHINE, **machine.attributes}))
+
+
+def _simulated(topology: Topology, system: System) -> SimulatedSystem:
+    return SimulatedSystem(
+        name=system.name,
+        neighbors=neighbors_of(topology, system.name),
+        machine=describe(system.machine) if system.machine is not None else None,
+        policy=OpenPolicy(timeouts=Timeouts(update_period_ns=topology.update_period_ns)),
+    )
+
+
+def _submitted(origin: SystemId, workload: Workload) -> Submitted:
+    tdv: dict[str, Value] = {"cpus": 1, "origin": origin, "user": "simulated"}
+    return Submitted(
+        answer_to=AnswerTo(1),
+        key=ClientKey("workload"),
+        tdv=TDV(sorted_pairs(tdv)),
+        requirement=workload.requirement,
+        command=Command(argv=("simulated",)),
+        members=workload.tasks,
+    )

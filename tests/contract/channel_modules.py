@@ -1,0 +1,167 @@
+"""What the channel tests stand on: modules that only record what their channels tell them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
+from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.channel.memory import MemoryNetwork, memory_channels
+from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, write
+from messiahs.core.events import Event
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.wire.codec import ReadRequest
+
+FEDERATION = "campus"
+CS, XINU, NYNEVE = SystemId("cs"), SystemId("xinu"), SystemId("nyneve")
+CLAIM = ClaimId(CS, Epoch(2**64 - 1), 5)
+TICKET = Ticket(b"0123456789abcdef")
+DEADLINE_SECONDS = 20.0
+
+SomeEvent = TypeVar("SomeEvent")
+
+
+def attempt(number: int) -> AttemptId:
+    return AttemptId(TaskId(XINU, Epoch(7), number), 1)
+
+
+def transfer(*numbers: int, claim: ClaimId = CLAIM) -> TaskTransfer:
+    command = Command(argv=("true",), env=(("A", "b"),))
+    tasks = tuple(BoundTask(attempt=attempt(number), command=command) for number in numbers)
+    return TaskTransfer(claim=claim, ticket=TICKET, tasks=tasks)
+
+
+@dataclass(kw_only=True)
+class Recorded:
+    """A module's channels and everything that they told it."""
+
+    name: SystemId
+    content: bytes = b""
+    events: list[Event] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    on_event: Callable[[Event], None] | None = None
+    closed_reads: int = 0
+    _channels: Channels | None = None
+
+    @property
+    def channels(self) -> Channels:
+        """The channels; set once."""
+        assert self._channels is not None
+        return self._channels
+
+    @channels.setter
+    def channels(self, channels: Channels) -> None:
+        self._channels = channels
+
+    def callbacks(self) -> Callbacks:
+        """Give callbacks that record."""
+        return Callbacks(
+            on_event=self._take,
+            read_output=self._read_output,
+            on_refused=lambda peer, text: self.refused.append((peer, text)),
+            on_dropped=lambda peer, text: self.dropped.append((peer, text)),
+        )
+
+    def of_kind(self, kind: type[SomeEvent]) -> list[SomeEvent]:
+        """Give the events of one kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def _take(self, event: Event) -> None:
+        self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
+
+    async def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+        if request.ticket != TICKET:
+            raise PermissionError(f"{peer} has no ticket for {request.claim}")
+        if request.name != "stdout":
+            raise FileNotFoundError(request.name)
+        at = request.offset_bytes
+        try:
+            while at < len(self.content) or request.follow:
+                piece = self.content[at : at + 100_000]
+                at += len(piece)
+                if piece:
+                    yield piece
+                else:
+                    await asyncio.sleep(0.01)
+        finally:
+            self.closed_reads += 1
+
+
+class MakeChannels(Protocol):
+    """Makes the channels of one implementation for a module."""
+
+    def __call__(self, settings: ChannelSettings, callbacks: Callbacks) -> Channels:
+        """Make them, not yet started."""
+
+
+class World:
+    """Some modules, over one implementation; leave it with `stop_all`."""
+
+    def __init__(self, make: MakeChannels) -> None:
+        self._make = make
+        self._modules: list[Recorded] = []
+
+    async def start(
+        self, name: SystemId, *, listen: str = "127.0.0.1:0", neighbors: tuple[tuple[SystemId, str | None], ...] = ()
+    ) -> Recorded:
+        """Start a module."""
+        module = Recorded(name=name)
+        settings = ChannelSettings(
+            federation=FEDERATION,
+            name=name,
+            listen=listen,
+            neighbors=tuple(NeighborAddress(system=system, address=address) for system, address in neighbors),
+        )
+        module.channels = self._make(settings, module.callbacks())
+        await module.channels.start()
+        self._modules.append(module)
+        return module
+
+    async def stop(self, module: Recorded) -> None:
+        """Stop a module."""
+        self._modules.remove(module)
+        await module.channels.stop()
+
+    async def stop_all(self) -> None:
+        """Stop whatever still runs."""
+        for module in list(self._modules):
+            await self.stop(module)
+
+
+def make_memory(network: MemoryNetwork) -> MakeChannels:
+    def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
+        return memory_channels(settings, callbacks, network)
+
+    return make
+
+
+def make_grpc(folder: Path, root: KeyAndCertificate) -> MakeChannels:
+    def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
+        return grpc_channels(settings, callbacks, tls_files(folder, root, settings.name))
+
+    return make
+
+
+def tls_files(folder: Path, root: KeyAndCertificate, name: str, *, federation: str = FEDERATION) -> TlsFiles:
+    files = TlsFiles(
+        certificate_file=folder / f"{name}.pem", key_file=folder / f"{name}.key", trust_file=folder / "root.pem"
+    )
+    write(
+        issue(root, federation=federation, name=name), certificate_file=files.certificate_file, key_file=files.key_file
+    )
+    files.trust_file.write_bytes(root.certificate)
+    return files
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    """Poll until a condition holds."""
+    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
+        await asyncio.sleep(0.005)

@@ -1,0 +1,216 @@
+"""What the gRPC channels promise about strangers and hostile neighbors (MESSIAHS 5.3; the in-memory twin has none)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+
+from messiahs.channel import tls
+from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.core.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
+from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.vectors import EMPTY
+from messiahs.errors import ChannelError
+from messiahs.wire.codec import encode_control, encode_status_vector, encode_transfer, transfer_to_bytes
+from messiahs.wire.v1 import control_pb2_grpc, task_pb2_grpc, update_pb2_grpc
+from tests.contract.channel_modules import CS, XINU, Recorded, World, make_grpc, tls_files, transfer, until
+
+LINK = (("messiahs-link", "1"),)
+VECTOR = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, period_ns=1, age_ns=2)
+
+Scene = Callable[[World], Awaitable[None]]
+
+
+@pytest.fixture
+def root() -> tls.KeyAndCertificate:
+    return tls.make_root("campus")
+
+
+def play(tmp_path: Path, root: tls.KeyAndCertificate, scene: Scene) -> None:
+    async def run() -> None:
+        world = World(make_grpc(tmp_path, root))
+        try:
+            async with asyncio.timeout(60):
+                await scene(world)
+        finally:
+            await world.stop_all()
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def client(files: tls.TlsFiles, address: str, *, name: str = "cs") -> AsyncIterator[grpc.aio.Channel]:
+    """Connect as any other program could that has these files."""
+    material = tls.load(files)
+    credentials = grpc.ssl_channel_credentials(material.trust, material.key, material.certificate)
+    options = (("grpc.ssl_target_name_override", name),)
+    async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
+        yield channel
+
+
+async def cs_with_child(world: World) -> Recorded:
+    return await world.start(CS, neighbors=((XINU, None),))
+
+
+def test_a_client_made_from_the_proto_files_alone_can_be_a_neighbor(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            assert tuple(await control.initial_metadata()) == LINK
+            updates = update_pb2_grpc.UpdateStub(channel).Exchange(metadata=LINK)
+            await control.write(encode_control((SystemStatusQuery(),)))
+            await updates.write(encode_status_vector(VECTOR))
+            tasks = task_pb2_grpc.TaskStub(channel).Transfer()
+            await tasks.write(encode_transfer(transfer(1)))
+            await until(lambda: len(cs.events) == 4, "everything that was sent")
+            cs.channels.send_control(XINU, SystemStatusQuery())
+            cs.channels.send_vector(XINU, VECTOR)
+            assert await control.read() == encode_control((SystemStatusQuery(),))
+            assert await updates.read() == encode_status_vector(VECTOR)
+        await until(lambda: cs.of_kind(LinkDown), "the end of the link")
+        assert cs.events[0] == LinkUp(neighbor=XINU)
+        assert ControlReceived(sender=XINU, message=SystemStatusQuery()) in cs.events
+        assert VectorReceived(sender=XINU, message=VECTOR) in cs.events
+        assert TransferReceived(sender=XINU, message=transfer(1)) in cs.events
+
+    play(tmp_path, root, scene)
+
+
+def test_malformed_messages_are_dropped_and_counted_and_the_link_stays(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+            control = channel.stream_stream("/messiahs.wire.v1.Control/Exchange")(metadata=LINK)
+            await control.initial_metadata()
+            updates = channel.stream_stream("/messiahs.wire.v1.Update/Exchange")(metadata=LINK)
+            tasks = channel.stream_stream("/messiahs.wire.v1.Task/Transfer")()
+            for content in (b"\xff" * 100, b"\x0a\x00", encode_control((SystemStatusQuery(),)).SerializeToString()):
+                await control.write(content)
+            for content in (b"garbage", encode_status_vector(VECTOR).SerializeToString()):
+                await updates.write(content)
+            await tasks.write(b"garbage")
+            assert b"a transfer was dropped" in await tasks.read()
+            await tasks.write(transfer_to_bytes(transfer(1)))
+            await until(lambda: len(cs.events) == 4, "what was well-formed")
+            assert len(cs.dropped) == cs.channels.counters[XINU].dropped == 4
+            assert (XINU, "a control message of an unknown kind") in cs.dropped
+            assert not cs.of_kind(LinkDown)
+
+    play(tmp_path, root, scene)
+
+
+def test_a_large_message_is_dropped_and_a_huge_one_costs_its_sender_the_connection(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+            control = channel.stream_stream("/messiahs.wire.v1.Control/Exchange")(metadata=LINK)
+            await control.initial_metadata()
+            await control.write(b"\x0a\x00" * (1 << 20))
+            await control.write(encode_control((SystemStatusQuery(),)).SerializeToString())
+            await until(lambda: cs.of_kind(ControlReceived), "the message after a large one")
+            assert cs.dropped == [(XINU, "2097152 bytes of message, at most 1048576 are allowed")]
+            await control.write(b"\x0a\x00" * (4 << 20))
+            await until(lambda: cs.of_kind(LinkDown), "the end of the link")
+        await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: len(cs.of_kind(LinkUp)) == 2, "a proper link")
+
+    play(tmp_path, root, scene)
+
+
+@pytest.mark.parametrize("metadata", [(), (("messiahs-link", "2"),)])
+def test_an_update_channel_without_its_control_channel_is_refused(
+    tmp_path: Path, root: tls.KeyAndCertificate, metadata: tuple[tuple[str, str], ...]
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            await control.initial_metadata()
+            updates = update_pb2_grpc.UpdateStub(channel).Exchange(metadata=metadata)
+            assert await updates.code() is grpc.StatusCode.PERMISSION_DENIED
+        assert cs.refused == [(XINU, "an update channel without its control channel")]
+
+    play(tmp_path, root, scene)
+
+
+def test_a_certificate_of_another_federation_is_refused_on_every_channel(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        files = tls_files(tmp_path, root, "xinu", federation="elsewhere")
+        async with client(files, cs.channels.address) as channel:
+            calls = [
+                channel.stream_stream(f"/messiahs.wire.v1.{method}")(metadata=LINK)
+                for method in ("Control/Exchange", "Update/Exchange", "Task/Transfer")
+            ]
+            calls.append(channel.unary_stream("/messiahs.wire.v1.Task/Read")(b""))
+            assert [await call.code() for call in calls] == [grpc.StatusCode.PERMISSION_DENIED] * 4
+        assert {text for _, text in cs.refused} == {"its certificate names no system of campus"}
+        assert cs.events == []
+
+    play(tmp_path, root, scene)
+
+
+def test_a_certificate_of_a_foreign_root_does_not_even_connect(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        files = tls_files(tmp_path / "foreign", tls.make_root("campus"), "xinu")
+        files.trust_file.write_bytes(root.certificate)
+        async with client(files, cs.channels.address) as channel:
+            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            assert await control.code() is grpc.StatusCode.UNAVAILABLE
+        assert cs.events == []
+
+    play(tmp_path, root, scene)
+
+
+def test_who_answers_at_a_neighbor_s_address_with_another_name_gets_no_link(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        impostor = await world.start(XINU)
+        module = await world.start(CS, neighbors=((XINU, None),))
+        dialing = await world.start(XINU, neighbors=((CS, impostor.channels.address),))
+        await until(lambda: dialing.refused, "the refusal")
+        assert "unavailable" in dialing.refused[0][1]
+        assert impostor.events == module.events == dialing.events == []
+
+    play(tmp_path, root, scene)
+
+
+def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_with_child(world)
+        host, _, port = cs.channels.address.rpartition(":")
+        for garbage in (b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\xff" + bytes(1_000), b"\xff" * 100_000):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(garbage)
+            with suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+        await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: cs.of_kind(LinkUp), "a proper link")
+        assert cs.dropped == cs.refused == []
+
+    play(tmp_path, root, scene)
+
+
+def test_a_missing_tls_file_is_a_channel_error_that_names_it(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
+    files = tls_files(tmp_path, root, "cs")
+    files.key_file.unlink()
+    settings = ChannelSettings(federation="campus", name=CS, listen="127.0.0.1:0")
+    with pytest.raises(ChannelError, match=r"cs\.key: No such file"):
+        grpc_channels(settings, Recorded(name=CS).callbacks(), files)

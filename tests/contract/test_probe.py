@@ -1,0 +1,45 @@
+"""What every probe promises, over both."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.settings import MachineSettings
+from messiahs.core.attributes import MACHINE_ATTRIBUTES, Kind, Value
+from messiahs.core.descriptions import is_valid_value
+from messiahs.probe.contract import Probe
+from messiahs.probe.make import make_probe
+
+Make = Callable[[dict[str, Value]], Probe]
+
+
+@pytest.fixture(params=["fixed", "proc"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    kind = str(request.param)
+    return lambda attributes: make_probe(MachineSettings(probe=kind, attributes=attributes), tmp_path)
+
+
+def test_what_the_administrator_says_is_reported(make: Make) -> None:
+    said: dict[str, Value] = {"slots": 2, "arch": "sparc", "speed": 500, "avail_mem": 8 << 30}
+    assert said.items() <= make(said).measure().description().items()
+
+
+def test_extensions_of_both_types_are_reported(make: Make) -> None:
+    assert {("gpu", "none"), ("licences", 3)} <= set(make({"licences": 3, "gpu": "none"}).measure().pairs)
+
+
+def test_the_pairs_are_sorted_by_name(make: Make) -> None:
+    names = [name for name, _ in make({"zeta": 1, "alpha": 2}).measure().pairs]
+    assert names == sorted(names)
+
+
+def test_nothing_is_said_of_what_the_core_knows_itself(make: Make) -> None:
+    own: dict[str, Value] = {"free_slots": 9, "queue_length": 9, "wait_time": 9, "utilization": 9}
+    assert not own.keys() & make(own).measure().description().keys()
+
+
+def test_every_value_is_of_its_kind_and_range(make: Make) -> None:
+    for name, value in make({}).measure().pairs:
+        assert is_valid_value(value)
+        assert isinstance(value, str) == (MACHINE_ATTRIBUTES[name].kind is Kind.STRING)

@@ -1,0 +1,199 @@
+"""Any valid value of the core, for laws that hold for all of them.
+
+Vectors come in their canonical order and within the limits of the wire; texts are shorter than those are cut to.
+"""
+
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import (
+    INTEGER_HIGHEST,
+    INTEGER_LOWEST,
+    MACHINE_ATTRIBUTES,
+    TASK_ATTRIBUTES,
+    Kind,
+    Value,
+)
+from messiahs.core.buckets import bucket_of
+from messiahs.core.descriptions import TDV, is_valid_value, sorted_pairs
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.messages import (
+    AttemptStatus,
+    BoundTask,
+    ClaimEnd,
+    Command,
+    ControlMessage,
+    DenyCode,
+    Hello,
+    Output,
+    Reason,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    StatusVector,
+    Substate,
+    SystemStatusQuery,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+    TaskTransfer,
+    VectorKind,
+)
+from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
+
+LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
+EXTENSIONS = ("gpu", "_site", "Rack9", "x" * 64)
+
+system_ids = st.builds(SystemId, st.text(LOWER + ".-", min_size=1, max_size=20) | st.just("a" * 255))
+epochs = st.builds(Epoch, st.integers(0, 2**64 - 1))
+counters = st.integers(0, 5) | st.integers(0, 2**63 - 1)
+amounts = st.integers(0, 5) | st.integers(0, 2**40 - 1)
+positive_amounts = st.integers(1, 5) | st.integers(1, 2**40 - 1)
+durations_ns = counters
+message_ids = st.builds(MessageId, counters)
+search_ids = st.builds(SearchId, st.binary(min_size=16, max_size=16))
+tickets = st.builds(Ticket, st.binary(min_size=16, max_size=16))
+task_ids = st.builds(TaskId, system_ids, epochs, counters, counters)
+attempt_ids = st.builds(AttemptId, task_ids, counters)
+claim_ids = st.builds(ClaimId, system_ids, epochs, counters)
+unicode_texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=16)
+integers = st.integers(-9, 9) | st.integers(INTEGER_LOWEST, INTEGER_HIGHEST)
+strings = unicode_texts.filter(is_valid_value)
+values: st.SearchStrategy[Value] = integers | strings
+
+
+def _value_of(kind: Kind) -> st.SearchStrategy[Value]:
+    return integers if kind is Kind.INTEGER else strings
+
+
+tdvs = st.builds(
+    lambda said: TDV(sorted_pairs(said)),
+    st.fixed_dictionaries(
+        {name: _value_of(TASK_ATTRIBUTES[name].kind) for name in ("cpus", "origin", "user")},
+        optional={
+            **{
+                name: _value_of(attribute.kind)
+                for name, attribute in TASK_ATTRIBUTES.items()
+                if name not in {"cpus", "origin", "user"}
+            },
+            **dict.fromkeys(EXTENSIONS, values),
+        },
+    ),
+)
+
+_buckets = st.integers(bucket_of(INTEGER_LOWEST), bucket_of(INTEGER_HIGHEST))
+intervals = st.tuples(_buckets, _buckets).map(lambda ends: Interval(min(ends), max(ends)))
+class_values: st.SearchStrategy[ClassValue] = intervals | strings | st.just(VARIOUS)
+
+
+_names = st.sampled_from((*MACHINE_ATTRIBUTES, *EXTENSIONS))
+machine_classes = st.builds(
+    lambda count, said, lacking: MachineClass(
+        count=count,
+        attributes=tuple((name, said[name]) for name in sorted(said)),
+        some_lack=tuple(name for name in sorted(said) if name in lacking),
+    ),
+    positive_amounts,
+    st.dictionaries(_names, class_values, max_size=6),
+    st.frozensets(_names, max_size=3),
+)
+vectors = st.lists(machine_classes, max_size=6).map(lambda classes: Vector(tuple(sorted(classes, key=sort_key))))
+status_vectors = st.builds(
+    StatusVector,
+    kind=st.sampled_from(VectorKind),
+    vector=vectors,
+    period_ns=durations_ns,
+    age_ns=durations_ns,
+    hears=st.lists(system_ids, max_size=3).map(tuple),
+)
+
+reasons = st.recursive(
+    st.builds(Reason, module=system_ids, code=st.sampled_from(DenyCode), rule=unicode_texts, text=unicode_texts),
+    lambda inner: st.builds(
+        Reason, module=system_ids, code=st.sampled_from(DenyCode), hops=st.lists(inner, max_size=3).map(tuple)
+    ),
+    max_leaves=6,
+)
+hellos = st.builds(
+    Hello,
+    system=system_ids,
+    epoch=epochs,
+    wire_versions=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
+    release=unicode_texts,
+)
+sched_requests = st.builds(
+    SchedRequest,
+    id=message_ids,
+    search=search_ids,
+    origin=system_ids,
+    tdv=tdvs,
+    requirement=unicode_texts,
+    count=positive_amounts,
+    hops_left=amounts,
+    asks_left=amounts,
+    remaining_ns=durations_ns,
+)
+sched_accepts = st.builds(
+    SchedAccept,
+    request=message_ids,
+    claim=claim_ids,
+    address=st.sampled_from(("", "localhost:1", "[::1]:65535")),
+    ticket=tickets,
+    places=positive_amounts,
+    window=amounts,
+    lease_ns=durations_ns,
+    asks_left=amounts,
+)
+sched_denies = st.builds(
+    SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts
+)
+outputs = st.builds(Output, name=st.sampled_from(("stdout", "stderr", "a b/c.txt")), size_bytes=counters)
+attempt_statuses = st.builds(
+    AttemptStatus,
+    attempt=attempt_ids,
+    state=st.sampled_from(TaskState),
+    substate=st.none() | st.sampled_from(Substate),
+    exit_code=st.none() | st.integers(0, 255),
+    signal=st.none() | st.integers(1, 64),
+    cause=st.sampled_from(("", "time_limit", "lost")),
+    text=unicode_texts,
+    ran_ns=durations_ns,
+    outputs=st.lists(outputs, max_size=2).map(tuple),
+)
+_attempts = st.lists(attempt_ids, max_size=3).map(tuple)
+task_statuses = st.builds(
+    TaskStatus,
+    claim=claim_ids,
+    attempts=st.lists(attempt_statuses, max_size=3).map(tuple),
+    window=amounts,
+    renewal=counters,
+)
+task_status_acks = st.builds(TaskStatusAck, claim=claim_ids, taken=_attempts, unbound=_attempts, renewal=counters)
+control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
+    hellos,
+    sched_requests,
+    sched_accepts,
+    sched_denies,
+    task_statuses,
+    task_status_acks,
+    st.builds(TaskStatusQuery, claim=claim_ids, attempts=_attempts),
+    st.builds(TaskKill, claim=claim_ids, attempts=_attempts),
+    st.builds(ClaimEnd, claim=claim_ids),
+    st.just(SystemStatusQuery()),
+)
+
+# What Unix passes on need not be Unicode: the bytes that are not are surrogates here, as `os.fsdecode` makes them.
+arguments = st.binary(max_size=12).map(lambda content: content.replace(b"\0", b"").decode(errors="surrogateescape"))
+_variable_names = arguments.map(lambda text: text.replace("=", "") or "A")
+commands = st.builds(
+    Command,
+    argv=st.lists(arguments, max_size=3).map(lambda rest: ("true", *rest)),
+    env=st.lists(st.tuples(_variable_names, arguments), max_size=3).map(tuple),
+)
+task_transfers = st.builds(
+    TaskTransfer,
+    claim=claim_ids,
+    ticket=tickets,
+    tasks=st.lists(st.builds(BoundTask, attempt=attempt_ids, command=commands), max_size=3).map(tuple),
+)

@@ -1,0 +1,99 @@
+"""Laws of the codec: what is encoded is decoded again, and no bytes do worse than a `CodecError`."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.errors import CodecError
+from messiahs.wire.codec import (
+    ReadRequest,
+    answer_from_bytes,
+    chunk_from_bytes,
+    control_from_bytes,
+    control_to_bytes,
+    joined_control,
+    joined_transfers,
+    read_request_from_bytes,
+    read_request_to_bytes,
+    status_vector_from_bytes,
+    status_vector_to_bytes,
+    transfer_from_bytes,
+    transfer_to_bytes,
+)
+from tests.property import strategies
+
+READERS: tuple[Callable[[bytes], object], ...] = (
+    control_from_bytes,
+    status_vector_from_bytes,
+    transfer_from_bytes,
+    read_request_from_bytes,
+    answer_from_bytes,
+    chunk_from_bytes,
+)
+read_requests = st.builds(
+    ReadRequest,
+    claim=strategies.claim_ids,
+    ticket=strategies.tickets,
+    attempt=strategies.attempt_ids,
+    name=st.sampled_from(("stdout", "a b/ü.txt")),
+    offset_bytes=strategies.counters,
+    follow=st.booleans(),
+)
+valid_bytes = st.one_of(
+    st.lists(strategies.control_messages, min_size=1, max_size=2).map(control_to_bytes),
+    strategies.status_vectors.map(status_vector_to_bytes),
+    strategies.task_transfers.map(transfer_to_bytes),
+    read_requests.map(read_request_to_bytes),
+)
+
+
+@given(st.lists(strategies.control_messages, max_size=4))
+def test_control_messages_come_out_as_they_went_in(messages: list[ControlMessage]) -> None:
+    assert control_from_bytes(control_to_bytes(messages)) == tuple(messages)
+
+
+@given(st.lists(strategies.control_messages, max_size=4))
+def test_batches_joined_are_one_batch(messages: list[ControlMessage]) -> None:
+    joined = joined_control(control_to_bytes((message,)) for message in messages)
+    assert joined == control_to_bytes(messages)
+
+
+@given(strategies.status_vectors)
+def test_status_vectors_come_out_as_they_went_in(message: StatusVector) -> None:
+    assert status_vector_from_bytes(status_vector_to_bytes(message)) == message
+
+
+@given(strategies.task_transfers)
+def test_transfers_come_out_as_they_went_in(transfer: TaskTransfer) -> None:
+    assert transfer_from_bytes(transfer_to_bytes(transfer)) == transfer
+
+
+@given(strategies.task_transfers)
+def test_transfers_joined_are_one_transfer(transfer: TaskTransfer) -> None:
+    parts = [TaskTransfer(claim=transfer.claim, ticket=transfer.ticket, tasks=(task,)) for task in transfer.tasks] or [
+        transfer
+    ]
+    assert transfer_from_bytes(joined_transfers([transfer_to_bytes(part) for part in parts])) == transfer
+
+
+@given(read_requests)
+def test_read_requests_come_out_as_they_went_in(request: ReadRequest) -> None:
+    assert read_request_from_bytes(read_request_to_bytes(request)) == request
+
+
+@pytest.mark.parametrize("read", READERS)
+@given(st.data())
+def test_damaged_bytes_are_read_or_refused_and_nothing_else(
+    read: Callable[[bytes], object], data: st.DataObject
+) -> None:
+    content = bytearray(data.draw(valid_bytes | st.binary(max_size=200)))
+    for _ in range(data.draw(st.integers(0, 3))):
+        if content:
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        read(bytes(content))
+    except CodecError:
+        return

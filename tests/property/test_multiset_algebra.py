@@ -1,0 +1,231 @@
+"""The algebra of update vectors (MESSIAHS 7.1): the sum is one of multisets, and compaction keeps what it promises."""
+
+from collections.abc import Sequence
+from functools import reduce
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES
+from messiahs.core.buckets import bucket_of
+from messiahs.core.compaction import compact, encoded_size
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors import (
+    EMPTY,
+    VARIOUS,
+    ClassValue,
+    Interval,
+    MachineClass,
+    Vector,
+    coalesce,
+    hull,
+    hull_of,
+    key_values,
+    places_of,
+    vector_of,
+)
+from messiahs.wire.descriptions import read_vector, write_vector
+from messiahs.wire.v1 import descriptions_pb2
+
+KEYS = ("arch", "speed")
+NAMES = ("arch", "load", "nproc", "speed", "x")
+VALUES: st.SearchStrategy[ClassValue] = st.one_of(
+    st.tuples(st.integers(-12, 12), st.integers(0, 5)).map(lambda pair: Interval(pair[0], sum(pair))),
+    st.sampled_from(["linux", "sparc", "é" * 20]),
+    st.just(VARIOUS),
+)
+
+
+@st.composite
+def classes(draw: st.DrawFn) -> MachineClass:
+    said = draw(st.dictionaries(st.sampled_from(NAMES), VALUES))
+    lacking = draw(st.sets(st.sampled_from(sorted(said)))) if said else ()
+    return MachineClass(
+        count=draw(st.integers(1, 2**30)), attributes=tuple(sorted(said.items())), some_lack=tuple(sorted(lacking))
+    )
+
+
+VECTORS = st.lists(classes(), max_size=6).map(lambda drawn: Vector(tuple(drawn)))
+CLASS_LISTS = st.lists(classes(), min_size=1, max_size=40)
+MACHINES = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "arch": st.sampled_from(["arm", "sparc", "x86_64"]),
+            "speed": st.integers(-(2**63), 2**63 - 1),
+            "nproc": st.integers(0, 200),
+            "x": st.sampled_from(["a", "b", 3]),
+        },
+    ).map(lambda said: SDV(sorted_pairs(said))),
+    max_size=40,
+)
+
+
+def _is_inside(machine: SDV, machine_class: MachineClass) -> bool:
+    said, stated = machine.description(), dict(machine_class.attributes)
+    if said.keys() - stated.keys():
+        return False
+    for name, value in stated.items():
+        if name not in said:
+            if name not in machine_class.some_lack:
+                return False
+        elif isinstance(value, Interval):
+            own = said[name]
+            if isinstance(own, str) or not value.low <= bucket_of(own) <= value.high:
+                return False
+        elif value is not VARIOUS and value != said[name]:
+            return False
+    return True
+
+
+def _can_hold_all(machines: Sequence[SDV], vector: Vector) -> bool:
+    """Say whether machines can be given to classes that they lie in, so that every class gets as many as it counts."""
+    seats = [index for index, machine_class in enumerate(vector.classes) for _ in range(machine_class.count)]
+    if len(seats) != len(machines):
+        return False
+    taken_by: dict[int, int] = {}
+
+    def seat(machine: int, tried: set[int]) -> bool:
+        for place, index in enumerate(seats):
+            if place not in tried and _is_inside(machines[machine], vector.classes[index]):
+                tried.add(place)
+                if place not in taken_by or seat(taken_by[place], tried):
+                    taken_by[place] = machine
+                    return True
+        return False
+
+    return all(seat(machine, set()) for machine in range(len(machines)))
+
+
+@given(VECTORS, VECTORS)
+@settings(deadline=None)
+def test_the_sum_is_commutative(one: Vector, other: Vector) -> None:
+    assert coalesce([one, other], keys=KEYS) == coalesce([other, one], keys=KEYS)
+
+
+@given(VECTORS, VECTORS, VECTORS)
+@settings(deadline=None)
+def test_the_sum_is_associative(one: Vector, two: Vector, three: Vector) -> None:
+    left = coalesce([coalesce([one, two], keys=KEYS), three], keys=KEYS)
+    right = coalesce([one, coalesce([two, three], keys=KEYS)], keys=KEYS)
+    assert left == right == coalesce([one, two, three], keys=KEYS)
+
+
+@given(VECTORS)
+@settings(deadline=None)
+def test_the_empty_vector_is_the_unit_of_the_sum(vector: Vector) -> None:
+    coalesced = coalesce([vector], keys=KEYS)
+    assert coalesce([coalesced, EMPTY], keys=KEYS) == coalesced == coalesce([EMPTY, coalesced], keys=KEYS)
+
+
+@given(VECTORS, VECTORS)
+@settings(deadline=None)
+def test_the_sum_counts_every_machine_of_both(one: Vector, other: Vector) -> None:
+    assert coalesce([one, other], keys=KEYS).machines == one.machines + other.machines
+
+
+@given(VECTORS)
+@settings(deadline=None)
+def test_two_classes_of_a_sum_differ_in_a_key(vector: Vector) -> None:
+    said = [key_values(machine_class, KEYS) for machine_class in coalesce([vector], keys=KEYS).classes]
+    assert len(set(said)) == len(said)
+
+
+@given(classes(), classes(), st.lists(st.sampled_from(NAMES), unique=True))
+@settings(deadline=None)
+def test_places_are_equal_exactly_if_the_keys_are(one: MachineClass, other: MachineClass, keys: list[str]) -> None:
+    place, other_place = places_of((one, other), tuple(keys))
+    assert (place == other_place) == (key_values(one, tuple(keys)) == key_values(other, tuple(keys)))
+
+
+@given(CLASS_LISTS)
+@settings(deadline=None)
+def test_the_hull_of_many_is_that_of_pair_after_pair(many: list[MachineClass]) -> None:
+    assert hull_of(many) == reduce(hull, many) == hull_of(many[::-1])
+
+
+@given(MACHINES)
+@settings(deadline=None)
+def test_every_machine_lies_inside_a_class_of_the_sum_that_counts_it(machines: list[SDV]) -> None:
+    assert _can_hold_all(machines, coalesce(map(vector_of, machines), keys=KEYS))
+
+
+@given(MACHINES, st.integers(1, 8), st.integers(120, 400))
+@settings(deadline=None)
+def test_every_machine_lies_inside_a_class_after_compaction(machines: list[SDV], limit: int, byte_limit: int) -> None:
+    vector = coalesce(map(vector_of, machines), keys=KEYS)
+    compacted = compact(vector, keys=KEYS, class_limit=limit, byte_limit=byte_limit)
+    assert len(compacted.classes) <= limit
+    assert encoded_size(compacted) <= byte_limit
+    assert _can_hold_all(machines, compacted)
+
+
+@given(CLASS_LISTS, st.randoms(use_true_random=False), st.integers(1, 8), st.integers(120, 700))
+@settings(deadline=None)
+def test_compaction_does_not_depend_on_the_order_of_classes(
+    many: list[MachineClass], random: Random, limit: int, byte_limit: int
+) -> None:
+    shuffled = list(many)
+    random.shuffle(shuffled)
+    one = compact(Vector(tuple(many)), keys=KEYS, class_limit=limit, byte_limit=byte_limit)
+    other = compact(Vector(tuple(shuffled)), keys=KEYS[::-1], class_limit=limit, byte_limit=byte_limit)
+    assert one == other
+
+
+@given(CLASS_LISTS, st.integers(1, 8))
+@settings(deadline=None)
+def test_compaction_counts_exactly_and_changes_nothing_the_second_time(many: list[MachineClass], limit: int) -> None:
+    vector = Vector(tuple(many))
+    compacted = compact(vector, keys=KEYS, class_limit=limit)
+    assert compacted.machines == vector.machines
+    assert compact(compacted, keys=KEYS, class_limit=limit) == compacted
+
+
+@given(st.integers(0, 2**32), st.integers(60, 300))
+@settings(deadline=None, max_examples=10)
+def test_large_vectors_of_long_strings_keep_both_limits(seed: int, size: int) -> None:
+    many = [
+        MachineClass(
+            count=1 + (seed + number) % 1000,
+            attributes=(
+                ("arch", f"{(seed >> number % 16) % 97:064}"),
+                *((f"e{(seed + number) % 13:060}", Interval(0, number)) for _ in range(1)),
+                ("speed", Interval(seed * number % 101, 200)),
+            ),
+        )
+        for number in range(size)
+    ]
+    compacted = compact(Vector(tuple(many)), keys=KEYS)
+    assert len(compacted.classes) <= 64
+    assert encoded_size(compacted) <= 4096
+    assert compacted.machines == sum(machine_class.count for machine_class in many)
+    names = {name for machine_class in compacted.classes for name, _ in machine_class.attributes}
+    assert len(names - MACHINE_ATTRIBUTES.keys()) <= EXTENSION_LIMIT
+
+
+WIRE_VALUES: st.SearchStrategy[ClassValue] = st.one_of(
+    st.tuples(st.integers(-248, 247), st.integers(-248, 247)).map(lambda pair: Interval(min(pair), max(pair))),
+    st.text("aé", max_size=32),
+    st.just(VARIOUS),
+)
+
+
+@st.composite
+def wire_classes(draw: st.DrawFn) -> MachineClass:
+    names = st.sampled_from([*sorted(MACHINE_ATTRIBUTES), *(f"e{number}" * 20 for number in range(EXTENSION_LIMIT))])
+    said = draw(st.dictionaries(names, WIRE_VALUES, max_size=24))
+    lacking = draw(st.sets(st.sampled_from(sorted(said)))) if said else ()
+    return MachineClass(
+        count=draw(st.integers(1, 2**40 - 1)), attributes=tuple(sorted(said.items())), some_lack=tuple(sorted(lacking))
+    )
+
+
+@given(st.lists(wire_classes(), max_size=20))
+@settings(deadline=None)
+def test_the_size_of_a_vector_is_never_estimated_below_what_the_wire_takes(many: list[MachineClass]) -> None:
+    wire = descriptions_pb2.Vector()
+    vector = compact(Vector(tuple(many)), keys=("arch", "e0" * 20, "speed"), class_limit=16)
+    write_vector(wire, vector)
+    assert len(wire.SerializeToString()) <= encoded_size(vector)
+    assert read_vector(wire) == vector

@@ -1,0 +1,141 @@
+"""Every row comes back from its stored form, and stored keys sort as ids do."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import TDV, sorted_pairs
+from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.instants import Instant
+from messiahs.core.messages import AttemptStatus, Command, DenyCode, Output, Reason, Substate, TaskState
+from messiahs.core.rows import (
+    AttemptRow,
+    CountersRow,
+    GrantedClaimRow,
+    HeldClaimRow,
+    HistoryEntry,
+    PassedClaimRow,
+    Row,
+    RowKind,
+    SubmissionRow,
+    TaskRow,
+    key_of,
+)
+from messiahs.trace.rows import decode_row, encode_key, encode_row
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+COUNT = st.integers(0, 2**63 - 1)
+INSTANT = COUNT.map(Instant)
+SYSTEM = st.from_regex(r"[a-z0-9-]{1,8}(\.[a-z0-9-]{1,4})?", fullmatch=True).map(SystemId)
+EPOCH = st.integers(0, 2**64 - 1).map(Epoch)
+TASK_ID = st.builds(TaskId, SYSTEM, EPOCH, COUNT, COUNT)
+ATTEMPT_ID = st.builds(AttemptId, TASK_ID, COUNT)
+CLAIM_ID = st.builds(ClaimId, SYSTEM, EPOCH, COUNT)
+TICKET = st.binary(min_size=16, max_size=16).map(Ticket)
+VALUE: st.SearchStrategy[Value] = st.integers(-(2**63), 2**63 - 1) | TEXT
+TDVS = st.dictionaries(TEXT, VALUE, max_size=4).map(lambda said: TDV(sorted_pairs(said)))
+COMMAND = st.builds(
+    Command,
+    argv=st.lists(TEXT, max_size=3).map(tuple),
+    env=st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple),
+)
+REASON = st.recursive(
+    st.builds(Reason, module=SYSTEM, code=st.sampled_from(DenyCode), rule=TEXT, text=TEXT, hops=st.just(())),
+    lambda inner: st.builds(
+        Reason, module=SYSTEM, code=st.sampled_from(DenyCode), hops=st.lists(inner, max_size=2).map(tuple)
+    ),
+    max_leaves=4,
+)
+STATUS = st.builds(
+    AttemptStatus,
+    attempt=ATTEMPT_ID,
+    state=st.sampled_from(TaskState),
+    substate=st.none() | st.sampled_from(Substate),
+    exit_code=st.none() | st.integers(0, 255),
+    signal=st.none() | st.integers(1, 64),
+    cause=TEXT,
+    text=TEXT,
+    ran_ns=COUNT,
+    outputs=st.lists(st.builds(Output, name=TEXT, size_bytes=COUNT), max_size=2).map(tuple),
+)
+HISTORY = st.builds(HistoryEntry, at=INSTANT, event=TEXT, attempt=COUNT, module=TEXT)
+ROW: st.SearchStrategy[Row] = st.one_of(
+    st.builds(CountersRow, submissions=COUNT, claims=COUNT),
+    st.builds(
+        SubmissionRow,
+        id=TASK_ID,
+        key=TEXT.map(ClientKey),
+        tdv=TDVS,
+        requirement=TEXT,
+        command=COMMAND,
+        members=COUNT,
+        submitted_at=INSTANT,
+        name=TEXT,
+        retries=COUNT,
+        waits=st.booleans(),
+        deadline_at=st.none() | INSTANT,
+    ),
+    st.builds(
+        TaskRow,
+        id=TASK_ID,
+        state=st.sampled_from(TaskState),
+        substate=st.none() | st.sampled_from(Substate),
+        attempt=COUNT,
+        claim=st.none() | CLAIM_ID,
+        bound_at=st.none() | INSTANT,
+        started_at=st.none() | INSTANT,
+        ended_at=st.none() | INSTANT,
+        executed_on=TEXT,
+        failures=COUNT,
+        is_cancelled=st.booleans(),
+        result=st.none() | STATUS,
+        reasons=st.lists(REASON, max_size=2).map(tuple),
+        history=st.lists(HISTORY, max_size=2).map(tuple),
+    ),
+    st.builds(
+        HeldClaimRow,
+        id=CLAIM_ID,
+        via=SYSTEM,
+        address=TEXT,
+        ticket=TICKET,
+        lease_ns=COUNT,
+        tdv=TDVS,
+        requirement=TEXT,
+        answered_at=INSTANT,
+    ),
+    st.builds(
+        GrantedClaimRow,
+        id=CLAIM_ID,
+        origin=SYSTEM,
+        via=SYSTEM,
+        ticket=TICKET,
+        tdv=TDVS,
+        places=COUNT,
+        lease_ns=COUNT,
+        lease_until=INSTANT,
+    ),
+    st.builds(PassedClaimRow, id=CLAIM_ID, toward_origin=SYSTEM, toward_executor=SYSTEM),
+    st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
+)
+
+
+@given(ROW)
+@settings(deadline=None)
+def test_a_row_comes_back_as_it_was_and_lies_under_its_key(row: Row) -> None:
+    kind, key, body = encode_row(row)
+    assert (kind, key) == encode_key(key_of(row))
+    assert decode_row(kind, body) == row
+
+
+@given(TASK_ID, st.lists(st.tuples(EPOCH, COUNT, COUNT), max_size=6))
+@settings(deadline=None)
+def test_stored_keys_of_one_system_sort_as_the_ids_do(task: TaskId, numbers: list[tuple[Epoch, int, int]]) -> None:
+    ids = [task, *(TaskId(task.system, *rest) for rest in numbers)]
+    assert sorted(ids) == sorted(ids, key=lambda each: encode_key((RowKind.TASK, each))[1])
+
+
+@given(TASK_ID, TASK_ID)
+@settings(deadline=None)
+def test_two_ids_share_a_stored_key_only_if_they_are_the_same(one: TaskId, other: TaskId) -> None:
+    same = encode_key((RowKind.TASK, one)) == encode_key((RowKind.TASK, other))
+    assert same == (one == other)

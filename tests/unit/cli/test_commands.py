@@ -1,0 +1,88 @@
+"""The commands that need no running module, and how all of them fail."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.main import COMMANDS, main
+
+EXAMPLES = Path(__file__).parents[3] / "topologies"
+
+
+def test_version_imports_neither_click_nor_http() -> None:
+    program = (
+        "import sys; from messiahs.cli.main import main; main(['version']); "
+        "sys.exit(bool({'click', 'http.client', 'msgspec'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
+
+
+def test_a_submit_imports_nothing_that_is_heavy() -> None:
+    program = (
+        "import sys; from messiahs.cli.main import main; main(['submit', '--state', '/nowhere', '--', 'ls']); "
+        "heavy = {'grpc', 'google.protobuf', 'networkx', 'aiohttp', 'msgspec', 'ruamel.yaml', 'rich', 'lark'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr.count(b"\n")) == (0, 1)
+
+
+@pytest.mark.parametrize("word", sorted(COMMANDS))
+def test_every_command_has_a_help(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word, "--help"]) == 0
+    assert "Usage: messiahs" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sbumit"]) == 2
+    assert "No such command" in capsys.readouterr().err
+
+
+def test_a_good_topology_is_said_to_be_good(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "check", str(EXAMPLES / "trio.yaml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "problems": []}
+
+
+def test_a_bad_topology_is_told_with_file_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {policy: p}}\n")
+    assert main(["topology", "check", str(file)]) == 1
+    assert main(["up", str(file), "--state", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert told.count(f"{file}:3:23: there is no system `x`") == 2
+    assert f"{file}:3:31: `policy` is not built yet" in told
+
+
+def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text(
+        "version: 1\nfederation: f\nsystems:\n  a: {}\n  b: {parent: a}\n"
+        "  c: {parents: [a, b], primary: a, machine: {}}\n"
+    )
+    assert main(["topology", "show", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines() == ["f", "└─ a", "   ├─ b", "   └─ c (machine; also under b)"]
+
+
+def test_a_topology_is_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "show", str(EXAMPLES / "pair.yaml"), "--json"]) == 0
+    right = json.loads(capsys.readouterr().out)["systems"]["right"]
+    assert (right["machine"], right["parents"], right["primary_parent"]) == (True, ["left"], "left")
+
+
+def test_a_module_run_needs_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["module", "run", "left", "--topology", str(EXAMPLES / "pair.yaml"), "--state", str(tmp_path)]
+    assert main(command) == 1
+    assert "no `host` and `port` for left" in capsys.readouterr().err
+
+
+def test_no_modules_are_listed_where_none_ever_ran(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["module", "list", "--state", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "modules": []}
+
+
+def test_down_of_what_is_not_up_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["down", str(EXAMPLES / "pair.yaml"), "--state", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "pair: nothing was running\n"

@@ -1,0 +1,74 @@
+"""Ctrl-C during `messiahs run`, with a real process and a real signal."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.client.local_api_peer import Peer, StartPeer
+
+RUNNING = {"id": "left.1", "state": "executing", "substate": "running"}
+KILLED = {"id": "left.1", "state": "killed", "signal": 15, "exit_code": None, "cause": "", "text": ""}
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]:
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start() -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
+        processes.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
+        )
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass within 10 s"
+        time.sleep(0.01)
+
+
+def was_asked(peer: Peer, part: str) -> Callable[[], bool]:
+    return lambda: any(part in path for _, path, _ in peer.asked)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_cancels_the_task_and_waits_for_its_end(
+    tmp_path: Path, start_peer: StartPeer, started: Callable[[], "subprocess.Popen[bytes]"], number: int
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    process = started()
+    until(was_asked(peer, "/wait"))
+    process.send_signal(number)
+    until(was_asked(peer, "/cancel"))
+    peer.by_path["/wait"] = KILLED
+    assert process.wait(10) == 130
+
+
+def test_the_second_signal_leaves_at_once(
+    tmp_path: Path, start_peer: StartPeer, started: Callable[[], "subprocess.Popen[bytes]"]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    process = started()
+    until(was_asked(peer, "/wait"))
+    process.send_signal(signal.SIGINT)
+    until(was_asked(peer, "/cancel"))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert b"Traceback" not in process.communicate()[1]

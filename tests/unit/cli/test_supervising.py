@@ -1,0 +1,41 @@
+"""The supervisor of `up`, as a real process, with a daemon that cannot start: it has no settings."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.daemon.supervise import PID_FILE, PLAN_FILE, recorded_process
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    (tmp_path / "left").mkdir()
+    (tmp_path / PLAN_FILE).write_text(json.dumps({"modules": ["left", "gone"]}))
+    command = [sys.executable, "-m", "messiahs.daemon.supervise", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_a_daemon_that_ends_is_started_again_later_each_time_until_the_end(
+    tmp_path: Path, supervisor: "subprocess.Popen[str]"
+) -> None:
+    assert supervisor.stdout is not None
+    told = []
+    for line in supervisor.stdout:
+        told.append(line)
+        if "left: ended" in line and "next start in 0.4 s" in line:
+            break
+    assert sum("left: started" in line for line in told) == 2
+    assert any("gone: cannot be started" in line for line in told)
+    recorded = recorded_process(tmp_path / PID_FILE)
+    assert recorded is not None
+    assert recorded.pid == supervisor.pid
+    supervisor.send_signal(signal.SIGTERM)
+    assert supervisor.wait(10) == 0
+    assert not (tmp_path / PID_FILE).exists()

@@ -1,0 +1,203 @@
+"""The task commands, against a peer that speaks the local API."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from messiahs.cli.exit_codes import exit_code_of, failure_of
+from messiahs.cli.main import main
+from tests.unit.client.local_api_peer import Peer, StartPeer
+
+DONE = {"id": "left.1", "state": "finished", "substate": None, "exit_code": 0, "signal": None, "cause": "", "text": ""}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    return tmp_path
+
+
+def submitted(peer: Peer) -> dict[str, object]:
+    return next(body for method, _, body in peer.asked if method == "POST")
+
+
+def test_a_submit_prints_the_id_alone(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
+    start_peer((200, {"id": "left.1"}), state=state)
+    assert main(["submit", "--", "echo", "--json"]) == 0
+    assert capsys.readouterr().out == "left.1\n"
+
+
+def test_a_submit_hands_over_its_options_in_base_units(state: Path, start_peer: StartPeer) -> None:
+    peer = start_peer((200, {"id": "left.1"}), state=state)
+    limits = ["--mem", "1GiB", "--disk", "500MB", "--cpus", "2", "--time", "15min", "--deadline", "2d"]
+    others = [
+        "--env",
+        "A=b=c",
+        "--name",
+        "n",
+        "--require",
+        "$speed > 4",
+        "--retries",
+        "3",
+        "--no-wait",
+        "--array",
+        "1-7",
+    ]
+    assert main(["submit", *limits, *others, "--", "ls", "-l"]) == 0
+    body = submitted(peer)
+    assert body.pop("key")
+    assert body == {
+        "argv": ["ls", "-l"],
+        "env": {"A": "b=c"},
+        "tdv": {"mem": 2**30, "disk": 500_000_000, "cpus": 2, "est_time": 900},
+        "requirement": "$speed > 4",
+        "members": 7,
+        "name": "n",
+        "retries": 3,
+        "waits": False,
+        "deadline_s": 172_800,
+    }
+
+
+def test_what_was_not_said_is_not_in_the_tdv(state: Path, start_peer: StartPeer) -> None:
+    peer = start_peer((200, {"id": "left.1"}), state=state)
+    assert main(["task", "submit", "ls"]) == 0
+    assert submitted(peer)["tdv"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--mem", "4G"], "write 4GiB"),
+        (["--time", "90"], "needs a unit"),
+        (["--cpus", "0"], "0 is not in the range"),
+        (["--array", "5-9"], "write 1-9"),
+        (["--array", "7"], "no range such as 1-100"),
+        (["--env", "A"], "no NAME=VALUE"),
+        (["--nonsense"], "No such option"),
+        ([], "Missing argument"),
+    ],
+)
+def test_a_mistake_in_the_options_is_a_usage_error(
+    options: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["submit", *options, *(["--", "ls"] if options else [])]) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_a_predicate_that_the_module_refuses_is_a_usage_error_with_its_words(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((400, {"error": "1:3: expected a number"}), state=state)
+    assert main(["submit", "--require", "$x", "--", "ls"]) == 2
+    assert main(["run", "--require", "$x", "--", "ls"]) == 2
+    assert "1:3: expected a number" in capsys.readouterr().err
+
+
+def test_status_prints_a_json_document_with_its_schema(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {"tasks": [DONE], "unknown": []}), state=state)
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "tasks": [DONE], "unknown": []}
+
+
+def test_status_of_an_unknown_task_is_a_negative_answer(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer((200, {"tasks": [], "unknown": ["left.9"]}), state=state)
+    assert main(["status", "left.9", "--quiet"]) == 1
+    assert "no task `left.9`" in capsys.readouterr().err
+
+
+def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
+    reason = {"module": "right", "code": "no_capacity", "rule": "", "text": "full", "hops": []}
+    waiting = {**DONE, "state": "executing", "substate": "queued", "exit_code": None, "reasons": [reason]}
+    start_peer((200, {"tasks": [waiting], "unknown": []}), state=state)
+    assert main(["status"]) == 0
+    printed = capsys.readouterr().out
+    assert "queued" in printed
+    assert "right: no_capacity (full)" in printed
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        ({"state": "finished", "exit_code": 0}, 0),
+        ({"state": "finished", "exit_code": 7}, 7),
+        ({"state": "finished", "exit_code": 125}, 125),
+        ({"state": "aborted", "signal": 11}, 139),
+        ({"state": "aborted", "cause": "time_limit", "signal": 9}, 125),
+        ({"state": "aborted", "cause": "output_missing", "exit_code": 0}, 125),
+        ({"state": "aborted", "cause": "not_found"}, 127),
+        ({"state": "killed", "signal": 15}, 130),
+        ({"state": "denied"}, 125),
+        ({"members": 2, "counts": {"finished": 2}, "exit_codes": {"0": 2}}, 0),
+        ({"members": 2, "counts": {"finished": 2}, "exit_codes": {"0": 1, "3": 1}}, 1),
+    ],
+)
+def test_the_end_of_a_task_decides_the_exit_code(ended: dict[str, Any], code: int) -> None:
+    assert exit_code_of({"id": "left.1", **ended}) == code
+
+
+def test_a_failure_of_the_federation_is_told_with_every_hop() -> None:
+    hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
+    reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
+    told = failure_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
+    assert told.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
+
+
+def test_a_task_that_itself_gives_125_is_no_failure_of_the_federation() -> None:
+    assert failure_of({"id": "left.1", "state": "finished", "exit_code": 125}) == ""
+
+
+@pytest.mark.parametrize(("codes", "code"), [([4], 4), ([0, 0], 0), ([0, 4], 1)])
+def test_wait_gives_the_code_of_one_task_and_a_verdict_on_several(
+    state: Path, start_peer: StartPeer, codes: list[int], code: int
+) -> None:
+    start_peer(*((200, {**DONE, "exit_code": each}) for each in codes), state=state)
+    assert main(["wait", *(f"left.{number}" for number, _ in enumerate(codes, start=1))]) == code
+
+
+def test_run_shows_both_streams_and_gives_the_exit_code(
+    state: Path, start_peer: StartPeer, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    peer = start_peer((200, {"id": "left.1"}), (200, {**DONE, "exit_code": 5}), state=state)
+    peer.logs = {"stdout": b"out\n", "stderr": b"err\n"}
+    assert main(["run", "--", "prog"]) == 5
+    printed = capfdbinary.readouterr()
+    assert (printed.out, printed.err) == (b"out\n", b"err\n")
+
+
+def test_run_tells_why_the_federation_failed(
+    state: Path, start_peer: StartPeer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lost = {**DONE, "state": "aborted", "exit_code": None, "cause": "time_limit", "text": "ran 5 s"}
+    peer = start_peer((200, {"id": "left.1"}), (200, lost), state=state)
+    peer.logs = {"stdout": b"", "stderr": b""}
+    assert main(["run", "--", "prog"]) == 125
+    assert capfd.readouterr().err == "messiahs: left.1 aborted: time_limit: ran 5 s\n"
+
+
+@pytest.mark.parametrize("command", [["run", "--", "ls"], ["wait", "left.1"]])
+def test_without_any_module_run_and_wait_say_125(state: Path, command: list[str]) -> None:
+    assert main(command) == 125
+
+
+def test_logs_are_given_byte_by_byte(
+    state: Path, start_peer: StartPeer, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    peer = start_peer((200, {}), state=state)
+    peer.logs = {"stdout": b"\x00\xff", "stderr": b"e"}
+    assert main(["logs", "left.1"]) == 0
+    assert main(["logs", "left.1", "--stderr", "--follow"]) == 0
+    assert capfdbinary.readouterr().out == b"\x00\xffe"
+
+
+def test_cancel_goes_on_after_a_task_that_is_unknown(state: Path, start_peer: StartPeer) -> None:
+    peer = start_peer((404, {"error": "unknown"}), (200, {"id": "left.2"}), state=state)
+    assert main(["cancel", "left.1", "left.2"]) == 1
+    assert [path for _, path, _ in peer.asked] == ["/v1/tasks/left.1/cancel", "/v1/tasks/left.2/cancel"]

@@ -1,0 +1,147 @@
+"""The stored form of rows: keys that sort, bodies with a format number, and errors that say what to do."""
+
+import pytest
+
+from messiahs.core.descriptions import TDV
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.instants import Instant
+from messiahs.core.messages import AttemptStatus, Command, DenyCode, Reason, TaskState
+from messiahs.core.rows import (
+    AttemptRow,
+    CountersRow,
+    GrantedClaimRow,
+    HistoryEntry,
+    Row,
+    RowKind,
+    TaskRow,
+)
+from messiahs.errors import StoreError
+from messiahs.trace.rows import FORMAT, decode_row, encode_key, encode_row, member_range
+
+BLAYS = SystemId("blays")
+EPOCH = Epoch(2**64 - 1)
+CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 5)
+TASK = TaskId(BLAYS, EPOCH, 17, 3)
+INNER = Reason(module=SystemId("xinu"), code=DenyCode.NO_CLASS)
+FULL_TASK = TaskRow(
+    id=TASK,
+    state=TaskState.FINISHED,
+    substate=None,
+    attempt=2,
+    claim=CLAIM,
+    bound_at=Instant(5),
+    result=AttemptStatus(attempt=AttemptId(TASK, 2), state=TaskState.FINISHED, exit_code=0),
+    reasons=(Reason(module=BLAYS, code=DenyCode.NO_CAPACITY, text="full", hops=(INNER,)),),
+    history=(HistoryEntry(at=Instant(1), event="bound", attempt=1, module="xinu"),),
+)
+GRANTED = GrantedClaimRow(
+    id=CLAIM,
+    origin=BLAYS,
+    via=SystemId("xinu"),
+    ticket=Ticket(b"\x00\xff" * 8),
+    tdv=TDV((("cpus", 1), ("origin", "blays"), ("shift", -(2**63)), ("user", "ada"))),
+    places=4,
+    lease_ns=10,
+    lease_until=Instant(2**62),
+)
+ATTEMPT = AttemptRow(
+    id=AttemptId(TASK, 1),
+    claim=CLAIM,
+    command=Command(argv=("echo", "é"), env=(("A", "b"),)),
+    status=AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.EXECUTING),
+)
+
+
+def task_key(task: TaskId) -> bytes:
+    return encode_key((RowKind.TASK, task))[1]
+
+
+@pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
+def test_a_row_comes_back_as_it_was(row: Row) -> None:
+    kind, _, body = encode_row(row)
+    assert decode_row(kind, body) == row
+
+
+def test_a_row_is_stored_under_the_key_that_forgets_it() -> None:
+    assert encode_row(FULL_TASK)[:2] == encode_key((RowKind.TASK, TASK))
+
+
+def test_decoded_ids_are_ids_and_not_plain_tuples() -> None:
+    kind, _, body = encode_row(ATTEMPT)
+    row = decode_row(kind, body)
+    assert isinstance(row, AttemptRow)
+    assert str(row.id) == "blays.17.3#1"
+
+
+def test_the_body_begins_with_the_format_number() -> None:
+    assert encode_row(CountersRow())[2][0] == FORMAT
+
+
+def test_keys_of_tasks_sort_as_their_numbers_do() -> None:
+    tasks = [TaskId(BLAYS, EPOCH, number, member) for number in (1, 2, 9, 10, 256) for member in (0, 1, 255, 256)]
+    assert sorted(tasks, key=task_key) == tasks
+
+
+def test_a_name_that_begins_another_name_is_no_neighbor_of_it_in_the_range() -> None:
+    low, high = member_range(TaskId(SystemId("a"), Epoch(1), 1))
+    assert not low <= task_key(TaskId(SystemId("aa"), Epoch(1), 1)) < high
+
+
+def test_the_range_of_a_submission_holds_its_members_and_their_attempts() -> None:
+    low, high = member_range(TaskId(BLAYS, EPOCH, 17))
+    for member in (0, 1, 2**63):
+        task = TaskId(BLAYS, EPOCH, 17, member)
+        assert low <= task_key(task) < high
+        assert low <= encode_key((RowKind.ATTEMPT, AttemptId(task, 2**63)))[1] < high
+
+
+def test_the_range_of_a_submission_holds_nothing_else() -> None:
+    low, high = member_range(TaskId(BLAYS, Epoch(4), 17))
+    others = [
+        TaskId(BLAYS, Epoch(4), 16, 2**63),
+        TaskId(BLAYS, Epoch(4), 18),
+        TaskId(BLAYS, Epoch(3), 17),
+        TaskId(BLAYS, Epoch(5), 17),
+        TaskId(SystemId("nyneve"), Epoch(4), 17),
+    ]
+    assert not [task for task in others if low <= task_key(task) < high]
+
+
+def test_the_range_is_the_same_for_every_member() -> None:
+    assert member_range(TASK) == member_range(TASK._replace(member=0))
+
+
+def test_a_row_of_a_newer_release_says_which_release_to_run() -> None:
+    kind, _, body = encode_row(FULL_TASK)
+    with pytest.raises(StoreError, match=r"format 2.*run that release"):
+        decode_row(kind, bytes((FORMAT + 1,)) + body[1:])
+
+
+def test_a_kind_that_is_not_known_is_refused() -> None:
+    with pytest.raises(StoreError, match="kind 99"):
+        decode_row(99, encode_row(FULL_TASK)[2])
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00", bytes((FORMAT,)), bytes((FORMAT,)) + b"\xc1", bytes((FORMAT, 0x80))])
+def test_a_damaged_row_says_what_to_do(body: bytes) -> None:
+    with pytest.raises(StoreError, match=r"row of kind task is damaged .*restore"):
+        decode_row(RowKind.TASK, body)
+
+
+def test_a_row_that_is_cut_off_anywhere_is_damaged() -> None:
+    kind, _, body = encode_row(FULL_TASK)
+    for length in range(len(body)):
+        with pytest.raises(StoreError):
+            decode_row(kind, body[:length])
+
+
+def test_a_row_under_the_kind_of_another_is_damaged() -> None:
+    with pytest.raises(StoreError, match="damaged"):
+        decode_row(RowKind.ATTEMPT, encode_row(FULL_TASK)[2])
+
+
+def test_reasons_nested_without_end_are_damage_and_not_a_crash() -> None:
+    reason = bytes((0x83,)) + b"\xa6module\xa1a\xa4code\xa8no_class\xa4hops\x91"
+    body = bytes((FORMAT, 0x82)) + b"\xa2id\x94\xa1a\x01\x01\x00\xa7reasons\x91" + reason * 100_000
+    with pytest.raises(StoreError, match="damaged"):
+        decode_row(RowKind.TASK, body)
