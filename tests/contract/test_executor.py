@@ -1,121 +1,34 @@
 """What every executor promises, over the one with real processes and the stub."""
 
-import asyncio
-import shutil
-import tempfile
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease
+from messiahs.core.events import AttemptStarted
 from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Command, Output
+from messiahs.core.messages import Output
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import AttemptState, Executor, ExecutorEvent
-from messiahs.executor.launch import StarterSettings, end_starter
+from messiahs.executor.contract import AttemptState
 from messiahs.executor.os_process import OsProcessExecutor
 from messiahs.executor.stub import StubExecutor
-
-OFFSET_NS = 10**18
-"""Instants of the host are not those of the machine."""
-
-CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 1)
-
-
-def now() -> Instant:
-    return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) + OFFSET_NS)
-
-
-def attempt_id(number: int) -> AttemptId:
-    return AttemptId(TaskId(SystemId("blays"), Epoch(2**64 - 1), number), 1)
-
-
-def start_of(
-    number: int, *, seconds: float = 0, places: int = 100, limit_ns: int | None = None, lease_ns: int = 600 * SECOND
-) -> StartAttempt:
-    """Make a task that writes `hello` and runs for a time; the stub's tasks do the same, as long as it was told."""
-    return StartAttempt(
-        attempt=attempt_id(number),
-        claim=CLAIM,
-        command=Command(argv=("sh", "-c", f"printf hello; exec sleep {seconds}" if seconds else "printf hello")),
-        places=places,
-        limit_ns=limit_ns,
-        lease_until=Instant(now() + lease_ns),
-    )
-
-
-class Rig:
-    """An executor that was asked what runs, and what it has told since."""
-
-    def __init__(self, make: Callable[[float], Executor], seconds: float) -> None:
-        self.executor = make(seconds)
-        self.seconds = seconds
-        self.events: list[ExecutorEvent] = []
-
-    async def started(self) -> "Rig":
-        """Start, and ask, so that events are told."""
-        await self.executor.start(self.events.append, pytest.fail)
-        await self.executor.running()
-        return self
-
-    def start(self, number: int, *, places: int = 100, limit_ns: int | None = None, lease_s: float = 600) -> None:
-        """Start a numbered attempt."""
-        lease_ns = int(lease_s * SECOND)
-        action = start_of(number, seconds=self.seconds, places=places, limit_ns=limit_ns, lease_ns=lease_ns)
-        self.executor.perform(action)
-
-    def ends(self) -> dict[AttemptId, AttemptEnded]:
-        """Name the ends that were told."""
-        return {event.attempt: event for event in self.events if isinstance(event, AttemptEnded)}
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Let time pass until something is true."""
-        deadline = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < deadline, self.events
-            await asyncio.sleep(0.005)
-
-    async def end_of(self, number: int) -> AttemptEnded:
-        """Wait for the end of an attempt."""
-        await self.until(lambda: attempt_id(number) in self.ends())
-        return self.ends()[attempt_id(number)]
-
-    async def start_of(self, number: int) -> None:
-        """Wait until an attempt runs."""
-        await self.until(lambda: AttemptStarted(attempt=attempt_id(number)) in self.events)
-
+from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, starter_settings
 
 Play = Callable[[Callable[[Rig], Awaitable[None]], float], None]
 
 
 @pytest.fixture(params=["os_process", "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
-    """Play a scene with a fresh executor whose tasks take a number of seconds."""
-    fallback = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
-    # Tasks of a test that runs as root run as another account, which must get there.
-    fallback.chmod(0o711)
-    directory = tmp_path / "starter"
+    """Play a scene with a fresh executor whose tasks take a number of seconds and write `hello`."""
+    with starter_settings(tmp_path) as settings:
 
-    def make(seconds: float) -> Executor:
-        if request.param == "stub":
-            return StubExecutor(delay_ns=int(seconds * SECOND), stdout=b"hello", boottime_offset_ns=OFFSET_NS)
-        settings = StarterSettings(directory=directory, fallback=fallback)
-        return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
+        def make(seconds: float) -> OsProcessExecutor | StubExecutor:
+            if request.param == "stub":
+                return StubExecutor(delay_ns=int(seconds * SECOND), stdout=b"hello", boottime_offset_ns=OFFSET_NS)
+            return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
 
-    async def scene(act: Callable[[Rig], Awaitable[None]], seconds: float) -> None:
-        rig = await Rig(make, seconds).started()
-        try:
-            await act(rig)
-        finally:
-            await rig.executor.stop(end_tasks=True)
-
-    yield lambda act, seconds: asyncio.run(scene(act, seconds))
-    asyncio.run(end_starter(directory))
-    shutil.rmtree(fallback)
+        yield lambda act, seconds: play_scene(act, lambda: make(seconds), seconds=seconds)
 
 
 def test_an_attempt_starts_and_ends_with_what_it_wrote(play: Play) -> None:

@@ -1,0 +1,121 @@
+"""An executor under test, and what it has told: shared by the suites of executors."""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from messiahs.core.actions import StartAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.core.instants import SECOND, Instant
+from messiahs.core.messages import Command
+from messiahs.executor.contract import Executor, ExecutorEvent
+from messiahs.executor.launch import StarterSettings, end_starter
+
+OFFSET_NS = 10**18
+"""Instants of the host are not those of the machine."""
+
+CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 1)
+
+
+def now() -> Instant:
+    return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) + OFFSET_NS)
+
+
+def attempt_id(number: int) -> AttemptId:
+    return AttemptId(TaskId(SystemId("blays"), Epoch(2**64 - 1), number), 1)
+
+
+def start_of(
+    number: int, *, seconds: float = 0, places: int = 100, limit_ns: int | None = None, lease_ns: int = 600 * SECOND
+) -> StartAttempt:
+    """Make a task that writes `hello` and runs for a time; the stub's tasks do the same, as long as it was told."""
+    return StartAttempt(
+        attempt=attempt_id(number),
+        claim=CLAIM,
+        command=Command(argv=("sh", "-c", f"printf hello; exec sleep {seconds}" if seconds else "printf hello")),
+        places=places,
+        limit_ns=limit_ns,
+        lease_until=Instant(now() + lease_ns),
+    )
+
+
+class Rig:
+    """An executor that was asked what runs, and what it has told since."""
+
+    def __init__(self, executor: Executor, *, seconds: float = 0) -> None:
+        self.executor = executor
+        self.seconds = seconds
+        self.events: list[ExecutorEvent] = []
+        self.losses: list[str] = []
+
+    async def started(self) -> "Rig":
+        """Start, and ask, so that events are told."""
+        await self.executor.start(self.events.append, self.losses.append)
+        await self.executor.running()
+        return self
+
+    def start(self, number: int, *, places: int = 100, limit_ns: int | None = None, lease_s: float = 600) -> None:
+        """Start a numbered attempt."""
+        lease_ns = int(lease_s * SECOND)
+        action = start_of(number, seconds=self.seconds, places=places, limit_ns=limit_ns, lease_ns=lease_ns)
+        self.executor.perform(action)
+
+    def run(self, number: int, *argv: str, env: tuple[tuple[str, str], ...] = ()) -> None:
+        """Start any command."""
+        plain = start_of(number)
+        self.executor.perform(replace(plain, command=Command(argv=argv, env=env)))
+
+    def output(self, number: int, name: str = "stdout") -> str:
+        """Read what an attempt wrote."""
+        return self.executor.read_output(attempt_id(number), name, offset=0, limit=1 << 20).decode()
+
+    def ends(self) -> dict[AttemptId, AttemptEnded]:
+        """Name the ends that were told."""
+        return {event.attempt: event for event in self.events if isinstance(event, AttemptEnded)}
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let time pass until something is true."""
+        deadline = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < deadline, self.events
+            await asyncio.sleep(0.005)
+
+    async def end_of(self, number: int) -> AttemptEnded:
+        """Wait for the end of an attempt."""
+        await self.until(lambda: attempt_id(number) in self.ends())
+        return self.ends()[attempt_id(number)]
+
+    async def start_of(self, number: int) -> None:
+        """Wait until an attempt runs."""
+        await self.until(lambda: AttemptStarted(attempt=attempt_id(number)) in self.events)
+
+
+@contextmanager
+def starter_settings(tmp_path: Path, *, uses_namespace: bool = True) -> Iterator[StarterSettings]:
+    """Give a place for a starter; afterwards neither it nor its folders are left."""
+    # Tasks of a test that runs as root run as another account, which must get to its folders.
+    fallback = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
+    fallback.chmod(0o711)
+    settings = StarterSettings(directory=tmp_path / "starter", fallback=fallback, uses_namespace=uses_namespace)
+    yield settings
+    asyncio.run(end_starter(settings.directory))
+    shutil.rmtree(fallback)
+
+
+def play_scene(act: Callable[[Rig], Awaitable[None]], make: Callable[[], Executor], *, seconds: float = 0) -> None:
+    """Start an executor, act, and end it with its tasks."""
+
+    async def scene() -> None:
+        rig = await Rig(make(), seconds=seconds).started()
+        try:
+            await act(rig)
+        finally:
+            await rig.executor.stop(end_tasks=True)
+
+    asyncio.run(scene())
