@@ -6,6 +6,7 @@ from pathlib import Path
 from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
+from messiahs.core.instants import SECOND
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
@@ -67,26 +68,25 @@ class ModuleApi:
     def _view(self, neighbor: Neighbor) -> Document:
         state = self._host.module.state
         vectors = {key: view.message.vector for key, view in state.updates.views.items()}
-        oldest = min(
-            view.received_at - view.message.age_ns
+        ages_ns = [
+            self._host.clock.now() - view.received_at + view.message.age_ns
             for (system, _), view in state.updates.views.items()
             if system == neighbor.system
-        )
-        age_ns = self._host.clock.now() - oldest
+        ]
         return {
             **vector_document(view_of(neighbor, vectors)),
             "relation": neighbor.relation.value,
-            "age": round(age_ns / 1e9, 3),
+            "age": round(max(ages_ns) / SECOND, 3),
         }
 
 
 async def serve(module: ModuleApi, tasks: TasksApi, path: Path) -> web.AppRunner:
-    """Listen at a Unix socket until the runner is cleaned up."""
+    """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
     application.add_routes([*module.routes(), *tasks.routes()])
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    path.unlink(missing_ok=True)
     await web.UnixSite(runner, str(path)).start()
-    path.chmod(0o666)
+    # Whoever may enter the folder is a user of this module; the kernel says who it is.
+    path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
     return runner

@@ -1,6 +1,6 @@
 """Puts the parts of a live module together from its settings."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
@@ -68,7 +68,7 @@ class Assembly:
     def _on_event(self, event: Event) -> None:
         self.host.driver.post(event)
 
-    def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncIterator[bytes]:
+    def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
         return self.host.serve_output(request, peer)
 
 

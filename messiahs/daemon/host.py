@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -144,13 +144,13 @@ class Host:
         except TimeoutError:
             pass
 
-    def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncIterator[bytes]:
+    def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read what an attempt of a local user's task wrote, wherever it runs; raises as `Channels.fetch` does."""
         if claim.id.executor == self.module.state.system:
             return self.serve_output(request, self.module.state.system)
         return self._parts.channels.fetch(claim.id.executor, claim.address, request)
 
-    async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncIterator[bytes]:
+    async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
         """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
         row = self._attempt_for(request, peer)
         executor = self._parts.executor

@@ -1,6 +1,6 @@
 """What a task writes, for its user: from its executor while it runs, from home when it has ended."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from messiahs.core.ids import AttemptId
 from messiahs.core.messages import Substate
@@ -22,7 +22,7 @@ class Logs:
         self._host, self._outputs = host, outputs
         self._tasks = Tasks(host)
 
-    async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncIterator[bytes]:
+    async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncGenerator[bytes, None]:
         """Give what there is from `offset` on; with `follow` go on until the task has ended and all was given.
 
         When an attempt was lost, what the next one writes is given from its beginning.
@@ -46,7 +46,9 @@ class Logs:
                 return
             await self._host.task_ended(found.id, _POLL_SECONDS)
 
-    async def _from_executor(self, row: TaskRow, name: str, offset: int, *, follow: bool) -> AsyncIterator[bytes]:
+    async def _from_executor(
+        self, row: TaskRow, name: str, offset: int, *, follow: bool
+    ) -> AsyncGenerator[bytes, None]:
         claim = self._host.module.state.origin.claims.get(row.claim) if row.claim is not None else None
         if claim is None or row.substate is not Substate.RUNNING:
             return

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 from messiahs.channel.contract import Channels
@@ -70,13 +70,13 @@ class Outputs:
             raise ChannelError(f"{output.name} of {action.attempt} came with {size} of {output.size_bytes} bytes")
         draft.replace(path)
 
-    def _pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:
+    def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         if action.executor == self._own:
             return self._local_pieces(action, output)
         request = ReadRequest(claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name)
         return self._channels.fetch(action.executor, action.address, request)
 
-    async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncIterator[bytes]:
+    async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"
         async for piece in follow_file(self._executor, action, output.name, is_over=lambda: True):
             yield piece
@@ -84,7 +84,7 @@ class Outputs:
 
 async def follow_file(
     executor: Executor, attempt: FetchOutputs | ReadRequest, name: str, *, is_over: Callable[[], bool], offset: int = 0
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Read what an attempt wrote on this machine; until `is_over`, wait at its end for more."""
     while True:
         over = is_over()

@@ -21,6 +21,7 @@ from messiahs.daemon.looking import Found, Tasks
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
+_KEY_LIMIT = 64
 _USER_STATED = ("mem", "disk", "cpus", "est_time", "comm_load", "priority")
 
 
@@ -185,7 +186,7 @@ def _problem_of(body: SubmitBody) -> str:
             return f"${name} is out of range"
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
         return "a NUL byte cannot be passed to a program"
-    if not body.key or len(body.key) > 64:
+    if not body.key or len(body.key) > _KEY_LIMIT:
         return "the key of a submit has 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
         return "the name of an environment variable is empty or has a ="

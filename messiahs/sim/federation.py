@@ -1,7 +1,7 @@
 """A federation in virtual time: the same cores as in the daemons, with a network, machines and a disk of its own.
 
-Every message passes through the codec and every row through its stored format. Nothing here reads a clock: one seed gives
-one run, on any machine and under any hash seed.
+Every message passes through the codec and every row through its stored format. Nothing here reads a clock: one seed
+gives one run, on any machine and under any hash seed.
 """
 
 import hashlib

@@ -8,7 +8,6 @@ from random import Random
 from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
 from messiahs.core.events import AttemptEnded, AttemptStarted
 from messiahs.core.ids import AttemptId, ClaimId, TaskId
-from messiahs.core.instants import SECOND
 
 ExecutorAction = StartAttempt | EndAttempt | ExtendLease | DiscardAttempt
 Later = Callable[[int, Callable[[], None]], None]
@@ -87,8 +86,3 @@ class SimulatedMachine:
                     queue.remove(waiting)
                     return True
         return False
-
-
-def seconds(duration_ns: int) -> float:
-    """Give a duration in seconds."""
-    return duration_ns / SECOND
