@@ -30,12 +30,18 @@ class NeighborAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
-    """Who this module is, where it listens, and whom it is linked with."""
+    """Who this module is, where it listens, and whom it is linked with.
+
+    A peer that does not even answer pings for `silence_seconds` is gone, and a task channel that nobody used for
+    `idle_seconds` is closed.
+    """
 
     federation: str
     name: SystemId
     listen: str
     neighbors: tuple[NeighborAddress, ...] = ()
+    silence_seconds: float = 15.0
+    idle_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
 from messiahs.channel.grpc_streams import (
     CONTROL,
     LINK_KEY,
-    SERVER_SIDE,
     TASK,
     UPDATE,
     GrpcStream,
@@ -21,6 +20,7 @@ from messiahs.channel.grpc_streams import (
     TaskConnections,
     open_channel,
     open_stream,
+    server_options,
     text_of,
 )
 from messiahs.channel.linked import LinkedChannels
@@ -84,12 +84,12 @@ class GrpcTransport:
 
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
-        self._connections = TaskConnections(tls)
+        self._connections = TaskConnections(settings, tls)
         self._server: grpc.aio.Server | None = None
 
     async def start(self, incoming: Incoming) -> str:
         """Listen at the address of the settings."""
-        server = grpc.aio.server(options=SERVER_SIDE)
+        server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
         services = _Services(incoming, self._callbacks, self._settings.federation)
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
@@ -111,7 +111,7 @@ class GrpcTransport:
 
     async def dial(self, peer: SystemId, address: str) -> DialedConnection:
         """Open a connection and wait until the neighbor accepts it."""
-        channel = open_channel(self._tls, peer, address)
+        channel = open_channel(self._tls, peer, address, silence_seconds=self._settings.silence_seconds)
         try:
             return await _opened(channel, address)
         except BaseException:

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import grpc
 import grpc.aio
 
+from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.tls import TlsMaterial
 from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError
@@ -24,28 +25,21 @@ LINK_KEY: Final = "messiahs-link"
 Options = tuple[tuple[str, int | str], ...]
 
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-_IDLE_SECONDS: Final = 60.0
 
-BOTH_SIDES: Final[Options] = (
+_BOTH_SIDES: Final[Options] = (
     # Above the codec's own limit, which costs a sender one message: this one costs it the stream.
     ("grpc.max_receive_message_length", 4 * MESSAGE_LIMIT_BYTES),
     ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
-    # A peer that is dead or unreachable is noticed after 15 s at the latest, also when nothing is said.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )
-SERVER_SIDE: Final[Options] = (
-    *BOTH_SIDES,
+_SERVER_SIDE: Final[Options] = (
     # Two modules at one port would each get half of the connections.
     ("grpc.so_reuseport", 0),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_concurrent_streams", 256),
 )
 _CLIENT_SIDE: Final[Options] = (
-    *BOTH_SIDES,
     # One connection per link: channels to the same address must not share theirs.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
@@ -53,6 +47,23 @@ _CLIENT_SIDE: Final[Options] = (
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 5_000),
 )
+
+
+def _pings(silence_seconds: float) -> Options:
+    """Ask after two thirds of the time for a sign of life, and wait for it for the last third."""
+    third = int(silence_seconds * 1000 / 3)
+    return (
+        ("grpc.keepalive_time_ms", 2 * third),
+        ("grpc.keepalive_timeout_ms", third),
+        # In newer releases of gRPC it is this one that counts, and a minute unless told.
+        ("grpc.http2.ping_timeout_ms", third),
+    )
+
+
+def server_options(silence_seconds: float) -> Options:
+    """Give the options of the listening side; neighbors may ping as often as this module does."""
+    allowed = ("grpc.http2.min_ping_interval_without_data_ms", int(silence_seconds * 1000 / 3))
+    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed)
 
 
 class _Ends(Protocol):
@@ -65,10 +76,10 @@ class _Ends(Protocol):
         """Send a message."""
 
 
-def open_channel(tls: TlsMaterial, peer: SystemId, address: str) -> grpc.aio.Channel:
+def open_channel(tls: TlsMaterial, peer: SystemId, address: str, *, silence_seconds: float) -> grpc.aio.Channel:
     """Make a channel to a system: whoever answers must have a certificate with exactly its name."""
     credentials = grpc.ssl_channel_credentials(tls.trust, tls.key, tls.certificate)
-    options = (*_CLIENT_SIDE, ("grpc.ssl_target_name_override", str(peer)))
+    options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(silence_seconds), ("grpc.ssl_target_name_override", str(peer)))
     return grpc.aio.secure_channel(address, credentials, options=options)
 
 
@@ -117,10 +128,10 @@ class _Pooled:
 
 
 class TaskConnections:
-    """Connections for task channels: one to each executor and address, closed when nobody used it for a minute."""
+    """Connections for task channels: one to each executor and address, closed when nobody used it for long."""
 
-    def __init__(self, tls: TlsMaterial) -> None:
-        self._tls = tls
+    def __init__(self, settings: ChannelSettings, tls: TlsMaterial) -> None:
+        self._settings, self._tls = settings, tls
         self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -148,7 +159,9 @@ class TaskConnections:
             return
         pooled.users -= 1
         if not pooled.users:
-            pooled.timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._close, (peer, address))
+            pooled.timer = asyncio.get_running_loop().call_later(
+                self._settings.idle_seconds, self._close, (peer, address)
+            )
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -159,7 +172,8 @@ class TaskConnections:
     def _acquire(self, peer: SystemId, address: str) -> grpc.aio.Channel:
         pooled = self._pooled.get((peer, address))
         if pooled is None:
-            pooled = self._pooled[peer, address] = _Pooled(open_channel(self._tls, peer, address))
+            channel = open_channel(self._tls, peer, address, silence_seconds=self._settings.silence_seconds)
+            pooled = self._pooled[peer, address] = _Pooled(channel)
         if pooled.timer is not None:
             pooled.timer.cancel()
             pooled.timer = None

@@ -36,7 +36,7 @@ class LinkedChannels:
         self._neighbors = {neighbor.system: neighbor for neighbor in settings.neighbors}
         self._links: dict[SystemId, Link] = {}
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
-        self._transfers = Transfers(settings.name, transport, callbacks, self._counters)
+        self._transfers = Transfers(settings, transport, callbacks, self._counters)
         self._dialing: list[asyncio.Task[None]] = []
         self._address = settings.listen
 

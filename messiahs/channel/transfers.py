@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Final, NamedTuple
 
-from messiahs.channel.contract import Callbacks, Counters, OutgoingStream, Stream, Transport
+from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Stream, Transport
 from messiahs.core.events import TransferFailed, TransferReceived
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.messages import TaskTransfer
@@ -17,7 +17,6 @@ from messiahs.wire.codec import (
     transfer_to_bytes,
 )
 
-IDLE_SECONDS: Final = 60.0
 QUEUE_LIMIT_TASKS: Final = 16_384
 CLAIM_LIMIT: Final = 65_536
 _WRITE_LIMIT_TASKS: Final = 256
@@ -39,9 +38,14 @@ class Transfers:
     """
 
     def __init__(
-        self, own: SystemId, transport: Transport, callbacks: Callbacks, counters: dict[SystemId, Counters]
+        self,
+        settings: ChannelSettings,
+        transport: Transport,
+        callbacks: Callbacks,
+        counters: dict[SystemId, Counters],
     ) -> None:
-        self._own, self._transport, self._callbacks, self._counters = own, transport, callbacks, counters
+        self._own, self._idle_seconds = settings.name, settings.idle_seconds
+        self._transport, self._callbacks, self._counters = transport, callbacks, counters
         self._open: dict[tuple[SystemId, str], TransferStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -59,7 +63,8 @@ class Transfers:
             return
         stream = self._open.get((to, address))
         if stream is None or stream.is_closing:
-            stream = TransferStream(self._transport.open_transfers(to, address), self._callbacks, counters)
+            opened = self._transport.open_transfers(to, address)
+            stream = TransferStream(opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
             self._open[to, address] = stream
             task = asyncio.create_task(self._run(to, address, stream))
             self._tasks.add(task)
@@ -85,7 +90,10 @@ class Transfers:
 class TransferStream:
     """A stream to one executor."""
 
-    def __init__(self, stream: OutgoingStream, callbacks: Callbacks, counters: Counters) -> None:
+    def __init__(
+        self, stream: OutgoingStream, callbacks: Callbacks, counters: Counters, *, idle_seconds: float
+    ) -> None:
+        self._idle_seconds = idle_seconds
         self._stream, self._callbacks, self._counters = stream, callbacks, counters
         self._queue: deque[_Queued] = deque()
         self._queued_tasks = 0
@@ -138,7 +146,7 @@ class TransferStream:
     async def _is_woken(self) -> bool:
         """Wait for something to send; False once there was nothing for long, and nothing can come any more."""
         try:
-            await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+            await asyncio.wait_for(self._wake.wait(), self._idle_seconds)
         except TimeoutError:
             self.is_closing = True
             return bool(self._queue)

@@ -40,7 +40,7 @@ def compact(
         if len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT and encoded_size(coalesced) <= byte_limit:
             return coalesced
     points, scales = points_of(alike, keys)
-    points = _without_excess(points, keys, byte_limit)
+    points = _without_excess(points, keys, byte_limit=byte_limit)
     classes = _divide(points, scales, class_limit=class_limit, byte_limit=byte_limit)
     return coalesce((Vector(classes),), keys=keys)
 
@@ -110,7 +110,7 @@ def _extensions(classes: Iterable[MachineClass]) -> list[str]:
     return [name for name in names if name not in MACHINE_ATTRIBUTES]
 
 
-def _without_excess(points: list[Point], keys: tuple[str, ...], byte_limit: int) -> list[Point]:
+def _without_excess(points: list[Point], keys: tuple[str, ...], *, byte_limit: int) -> list[Point]:
     """Leave out the attributes for which there is no room even in a single class, the least useful first."""
     machines: Counter[str] = Counter()
     for point in points:

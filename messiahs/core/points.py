@@ -96,16 +96,16 @@ def points_of(
 ) -> tuple[list[Point], tuple[Scale, ...]]:
     """Give the points in an order that only their values decide, and the scales of the keys."""
     weights = [sum(machine_class.count for machine_class in classes) for classes in alike.values()]
-    exact = [_column(alike, position, key) for position, key in enumerate(keys)]
+    exact = [_column(alike, position, key=key) for position, key in enumerate(keys)]
     columns, rounding = exact, 0
     while len(set(_rows(columns, weights))) > _POINT_LIMIT:
         rounding += 1
-        columns = [_rounded(column, weights, rounding) for column in exact]
+        columns = [_rounded(column, weights, rounding=rounding) for column in exact]
     together: dict[tuple[int, ...], list[MachineClass]] = {}
     for cells, classes in zip(_rows(columns, weights), alike.values(), strict=True):
         together.setdefault(cells, []).extend(classes)
     scales = tuple(column.scale for column in columns)
-    return [_point(cells, together[cells], scales) for cells in sorted(together)], scales
+    return [_point(cells, together[cells], scales=scales) for cells in sorted(together)], scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +122,16 @@ def _rows(columns: list[_Column], weights: list[int]) -> list[tuple[int, ...]]:
     return list(zip(*(column.positions for column in columns), strict=True))
 
 
-def _column(alike: Mapping[Place, list[MachineClass]], position: int, key: str) -> _Column:
+def _column(alike: Mapping[Place, list[MachineClass]], position: int, *, key: str) -> _Column:
     # Few of them differ, so each is looked at once; and no tuple is made for those that all say.
     said: list[tuple[str, ClassValue | None] | tuple[str, ClassValue | None, Said]] = [
         (*pairs[position], Said.BY_SOME) if key in lacking else pairs[position] for pairs, lacking in alike
     ]
     cells = {each: _cell(each[1], each[2] if len(each) > _PAIR else Said.BY_ALL) for each in dict.fromkeys(said)}
-    return _ranked(key, cells, said)
+    return _ranked(cells, said, key=key)
 
 
-def _ranked(key: str, cells: Mapping[_Said, Cell], said: list[_Said]) -> _Column:
+def _ranked(cells: Mapping[_Said, Cell], said: list[_Said], *, key: str) -> _Column:
     order = tuple(sorted(dict.fromkeys(cells.values())))
     rank = {cell: position for position, cell in enumerate(order)}
     rank_of = {each: rank[cell] for each, cell in cells.items()}
@@ -147,7 +147,7 @@ def _cell(value: ClassValue | None, said: Said) -> Cell:
     return Cell(said, Form.STRING, 0, value) if isinstance(value, str) else Cell(said, Form.NOTHING)
 
 
-def _rounded(column: _Column, weights: list[int], rounding: int) -> _Column:
+def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
     """Drop the last `rounding` bits of numbers, and keep apart only the strings that the most machines say."""
     cells = column.scale.cells
     strings = [position for position, cell in enumerate(cells) if cell.form is Form.STRING]
@@ -166,10 +166,10 @@ def _rounded(column: _Column, weights: list[int], rounding: int) -> _Column:
             rounded[position] = Cell(cell.said, Form.NOTHING)
         else:
             rounded[position] = cell
-    return _ranked(column.scale.key, rounded, column.positions)
+    return _ranked(rounded, column.positions, key=column.scale.key)
 
 
-def _point(cells: tuple[int, ...], classes: list[MachineClass], scales: tuple[Scale, ...]) -> Point:
+def _point(cells: tuple[int, ...], classes: list[MachineClass], *, scales: tuple[Scale, ...]) -> Point:
     merged = hull_of(classes)
     return Point(
         cells=cells,

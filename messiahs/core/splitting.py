@@ -69,7 +69,9 @@ def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None
             if is_threshold and index == 0:
                 continue
             one, other = (
-                (below[index - 1], above[index]) if is_threshold else (summaries[index], _others(below, above, index))
+                (below[index - 1], above[index])
+                if is_threshold
+                else (summaries[index], _others(below, above, index=index))
             )
             gain = whole_loss - _loss(one, scales) - _loss(other, scales)
             if gain > (best.gain if best else 0):
@@ -95,7 +97,7 @@ def _running(summaries: list[_Summary]) -> list[_Summary]:
     return running
 
 
-def _others(below: list[_Summary], above: list[_Summary], index: int) -> _Summary:
+def _others(below: list[_Summary], above: list[_Summary], *, index: int) -> _Summary:
     if index == 0:
         return above[1]
     return below[-2] if index == len(below) - 1 else _both(below[index - 1], above[index + 1])

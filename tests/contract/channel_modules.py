@@ -108,7 +108,13 @@ class World:
         self._modules: list[Recorded] = []
 
     async def start(
-        self, name: SystemId, *, listen: str = "127.0.0.1:0", neighbors: tuple[tuple[SystemId, str | None], ...] = ()
+        self,
+        name: SystemId,
+        *,
+        listen: str = "127.0.0.1:0",
+        neighbors: tuple[tuple[SystemId, str | None], ...] = (),
+        idle_seconds: float = 60.0,
+        silence_seconds: float = 15.0,
     ) -> Recorded:
         """Start a module."""
         module = Recorded(name=name)
@@ -117,6 +123,8 @@ class World:
             name=name,
             listen=listen,
             neighbors=tuple(NeighborAddress(system=system, address=address) for system, address in neighbors),
+            idle_seconds=idle_seconds,
+            silence_seconds=silence_seconds,
         )
         module.channels = self._make(settings, module.callbacks())
         await module.channels.start()

@@ -269,6 +269,28 @@ def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: M
     play(make, scene)
 
 
+def test_a_task_channel_that_was_idle_is_closed_without_a_failure_and_opened_when_needed(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE, idle_seconds=0.05)
+        other = ClaimId(CS, Epoch(1), 6)
+        for count, message in enumerate((transfer(1), transfer(2, claim=other)), start=1):
+            nyneve.channels.send_tasks(CS, cs.channels.address, message)
+            assert open_transfers()
+            await until(lambda: not open_transfers(), "the end of the task channel")
+            assert len(cs.of_kind(TransferReceived)) == count
+        await world.stop(cs)
+        nyneve.channels.send_tasks(CS, cs.channels.address, transfer(3))
+        await until(lambda: nyneve.events, "the failure of the last claim")
+        assert [event.claim for event in nyneve.of_kind(TransferFailed)] == [CLAIM]
+
+    play(make, scene)
+
+
+def open_transfers() -> bool:
+    return any("Transfers._run" in str(task.get_coro()) for task in asyncio.all_tasks())
+
+
 def test_tasks_for_an_address_where_nobody_or_another_system_listens_fail(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)

@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import grpc.aio
 import pytest
+from google.protobuf.message import Message
 
 from messiahs.channel import tls
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.channel.grpc_streams import open_stream
 from messiahs.core.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.vectors import EMPTY
@@ -53,6 +56,31 @@ async def client(files: tls.TlsFiles, address: str, *, name: str = "cs") -> Asyn
         yield channel
 
 
+Exchange = grpc.aio.StreamStreamCall[Message, Message]
+Metadata = tuple[tuple[str, str], ...]
+
+
+def control_exchange(channel: grpc.aio.Channel) -> Exchange:
+    stub: Any = control_pb2_grpc.ControlStub(channel)  # type: ignore[no-untyped-call]  # generated without types
+    return cast("Exchange", stub.Exchange(metadata=LINK))
+
+
+def update_exchange(channel: grpc.aio.Channel, metadata: Metadata = LINK) -> Exchange:
+    stub: Any = update_pb2_grpc.UpdateStub(channel)  # type: ignore[no-untyped-call]  # generated without types
+    return cast("Exchange", stub.Exchange(metadata=metadata))
+
+
+def task_transfer(channel: grpc.aio.Channel) -> Exchange:
+    stub: Any = task_pb2_grpc.TaskStub(channel)  # type: ignore[no-untyped-call]  # generated without types
+    return cast("Exchange", stub.Transfer())
+
+
+async def read_bytes(stream: grpc.aio.StreamStreamCall[bytes, bytes]) -> bytes:
+    content = await stream.read()
+    assert isinstance(content, bytes)
+    return content
+
+
 async def cs_with_child(world: World) -> Recorded:
     return await world.start(CS, neighbors=((XINU, None),))
 
@@ -63,12 +91,12 @@ def test_a_client_made_from_the_proto_files_alone_can_be_a_neighbor(
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
         async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            control = control_exchange(channel)
             assert tuple(await control.initial_metadata()) == LINK
-            updates = update_pb2_grpc.UpdateStub(channel).Exchange(metadata=LINK)
+            updates = update_exchange(channel)
             await control.write(encode_control((SystemStatusQuery(),)))
             await updates.write(encode_status_vector(VECTOR))
-            tasks = task_pb2_grpc.TaskStub(channel).Transfer()
+            tasks = task_transfer(channel)
             await tasks.write(encode_transfer(transfer(1)))
             await until(lambda: len(cs.events) == 4, "everything that was sent")
             cs.channels.send_control(XINU, SystemStatusQuery())
@@ -90,16 +118,16 @@ def test_malformed_messages_are_dropped_and_counted_and_the_link_stays(
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
         async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = channel.stream_stream("/messiahs.wire.v1.Control/Exchange")(metadata=LINK)
+            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", LINK)
             await control.initial_metadata()
-            updates = channel.stream_stream("/messiahs.wire.v1.Update/Exchange")(metadata=LINK)
-            tasks = channel.stream_stream("/messiahs.wire.v1.Task/Transfer")()
+            updates = open_stream(channel, "/messiahs.wire.v1.Update/Exchange", LINK)
+            tasks = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
             for content in (b"\xff" * 100, b"\x0a\x00", encode_control((SystemStatusQuery(),)).SerializeToString()):
                 await control.write(content)
             for content in (b"garbage", encode_status_vector(VECTOR).SerializeToString()):
                 await updates.write(content)
             await tasks.write(b"garbage")
-            assert b"a transfer was dropped" in await tasks.read()
+            assert b"a transfer was dropped" in await read_bytes(tasks)
             await tasks.write(transfer_to_bytes(transfer(1)))
             await until(lambda: len(cs.events) == 4, "what was well-formed")
             assert len(cs.dropped) == cs.channels.counters[XINU].dropped == 4
@@ -115,7 +143,7 @@ def test_a_large_message_is_dropped_and_a_huge_one_costs_its_sender_the_connecti
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
         async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = channel.stream_stream("/messiahs.wire.v1.Control/Exchange")(metadata=LINK)
+            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", LINK)
             await control.initial_metadata()
             await control.write(b"\x0a\x00" * (1 << 20))
             await control.write(encode_control((SystemStatusQuery(),)).SerializeToString())
@@ -136,9 +164,9 @@ def test_an_update_channel_without_its_control_channel_is_refused(
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
         async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            control = control_exchange(channel)
             await control.initial_metadata()
-            updates = update_pb2_grpc.UpdateStub(channel).Exchange(metadata=metadata)
+            updates = update_exchange(channel, metadata)
             assert await updates.code() is grpc.StatusCode.PERMISSION_DENIED
         assert cs.refused == [(XINU, "an update channel without its control channel")]
 
@@ -153,11 +181,12 @@ def test_a_certificate_of_another_federation_is_refused_on_every_channel(
         files = tls_files(tmp_path, root, "xinu", federation="elsewhere")
         async with client(files, cs.channels.address) as channel:
             calls = [
-                channel.stream_stream(f"/messiahs.wire.v1.{method}")(metadata=LINK)
+                open_stream(channel, f"/messiahs.wire.v1.{method}", LINK)
                 for method in ("Control/Exchange", "Update/Exchange", "Task/Transfer")
             ]
-            calls.append(channel.unary_stream("/messiahs.wire.v1.Task/Read")(b""))
-            assert [await call.code() for call in calls] == [grpc.StatusCode.PERMISSION_DENIED] * 4
+            reading = channel.unary_stream("/messiahs.wire.v1.Task/Read", None, None)(b"")
+            assert [await call.code() for call in calls] == [grpc.StatusCode.PERMISSION_DENIED] * 3
+            assert await reading.code() is grpc.StatusCode.PERMISSION_DENIED
         assert {text for _, text in cs.refused} == {"its certificate names no system of campus"}
         assert cs.events == []
 
@@ -170,7 +199,7 @@ def test_a_certificate_of_a_foreign_root_does_not_even_connect(tmp_path: Path, r
         files = tls_files(tmp_path / "foreign", tls.make_root("campus"), "xinu")
         files.trust_file.write_bytes(root.certificate)
         async with client(files, cs.channels.address) as channel:
-            control = control_pb2_grpc.ControlStub(channel).Exchange(metadata=LINK)
+            control = control_exchange(channel)
             assert await control.code() is grpc.StatusCode.UNAVAILABLE
         assert cs.events == []
 
@@ -206,6 +235,55 @@ def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertif
         assert cs.dropped == cs.refused == []
 
     play(tmp_path, root, scene)
+
+
+def test_a_peer_behind_a_line_that_went_dead_is_noticed_by_both_sides(
+    tmp_path: Path, root: tls.KeyAndCertificate
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS, neighbors=((XINU, None),), silence_seconds=0.6)
+        is_alive = asyncio.Event()
+        is_alive.set()
+        async with line(cs.channels.address, is_alive) as address:
+            xinu = await world.start(XINU, neighbors=((CS, address),), silence_seconds=0.6)
+            await until(lambda: cs.of_kind(LinkUp) and xinu.of_kind(LinkUp), "a link")
+            is_alive.clear()
+            await until(lambda: cs.of_kind(LinkDown) and xinu.of_kind(LinkDown), "the end of the link")
+            is_alive.set()
+            await until(lambda: len(cs.of_kind(LinkUp)) == len(xinu.of_kind(LinkUp)) == 2, "a new link")
+
+    play(tmp_path, root, scene)
+
+
+@asynccontextmanager
+async def line(address: str, is_alive: asyncio.Event) -> AsyncIterator[str]:
+    """Forward connections to an address, and hold everything back while the line is not alive."""
+    host, _, port = address.rpartition(":")
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while content := await reader.read(65_536):
+                await is_alive.wait()
+                writer.write(content)
+        except ConnectionError:
+            return
+        finally:
+            writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(host, int(port))
+        tasks.add(asyncio.create_task(forward(reader, there_writer)))
+        tasks.add(asyncio.create_task(forward(there_reader, writer)))
+
+    server = await asyncio.start_server(accept, host, 0)
+    try:
+        yield f"{host}:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_a_missing_tls_file_is_a_channel_error_that_names_it(tmp_path: Path, root: tls.KeyAndCertificate) -> None:

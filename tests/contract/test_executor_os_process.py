@@ -149,7 +149,7 @@ def test_nothing_of_a_task_runs_when_its_end_is_told(play: Play, settings: Start
 
 def test_what_one_task_leaves_behind_does_not_end_another(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sh", "-c", "setsid sleep 60 & echo ready; sleep 60")
+        rig.run(1, "sh", "-c", "setsid sleep 60 & echo ready; sleep 60; true")
         await rig.start_of(1)
         await rig.until(lambda: rig.output(1) == "ready\n" and len(processes_of(settings, 1)) == 3)
         rig.run(2, "sh", "-c", "setsid sleep 60 &")
@@ -199,7 +199,7 @@ def test_a_dead_starter_is_replaced_and_its_attempts_are_lost(play: Play, settin
     async def act(rig: Rig) -> None:
         rig.run(1, "true")
         await rig.end_of(1)
-        rig.run(2, "sh", "-c", "setsid sleep 60 & sleep 60")
+        rig.run(2, "sh", "-c", "setsid sleep 60 & sleep 60; true")
         await rig.start_of(2)
         await rig.until(lambda: len(processes_of(settings, 2)) == 3)
         kill_starter(settings)
@@ -283,7 +283,7 @@ def test_leases_end_attempts_while_there_is_no_daemon(settings: StarterSettings)
 
 def test_stopping_ends_every_process(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sh", "-c", "setsid sleep 60 & sleep 60")
+        rig.run(1, "sh", "-c", "setsid sleep 60 & sleep 60; true")
         await rig.start_of(1)
         await rig.until(lambda: len(processes_of(settings, 1)) == 3)
 

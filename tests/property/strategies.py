@@ -57,7 +57,7 @@ tickets = st.builds(Ticket, st.binary(min_size=16, max_size=16))
 task_ids = st.builds(TaskId, system_ids, epochs, counters, counters)
 attempt_ids = st.builds(AttemptId, task_ids, counters)
 claim_ids = st.builds(ClaimId, system_ids, epochs, counters)
-unicode_texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=16)
+unicode_texts = st.text(st.characters(codec="utf-8"), max_size=16)
 integers = st.integers(-9, 9) | st.integers(INTEGER_LOWEST, INTEGER_HIGHEST)
 strings = unicode_texts.filter(is_valid_value)
 values: st.SearchStrategy[Value] = integers | strings

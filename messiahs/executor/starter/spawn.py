@@ -65,6 +65,9 @@ class Spawner:
             return _refusal(program, error)
         except ValueError as error:
             return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program!r} cannot be started: {error}")
+        finally:
+            # Whoever looks for what an attempt left running goes by working directories too.
+            os.chdir("/")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
         """Give exactly what a task sees: the standard variables, then its own."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from messiahs.core.attributes import MACHINE_ATTRIBUTES, Kind
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.messages import (
@@ -372,8 +373,7 @@ def test_a_message_that_is_no_unicode_cannot_be_sent_but_raises_only_a_codec_err
 
 
 def test_64_classes_of_every_machine_attribute_stay_well_below_4096_bytes() -> None:
-    names = ("avail_disk", "avail_mem", "comm_cost", "free_slots", "load", "nproc", "queue_length", "slots", "speed")
-    names = tuple(sorted((*names, "total_disk", "total_mem", "utilization", "wait_time", "willingness")))
+    names = [name for name, attribute in MACHINE_ATTRIBUTES.items() if attribute.kind is Kind.INTEGER]
     classes = []
     for number in range(64):
         said = {name: Interval(number + 64, number + 90) for name in names} | {"arch": "x86_64", "os": "Linux"}

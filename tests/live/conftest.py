@@ -1,0 +1,122 @@
+"""A real federation on this machine: `messiahs up`, real daemons, real TLS, real processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Federation:
+    """A topology that is up; every command runs as a user's would."""
+
+    topology: Path
+    name: str
+    state: Path
+    module: str
+    """Where users submit."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the commands run with."""
+        return {**os.environ, "MESSIAHS_STATE": str(self.state), "MESSIAHS_MODULE": self.module}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command."""
+        command = [sys.executable, "-m", "messiahs.cli.main", *words]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=self.environment)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def document(self, *words: str) -> dict[str, Any]:
+        """Run a command that must succeed, and give the JSON document that it prints."""
+        done = self.run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert document["schema"] == 1
+        return dict(document)
+
+    def submit(self, *words: str) -> str:
+        """Submit, and give the id."""
+        done = self.run("submit", "--quiet", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def status(self, task: str) -> dict[str, Any]:
+        """Give the status document of one task or array."""
+        return dict(self.document("status", task)["tasks"][0])
+
+    def up(self) -> None:
+        """Bring the topology up."""
+        done = self.run("up", str(self.topology), "--detach")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def down(self) -> None:
+        """Take the topology down."""
+        done = self.run("down", str(self.topology))
+        assert done.returncode == 0, done.stderr
+
+    def pid(self, module: str, process: str) -> int:
+        """Give the pid of a module's `daemon` or `starter`."""
+        return int(json.loads((self.folder(module) / f"{process}.pid").read_text())["pid"])
+
+    def kill(self, module: str, process: str) -> None:
+        """Kill -9 the daemon or starter of a module."""
+        os.kill(self.pid(module, process), signal.SIGKILL)
+
+    def folder(self, module: str) -> Path:
+        """Give the folder in which a module keeps its state."""
+        return self.state / self.name / module
+
+
+def eventually(is_so: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait until something is so; fail if it never is."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not is_so():
+        assert time.monotonic() < deadline, "it never came to pass"
+        pause.wait(0.05)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """The pair, shared by the tests of a file that leave it whole."""
+    yield from _federation("pair", tmp_path_factory.mktemp("pair"), module="left")
+
+
+@pytest.fixture
+def own_pair(tmp_path: Path) -> Iterator[Federation]:
+    """A pair for one test that does harm to it."""
+    yield from _federation("pair", tmp_path, module="left")
+
+
+@pytest.fixture(scope="module")
+def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Three modules in a chain."""
+    yield from _federation("trio", tmp_path_factory.mktemp("trio"), module="root")
+
+
+def _federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
+    federation = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
+    federation.up()
+    try:
+        yield federation
+    finally:
+        federation.down()

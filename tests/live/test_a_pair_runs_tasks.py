@@ -1,0 +1,196 @@
+"""What a user sees of two modules on one machine."""
+
+import hashlib
+import json
+import os
+import pwd
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, eventually
+
+ON_RIGHT = ("--require", '$side eq "right"')
+NOWHERE = ("--require", '$side eq "nowhere"')
+
+
+def test_a_command_typed_at_left_runs_on_right_and_its_output_comes_back(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--", "uname", "-s", "-n")
+    assert (done.returncode, done.stdout) == (0, " ".join(os.uname()[:2]) + "\n")
+    last = pair.document("status")["tasks"][-1]
+    assert (last["argv"], last["executed_on"], last["state"]) == (["uname", "-s", "-n"], "right", "finished")
+
+
+def test_the_requirement_of_the_readme_is_met(pair: Federation) -> None:
+    done = pair.run("run", "--require", "$free_slots >= 1", "--", "uname", "-a")
+    assert done.returncode == 0
+    assert done.stdout.startswith(os.uname().sysname)
+
+
+def test_both_streams_and_the_exit_code_are_the_tasks(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--", "sh", "-c", "echo to out; echo to err >&2; exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "to out\n", "to err\n")
+
+
+def test_a_signal_ends_run_with_128_and_its_number(pair: Federation) -> None:
+    assert pair.run("run", *ON_RIGHT, "--", "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
+
+
+def test_an_unknown_program_is_127_and_names_it(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--", "no-such-program")
+    assert done.returncode == 127
+    assert "no-such-program" in done.stderr
+
+
+def test_a_task_that_runs_too_long_is_ended(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--time", "1s", "--", "sleep", "600")
+    assert done.returncode == 125
+    assert "time_limit" in done.stderr
+
+
+def test_a_large_output_arrives_whole(pair: Federation) -> None:
+    size = 3_000_000
+    done = pair.run("run", *ON_RIGHT, "--", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x")
+    assert hashlib.sha256(done.stdout.encode()).digest() == hashlib.sha256(b"x" * size).digest()
+
+
+def test_output_is_shown_while_the_task_runs(pair: Federation, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    script = f"echo first; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo second"
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(0o755)
+    running = pair.start("run", *ON_RIGHT, "--", "sh", "-c", script)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "first\n"
+    (tmp_path / "go").touch()
+    out, _ = running.communicate()
+    assert (running.returncode, out) == (0, "second\n")
+
+
+def test_interrupting_run_ends_the_task(pair: Federation) -> None:
+    script = "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.05; done"
+    running = pair.start("run", *ON_RIGHT, "--", "sh", "-c", script)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate()
+    assert (running.returncode, out) == (130, "told\n")
+    assert pair.document("status")["tasks"][-1]["state"] == "killed"
+
+
+def test_a_task_sees_who_it_is_and_little_else(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--env", "COLOUR=blue", "--", "sh", "-c", "env")
+    seen = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    last = pair.document("status")["tasks"][-1]
+    assert (seen["MESSIAHS_TASK_ID"], seen["MESSIAHS_ATTEMPT"], seen["COLOUR"]) == (last["id"], "1", "blue")
+    assert seen["HOME"] == seen["TMPDIR"] == seen["PWD"]
+    assert not any(name.startswith("PYTHON") or name == "MESSIAHS_STATE" for name in seen)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a daemon that runs as root changes the account")
+def test_a_task_never_runs_as_root(pair: Federation) -> None:
+    assert pair.run("run", *ON_RIGHT, "--", "id", "-un").stdout == "nobody\n"
+
+
+def test_the_kernel_says_who_the_user_is(pair: Federation) -> None:
+    task = pair.submit("--", "true")
+    assert pair.status(task)["user"] == pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_every_member_of_an_array_runs_once(pair: Federation) -> None:
+    array = pair.submit("--array", "1-60", "--", "sh", "-c", "echo $MESSIAHS_ARRAY_INDEX")
+    assert pair.run("wait", array).returncode == 0
+    status = pair.status(array)
+    assert (status["members"], status["counts"], status["exit_codes"]) == (60, {"finished": 60}, {"0": 60})
+    members = pair.document("status", array, "--members")["tasks"]
+    assert {member["executed_on"] for member in members} == {"left", "right"}
+    assert all(member["attempt"] == 1 for member in members)
+    assert pair.run("logs", f"{array}.17").stdout == "17\n"
+
+
+def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
+    good = pair.submit("--", "true")
+    bad = pair.submit("--", "false")
+    assert [pair.run("wait", good, bad).returncode, pair.run("wait", bad).returncode] == [1, 1]
+    assert pair.run("wait", good).returncode == 0
+
+
+def test_a_task_that_fails_is_retried_as_often_as_was_asked(pair: Federation) -> None:
+    done = pair.run("run", *ON_RIGHT, "--retries", "2", "--", "sh", "-c", "echo try $MESSIAHS_ATTEMPT; exit 4")
+    assert done.returncode == 4
+    last = pair.document("status")["tasks"][-1]
+    assert (last["attempt"], last["exit_code"]) == (3, 4)
+
+
+def test_a_task_that_no_machine_takes_waits_and_says_why(pair: Federation) -> None:
+    task = pair.submit(*NOWHERE, "--", "true")
+    eventually(lambda: bool(pair.status(task)["reasons"]))
+    status = pair.status(task)
+    assert (status["state"], status["substate"]) == ("executing", "queued")
+    assert [(reason["module"], reason["code"]) for reason in status["reasons"]] == [("left", "requirement_unmet")]
+    assert pair.run("cancel", task).returncode == 0
+    assert pair.run("wait", task).returncode == 130
+
+
+def test_a_task_that_would_not_wait_is_denied(pair: Federation) -> None:
+    done = pair.run("run", *NOWHERE, "--no-wait", "--", "true")
+    assert done.returncode == 125
+    assert "requirement_unmet" in done.stderr
+
+
+def test_a_requirement_that_is_no_predicate_is_refused_with_its_place(pair: Federation) -> None:
+    done = pair.run("run", "--require", "$mem == 4", "--", "true")
+    assert done.returncode == 2
+    assert "1:6" in done.stderr
+
+
+def test_cancelling_ends_a_running_task(pair: Federation) -> None:
+    task = pair.submit(*ON_RIGHT, "--", "sleep", "600")
+    eventually(lambda: pair.status(task)["substate"] == "running")
+    assert pair.run("cancel", task).returncode == 0
+    assert pair.run("wait", task).returncode == 130
+    assert pair.status(task)["state"] == "killed"
+
+
+def test_modules_tell_who_they_are(pair: Federation) -> None:
+    listed = {module["name"]: module for module in pair.document("module", "list")["modules"]}
+    assert listed["left"]["children"] == ["right"]
+    assert (listed["right"]["parents"], listed["right"]["primary_parent"]) == (["left"], "left")
+    assert listed["right"]["pid"] == pair.pid("right", "daemon")
+    assert all(module["machine"] for module in listed.values())
+
+
+def test_each_module_counts_the_machines_around_it_once(pair: Federation) -> None:
+    left = pair.document("module", "vectors", "--module", "left")
+    right = pair.document("module", "vectors", "--module", "right")
+    assert (left["up"]["machines"], left["down"]["machines"], left["views"]["right"]["machines"]) == (2, 1, 1)
+    assert (right["up"]["machines"], right["down"]["machines"], right["views"]["left"]["machines"]) == (1, 2, 1)
+    described = left["views"]["right"]["classes"][0]["attributes"]
+    assert (described["slots"], described["side"]) == ([2, 2], "right")
+    assert left["views"]["right"]["relation"] == "child"
+
+
+def test_every_decision_is_one_line_of_the_log_with_the_task(pair: Federation) -> None:
+    task = pair.submit(*ON_RIGHT, "--", "true")
+    assert pair.run("wait", task).returncode == 0
+    log = (pair.folder("left") / "module.log").read_text()
+    assert [line.split()[4:6] for line in log.splitlines() if f" {task} " in line] == [
+        [task, "submitted"],
+        [task, "finished"],
+    ]
+
+
+def test_the_version_is_printed_without_a_module(pair: Federation) -> None:
+    assert pair.run("version").stdout.startswith("messiahs ")
+
+
+def test_status_of_an_unknown_task_says_so(pair: Federation) -> None:
+    done = pair.run("status", "left.99999")
+    assert done.returncode == 1
+    assert "left.99999" in done.stderr
+
+
+def test_a_submit_prints_one_document(pair: Federation) -> None:
+    done = pair.run("submit", "--json", "--", "true")
+    assert set(json.loads(done.stdout)) == {"schema", "id", "members"}

@@ -1,0 +1,102 @@
+"""Killing daemons and starters under load: nothing is lost, nothing runs twice at a time."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, eventually
+
+TASKS = 120
+
+
+@pytest.fixture
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that tasks of any account can write to."""
+    folder = tmp_path_factory.mktemp("shared")
+    folder.chmod(0o777)
+    for parent in folder.parents[:2]:
+        parent.chmod(0o755)
+    return folder
+
+
+def _numbers(shared: Path) -> list[int]:
+    file = shared / "numbers"
+    return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _submit_counting(federation: Federation, shared: Path, *options: str) -> str:
+    script = f"sleep 0.05; echo $MESSIAHS_ARRAY_INDEX >> {shared}/numbers"
+    words = (*options, "--array", f"1-{TASKS}", "--", "sh", "-c", script)
+    return federation.submit(*words)
+
+
+@pytest.mark.parametrize("killed", [("left",), ("right",), ("left", "right")])
+def test_a_killed_daemon_loses_and_repeats_nothing(
+    own_pair: Federation, shared: Path, killed: tuple[str, ...]
+) -> None:
+    array = _submit_counting(own_pair, shared)
+    for round_number in (1, 2, 3):
+        eventually(lambda limit=round_number * TASKS // 5: len(_numbers(shared)) >= limit)
+        for module in killed:
+            before = own_pair.pid(module, "daemon")
+            own_pair.kill(module, "daemon")
+            eventually(lambda module=module, before=before: own_pair.pid(module, "daemon") != before)
+    assert own_pair.run("wait", array).returncode == 0
+    assert Counter(_numbers(shared)) == dict.fromkeys(range(1, TASKS + 1), 1)
+    members = own_pair.document("status", array, "--members")["tasks"]
+    assert {member["attempt"] for member in members} == {1}
+
+
+def test_a_killed_starter_ends_its_attempts_and_the_next_ones_run(own_pair: Federation, shared: Path) -> None:
+    script = f"echo $MESSIAHS_ATTEMPT >> {shared}/numbers; while [ ! -e {shared}/go ]; do sleep 0.05; done"
+    task = own_pair.submit("--require", '$side eq "right"', "--", "sh", "-c", script)
+    eventually(lambda: _numbers(shared) == [1])
+    own_pair.kill("right", "starter")
+    eventually(lambda: _numbers(shared) == [1, 2])
+    (shared / "go").touch()
+    assert own_pair.run("wait", task).returncode == 0
+    status = own_pair.status(task)
+    assert (status["attempt"], status["state"]) == (2, "finished")
+    assert "lost" in [step["event"] for step in status["history"]]
+
+
+def test_waiting_survives_a_restart_of_the_module(own_pair: Federation, shared: Path) -> None:
+    script = f"while [ ! -e {shared}/go ]; do sleep 0.05; done; echo done"
+    task = own_pair.submit("--require", '$side eq "right"', "--", "sh", "-c", script)
+    waiting = own_pair.start("wait", task)
+    eventually(lambda: own_pair.status(task)["substate"] == "running")
+    before = own_pair.pid("left", "daemon")
+    own_pair.kill("left", "daemon")
+    eventually(lambda: own_pair.pid("left", "daemon") != before)
+    (shared / "go").touch()
+    waiting.communicate()
+    assert waiting.returncode == 0
+    assert own_pair.run("logs", task).stdout == "done\n"
+
+
+def test_down_leaves_no_process_and_up_resumes(own_pair: Federation, shared: Path) -> None:
+    script = f"echo $MESSIAHS_ATTEMPT >> {shared}/numbers; while [ ! -e {shared}/go ]; do sleep 0.05; done"
+    task = own_pair.submit("--", "sh", "-c", script)
+    eventually(lambda: _numbers(shared) == [1])
+    pids = [own_pair.pid(module, process) for module in ("left", "right") for process in ("daemon", "starter")]
+    own_pair.down()
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    own_pair.up()
+    (shared / "go").touch()
+    assert own_pair.run("wait", task).returncode == 0
+    assert own_pair.status(task)["attempt"] == 2
+    assert _numbers(shared) == [1, 2]
+
+
+def test_a_submit_that_is_repeated_is_one(own_pair: Federation) -> None:
+    from messiahs.client import ModuleClient, Submission
+
+    submission = Submission(argv=("true",))
+    with ModuleClient(own_pair.state / "pair" / "left.sock") as client:
+        first = client.submit(submission)
+        own_pair.kill("left", "daemon")
+        assert client.submit(submission) == first
+        assert client.wait(first)["state"] == "finished"
+    assert os.path.exists(own_pair.folder("left"))

@@ -1,0 +1,212 @@
+"""Theorems 1 and 2 and corollary 5 (MESSIAHS 7.4), and what follows from them, on random federations.
+
+Every system tells its neighbors its vectors until nobody has anything new to say. Each machine carries its own name as
+an extension attribute that classes split on, so that a vector can be read as the multiset of machines that it is.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.descriptions import SDV
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.sums import vector_for_child, vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.core.vectors import EMPTY, Vector, vector_of
+
+KEYS = ("is",)
+Views = dict[tuple[SystemId, VectorKind], Vector]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Federation:
+    """Systems in an order in which parents come first; the first parent of a system is its primary parent."""
+
+    parents: tuple[tuple[int, ...], ...]
+    has_machine: tuple[bool, ...]
+    sibling_links: frozenset[tuple[int, int]]
+
+    def primary(self, system: int) -> int | None:
+        """Give the primary parent, None at a root."""
+        return self.parents[system][0] if self.parents[system] else None
+
+    def siblings(self, system: int) -> list[int]:
+        """Give the siblings with which a system has a link."""
+        return [other for other in self.systems() if (min(system, other), max(system, other)) in self.sibling_links]
+
+    def systems(self) -> range:
+        """Give all systems, parents first."""
+        return range(len(self.parents))
+
+    def primary_tree(self, root: int) -> list[int]:
+        """Give a system and its primary descendants."""
+        tree = [root]
+        for system in tree:
+            tree += [child for child in self.systems() if self.primary(child) == system]
+        return tree
+
+    def root_of(self, system: int) -> int:
+        """Give the topmost primary ancestor, or the system itself."""
+        while (parent := self.primary(system)) is not None:
+            system = parent
+        return system
+
+    def machines(self, systems: list[int]) -> Counter[str]:
+        """Give the machines that systems have."""
+        return Counter(_name(system) for system in systems if self.has_machine[system])
+
+    def neighbors(self, system: int) -> tuple[Neighbor, ...]:
+        """Give all systems with which a system has a link."""
+        siblings = self.siblings(system)
+        return tuple(
+            Neighbor(
+                system=_name(other),
+                is_parent=other in self.parents[system],
+                is_primary_parent=other == self.primary(system),
+                is_child=system in self.parents[other],
+                is_primary_child=system == self.primary(other),
+                is_sibling=other in siblings,
+            )
+            for other in self.systems()
+            if other in self.parents[system] or system in self.parents[other] or other in siblings
+        )
+
+    def own(self, system: int) -> Vector:
+        """Give {x}, or the empty vector for a system that has no machine."""
+        return vector_of(SDV((("is", _name(system)),))) if self.has_machine[system] else EMPTY
+
+
+def _name(system: int) -> SystemId:
+    return SystemId(f"s{system}")
+
+
+@st.composite
+def federations(draw: st.DrawFn) -> Federation:
+    size = draw(st.integers(1, 40))
+    # How many systems at most are parents: few make wide trees with many siblings.
+    width = draw(st.integers(1, size))
+    parents: list[tuple[int, ...]] = []
+    for system in range(size):
+        above = st.integers(0, min(system, width) - 1) if system else st.nothing()
+        drawn: tuple[int, ...] = tuple(draw(st.lists(above, max_size=3, unique=True))) if system else ()
+        is_twin_wanted = draw(st.booleans())
+        if drawn and is_twin_wanted:
+            # A second parent that shares the primary parent: it is parent and sibling at once.
+            twins = [other for other in range(system) if parents[other][:1] == drawn[:1] and other not in drawn]
+            drawn += tuple(draw(st.lists(st.sampled_from(twins), max_size=1))) if twins else ()
+        parents.append(drawn)
+    pairs = [
+        pair
+        for pair in combinations(range(size), 2)
+        if parents[pair[0]] and parents[pair[0]][:1] == parents[pair[1]][:1]
+    ]
+    share = draw(st.integers(0, 4))
+    random = draw(st.randoms(use_true_random=False))
+    return Federation(
+        parents=tuple(parents),
+        has_machine=tuple(draw(st.lists(st.booleans() | st.just(value=True), min_size=size, max_size=size))),
+        sibling_links=frozenset(pair for pair in pairs if random.randrange(4) < share),
+    )
+
+
+def _talked_out(federation: Federation) -> list[Views]:
+    """Give what each system has heard of each neighbor once nothing changes any more."""
+    heard: list[Views] = [{} for _ in federation.systems()]
+    changed = True
+    while changed:
+        changed = False
+        for system in federation.systems():
+            for other, kind, vector in _said_by(federation, system, views=heard[system]):
+                if heard[other].get((_name(system), kind)) != vector:
+                    heard[other][_name(system), kind] = vector
+                    changed = True
+    return heard
+
+
+def _said_by(federation: Federation, system: int, *, views: Views) -> Iterator[tuple[int, VectorKind, Vector]]:
+    own, neighbors = federation.own(system), federation.neighbors(system)
+    for neighbor in neighbors:
+        other = int(neighbor.system[1:])
+        if neighbor.is_parent:
+            yield other, VectorKind.FOR_PARENTS, vector_for_parents(own, neighbors, views=views, keys=KEYS)
+        if neighbor.is_sibling:
+            yield other, VectorKind.FOR_SIBLINGS, vector_for_siblings(own, neighbors, views=views, keys=KEYS)
+        if neighbor.is_child:
+            hears = [_name(sibling) for sibling in federation.siblings(other)]
+            vector = vector_for_child(neighbor.system, own, neighbors=neighbors, views=views, hears=hears, keys=KEYS)
+            yield other, VectorKind.FOR_CHILDREN, vector
+
+
+def _bag(vector: Vector) -> Counter[str]:
+    return Counter({str(dict(each.attributes)["is"]): each.count for each in vector.classes})
+
+
+@given(federations())
+@settings(deadline=None, max_examples=60)
+def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above(federation: Federation) -> None:
+    heard = _talked_out(federation)
+    for system in federation.systems():
+        own, neighbors = federation.own(system), federation.neighbors(system)
+        expected = federation.machines(federation.primary_tree(system))
+        assert _bag(vector_for_parents(own, neighbors, views=heard[system], keys=KEYS)) == expected
+        assert _bag(vector_for_siblings(own, neighbors, views=heard[system], keys=KEYS)) == expected
+
+
+@given(federations())
+@settings(deadline=None, max_examples=60)
+def test_d_holds_nothing_twice_and_no_primary_descendant(federation: Federation) -> None:
+    heard = _talked_out(federation)
+    for system in federation.systems():
+        own, neighbors = federation.own(system), federation.neighbors(system)
+        bag = _bag(vector_for_children(own, neighbors, views=heard[system], keys=KEYS))
+        below = federation.machines(federation.primary_tree(system)) - federation.machines([system])
+        assert max(bag.values(), default=1) == 1
+        assert not bag & below
+        assert bag[_name(system)] == federation.has_machine[system]
+        assert bag == federation.machines(federation.primary_tree(federation.root_of(system))) - below
+
+
+@given(federations())
+@settings(deadline=None, max_examples=60)
+def test_what_a_parent_sends_its_child_holds_nothing_twice(federation: Federation) -> None:
+    heard = _talked_out(federation)
+    for system in federation.systems():
+        for neighbor in federation.neighbors(system):
+            if neighbor.is_parent:
+                bag = _bag(heard[system][neighbor.system, VectorKind.FOR_CHILDREN])
+                assert max(bag.values(), default=1) == 1
+
+
+@given(federations())
+@settings(deadline=None, max_examples=60)
+def test_a_system_knows_every_machine_of_its_primary_tree_exactly_once(federation: Federation) -> None:
+    heard = _talked_out(federation)
+    for system in federation.systems():
+        own, neighbors = federation.own(system), federation.neighbors(system)
+        known = _bag(vector_for_parents(own, neighbors, views=heard[system], keys=KEYS))
+        for neighbor in neighbors:
+            if neighbor.is_sibling:
+                known += _bag(heard[system][neighbor.system, VectorKind.FOR_SIBLINGS])
+            if neighbor.is_primary_parent:
+                known += _bag(heard[system][neighbor.system, VectorKind.FOR_CHILDREN])
+        assert known == federation.machines(federation.primary_tree(federation.root_of(system)))
+
+
+@given(federations())
+@settings(deadline=None, max_examples=30)
+def test_every_neighbor_has_a_view_that_holds_nothing_twice(federation: Federation) -> None:
+    heard = _talked_out(federation)
+    for system in federation.systems():
+        for neighbor in federation.neighbors(system):
+            bag = _bag(view_of(neighbor, heard[system]))
+            below = federation.machines(federation.primary_tree(int(neighbor.system[1:])))
+            assert max(bag.values(), default=1) == 1
+            if neighbor.is_parent:
+                assert bag[neighbor.system] == federation.has_machine[int(neighbor.system[1:])]
+            else:
+                assert bag == below
