@@ -95,13 +95,13 @@ class Channels(Protocol):
     def send_vector(self, to: SystemId, message: StatusVector) -> None:
         """Send unless a newer vector of the same kind comes first; without a connection it is dropped."""
 
-    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer) -> None:
+    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer, /) -> None:
         """Bring tasks to another system; if the stream breaks, each claim that was sent on it has `TransferFailed`."""
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the connection with a neighbor; it may be made again."""
 
-    def fetch(self, to: SystemId, address: str, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+    def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output at its executor.
 
         Raises `PermissionError` or `FileNotFoundError` if the executor says so, and `ChannelError` if a later attempt
@@ -174,5 +174,5 @@ class Transport(Protocol):
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel; that it could not be made shows at the first read or write."""
 
-    def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+    def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Send a request for an output and give the pieces of the answer; raises as `Channels.fetch` does."""

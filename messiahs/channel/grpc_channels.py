@@ -34,7 +34,7 @@ _LINK_NAME_BYTES: Final = 16
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, files: TlsFiles) -> LinkedChannels:
+def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, files: TlsFiles, /) -> LinkedChannels:
     """Make channels over gRPC; a `ChannelError` if a TLS file cannot be read."""
     return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, load(files)))
 
@@ -111,7 +111,7 @@ class GrpcTransport:
 
     async def dial(self, peer: SystemId, address: str) -> DialedConnection:
         """Open a connection and wait until the neighbor accepts it."""
-        channel = open_channel(self._tls, peer, address, silence_seconds=self._settings.silence_seconds)
+        channel = open_channel(self._tls, peer, address=address, silence_seconds=self._settings.silence_seconds)
         try:
             return await _opened(channel, address)
         except BaseException:
@@ -122,7 +122,7 @@ class GrpcTransport:
         """Open a task channel."""
         return self._connections.open_transfers(peer, address)
 
-    def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+    def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask an executor for an output."""
         return self._connections.read(peer, address, request)
 
@@ -151,7 +151,7 @@ class _Services:
         if not refusal and (not name or (peer, name) in self._accepted):
             refusal = f"the metadata {LINK_KEY} does not name a new connection"
         if refusal:
-            await self._refuse(context, peer, refusal)
+            await self._refuse(context, peer=peer, text=refusal)
         accepted = AcceptedConnection(GrpcStream(context))
         self._accepted[peer, name] = accepted
         try:
@@ -166,7 +166,7 @@ class _Services:
         peer = await self._caller(context)
         accepted = self._accepted.get((peer, _link_name(context)))
         if accepted is None or not await accepted.serve_updates(GrpcStream(context)):
-            await self._refuse(context, peer, "an update channel without its control channel")
+            await self._refuse(context, peer=peer, text="an update channel without its control channel")
 
     async def transfer(self, _: object, context: Context) -> None:
         """Take tasks."""
@@ -185,7 +185,7 @@ class _Services:
                 async for content in contents:
                     await context.write(content)
         except (CodecError, PermissionError) as error:
-            await self._refuse(context, peer, str(error))
+            await self._refuse(context, peer=peer, text=str(error))
         except FileNotFoundError as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         except (OSError, ChannelError) as error:
@@ -194,10 +194,12 @@ class _Services:
     async def _caller(self, context: Context) -> SystemId:
         peer = peer_name(context.auth_context(), self._federation)
         if peer is None:
-            await self._refuse(context, context.peer(), f"its certificate names no system of {self._federation}")
+            await self._refuse(
+                context, peer=context.peer(), text=f"its certificate names no system of {self._federation}"
+            )
         return peer
 
-    async def _refuse(self, context: Context, peer: str, text: str) -> NoReturn:
+    async def _refuse(self, context: Context, *, peer: str, text: str) -> NoReturn:
         self._callbacks.on_refused(peer, text)
         await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
         raise AssertionError("abort does not return")
@@ -206,7 +208,7 @@ class _Services:
 async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
     name = secrets.token_hex(_LINK_NAME_BYTES)
     metadata = ((LINK_KEY, name),)
-    control = open_stream(channel, f"/{CONTROL}/Exchange", metadata)
+    control = open_stream(channel, f"/{CONTROL}/Exchange", metadata=metadata)
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
             accepted = await control.initial_metadata()
@@ -216,7 +218,7 @@ async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
         raise ChannelError(f"{address}: no answer within {_ANSWER_SECONDS:.0f} s") from error
     except grpc.RpcError as error:
         raise ChannelError(f"{address}: {text_of(error)}") from error
-    updates = open_stream(channel, f"/{UPDATE}/Exchange", metadata)
+    updates = open_stream(channel, f"/{UPDATE}/Exchange", metadata=metadata)
     return DialedConnection(channel, GrpcStream(control), GrpcStream(updates))
 
 

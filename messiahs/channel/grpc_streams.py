@@ -76,7 +76,7 @@ class _Ends(Protocol):
         """Send a message."""
 
 
-def open_channel(tls: TlsMaterial, peer: SystemId, address: str, *, silence_seconds: float) -> grpc.aio.Channel:
+def open_channel(tls: TlsMaterial, peer: SystemId, *, address: str, silence_seconds: float) -> grpc.aio.Channel:
     """Make a channel to a system: whoever answers must have a certificate with exactly its name."""
     credentials = grpc.ssl_channel_credentials(tls.trust, tls.key, tls.certificate)
     options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(silence_seconds), ("grpc.ssl_target_name_override", str(peer)))
@@ -84,7 +84,7 @@ def open_channel(tls: TlsMaterial, peer: SystemId, address: str, *, silence_seco
 
 
 def open_stream(
-    channel: grpc.aio.Channel, method: str, metadata: tuple[tuple[str, str], ...] = ()
+    channel: grpc.aio.Channel, method: str, *, metadata: tuple[tuple[str, str], ...] = ()
 ) -> grpc.aio.StreamStreamCall[bytes, bytes]:
     """Call a method whose messages are bytes in both directions."""
     return channel.stream_stream(method, None, None)(None, metadata=metadata)
@@ -140,7 +140,7 @@ class TaskConnections:
         channel = self._acquire(peer, address)
         return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Transfer"))
 
-    async def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+    async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask for an output and give the pieces of the answer."""
         call = self._acquire(peer, address).unary_stream(f"/{TASK}/Read", None, None)(request)
         try:
@@ -172,7 +172,7 @@ class TaskConnections:
     def _acquire(self, peer: SystemId, address: str) -> grpc.aio.Channel:
         pooled = self._pooled.get((peer, address))
         if pooled is None:
-            channel = open_channel(self._tls, peer, address, silence_seconds=self._settings.silence_seconds)
+            channel = open_channel(self._tls, peer, address=address, silence_seconds=self._settings.silence_seconds)
             pooled = self._pooled[peer, address] = _Pooled(channel)
         if pooled.timer is not None:
             pooled.timer.cancel()

@@ -85,9 +85,9 @@ class LinkedChannels:
         else:
             link.send_vector(message)
 
-    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer) -> None:
+    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer, /) -> None:
         """Bring tasks to another system (never to the own one: that is the core's own affair)."""
-        self._transfers.send(to, address, message)
+        self._transfers.send(to, address, transfer=message)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""
@@ -95,7 +95,7 @@ class LinkedChannels:
         if link is not None:
             link.end(text or "dropped by this module")
 
-    async def fetch(self, to: SystemId, address: str, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+    async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output at its executor."""
         async with aclosing(self._transport.read(to, address, request_to_bytes(request))) as contents:
             async for content in contents:
@@ -127,7 +127,9 @@ class LinkedChannels:
 
     async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
         """Take tasks until the peer ends the stream."""
-        await take_transfers(peer, stream, self._callbacks, self._counters.setdefault(peer, Counters()))
+        await take_transfers(
+            peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer, Counters())
+        )
 
     async def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output, in pieces that fit into a message."""

@@ -45,7 +45,7 @@ class MemoryNetwork:
         return transport
 
 
-def memory_channels(settings: ChannelSettings, callbacks: Callbacks, network: MemoryNetwork) -> LinkedChannels:
+def memory_channels(settings: ChannelSettings, callbacks: Callbacks, network: MemoryNetwork, /) -> LinkedChannels:
     """Make channels to the other modules of the same network object."""
     return LinkedChannels(settings, callbacks, MemoryTransport(settings, callbacks, network))
 
@@ -143,7 +143,7 @@ class MemoryTransport:
             here.close()
         return here
 
-    async def read(self, peer: SystemId, address: str, request: bytes) -> AsyncGenerator[bytes, None]:
+    async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask an executor for an output."""
         try:
             async with aclosing(self._network.find(peer, address).serve_read(self.name, request)) as contents:

@@ -49,7 +49,7 @@ class Transfers:
         self._open: dict[tuple[SystemId, str], TransferStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, to: SystemId, address: str, transfer: TaskTransfer) -> None:
+    def send(self, to: SystemId, address: str, *, transfer: TaskTransfer) -> None:
         """Bring tasks to their executor; each claim's tasks arrive in order, at worst not all of them."""
         assert to != self._own, "tasks for the own machine use no channel"
         counters = self._counters.setdefault(to, Counters())
@@ -66,7 +66,7 @@ class Transfers:
             opened = self._transport.open_transfers(to, address)
             stream = TransferStream(opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
             self._open[to, address] = stream
-            task = asyncio.create_task(self._run(to, address, stream))
+            task = asyncio.create_task(self._run(to, address, stream=stream))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         for part in queued:
@@ -79,7 +79,7 @@ class Transfers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, to: SystemId, address: str, stream: "TransferStream") -> None:
+    async def _run(self, to: SystemId, address: str, *, stream: "TransferStream") -> None:
         try:
             await stream.run()
         finally:
@@ -197,7 +197,7 @@ def _serialized(transfer: TaskTransfer) -> list[_Queued]:
     return parts
 
 
-async def take_transfers(peer: SystemId, stream: Stream, callbacks: Callbacks, counters: Counters) -> None:
+async def take_transfers(peer: SystemId, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
     """Deliver what a peer brings until it ends the stream; the answer to a malformed transfer says so."""
     while (content := await stream.read()) is not None:
         try:

@@ -55,7 +55,7 @@ def parse(text: str, problems: Problems) -> Section:
     raise AssertionError("unreachable: a problem was added above")
 
 
-def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Problems) -> None:
+def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Problems, /) -> None:
     """Make every other key a problem, with the nearest key that is known."""
     for key in section.values:
         if key in known:
@@ -67,7 +67,7 @@ def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Prob
             problems.add(place, f"unknown key `{key}`{nearest(str(key), known)}")
 
 
-def subsection(section: Section, key: str, problems: Problems) -> Section | None:
+def subsection(section: Section, key: str, problems: Problems, /) -> Section | None:
     """Give the mapping under a key; None with a problem if there is something else."""
     value, place = section.values[key], section.value_place(key)
     if isinstance(value, CommentedMap):

@@ -2,9 +2,18 @@
 
 from dataclasses import replace
 
-from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, Report, ReportCode, StartAttempt, Store
+from messiahs.core.actions import (
+    Action,
+    DiscardAttempt,
+    EndAttempt,
+    Report,
+    ReportCode,
+    SendControl,
+    StartAttempt,
+    Store,
+)
 from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.granting import answer_renewal, forget_attempt, renew, status_action
+from messiahs.core.granting import answer_renewal, forget_attempt, let_go, renew, status_action
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.messages import (
@@ -14,6 +23,7 @@ from messiahs.core.messages import (
     Substate,
     TaskKill,
     TaskState,
+    TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
     TaskTransfer,
@@ -29,7 +39,9 @@ _SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long are free for others."""
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt still runs then: short tasks cost one message, not two."""
-_HELD_LIMIT = 1_024
+_HELD_LIMIT = 1_280
+_ATTEMPT_LIMIT = 8_192
+"""Attempts of one claim whose results the origin has not taken yet."""
 _LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "unbound")
 
 
@@ -45,6 +57,12 @@ def on_task_transfer(
     actions: list[Action] = [*answer_renewal(state, claim, 0)]
     statuses: list[AttemptStatus] = []
     for task in transfer.tasks:
+        if task.attempt in claim.over:
+            # A copy that was sent again and came late: the origin has taken the result of this attempt.
+            continue
+        if not _may_hold(state, claim, task.attempt):
+            actions.append(Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=str(task.attempt)))
+            continue
         row = state.executor.attempts.get(task.attempt)
         if row is None:
             row = _take(state, claim, task, now)
@@ -140,8 +158,7 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
         if row.status.state is TaskState.EXECUTING:
             actions.append(_end(state, attempt, "unbound"))
         else:
-            claim.attempts.pop(attempt, None)
-            actions.extend(forget_attempt(state, attempt))
+            actions.extend(let_go(state, claim, attempt))
     return tuple(actions)
 
 
@@ -151,7 +168,11 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
     claim = state.executor.claims.get(kill.claim)
     if claim is None:
         return ()
-    return tuple(_end(state, attempt, "killed") for attempt in kill.attempts if attempt in claim.attempts)
+    return tuple(
+        _end(state, attempt, "killed")
+        for attempt in kill.attempts
+        if attempt in claim.attempts and state.executor.attempts[attempt].status.state is TaskState.EXECUTING
+    )
 
 
 def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:
@@ -165,15 +186,44 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
     if not query.attempts:
         return renew(state, claim, now)
     actions: list[Action] = []
+    statuses: list[AttemptStatus] = []
     for attempt in query.attempts:
+        if attempt in claim.over or not _may_hold(state, claim, attempt):
+            continue
         if attempt not in state.executor.attempts:
             actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
-    statuses = tuple(state.executor.attempts[attempt].status for attempt in query.attempts)
-    return (*actions, status_action(claim, statuses))
+        statuses.append(state.executor.attempts[attempt].status)
+    return (*actions, status_action(claim, tuple(statuses))) if statuses else ()
+
+
+def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:
+    """Say that attempts of a claim that has ended here are lost; without any named, that nothing is held of it.
+
+    No attempt can start any more under a claim that is not known. One that is still being ended, or that belongs to an
+    earlier life of this module's state, is not spoken of: the origin counts its lease.
+    """
+    statuses = tuple(
+        AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
+        for attempt in query.attempts
+        if attempt not in state.executor.attempts and query.claim.epoch == state.identity.epoch
+    )
+    if query.attempts and not statuses:
+        return ()
+    return (SendControl(to=sender, message=TaskStatus(claim=query.claim, attempts=statuses, window=0)),)
+
+
+def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
+    """Say whether an attempt can be one of this claim: an origin speaks of its own tasks, in the claim they are bound to.
+
+    What was refused is kept too, so an origin that names attempts for ever must be stopped somewhere.
+    """
+    row = state.executor.attempts.get(attempt)
+    if row is not None:
+        return row.claim == claim.row.id
+    return attempt.task.system == claim.row.origin and len(claim.attempts) < _ATTEMPT_LIMIT
 
 
 def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
-
     status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="unknown", text="it never arrived")
     row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
     state.executor.attempts[attempt] = row

@@ -25,6 +25,7 @@ UNUSED_NS = 30 * SECOND
 _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
+_OVER_REMEMBERED = 4_096
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
@@ -166,13 +167,32 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
         state.timers.cancel(kind, claim.row.id)
     mark_changed(state, now)
     actions: list[Action] = []
-    for attempt in claim.attempts:
+    for attempt in (*claim.attempts, *claim.over):
+        if attempt not in state.executor.attempts:
+            continue
         if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
             grace_ns = state.policy.timeouts.kill_grace_ns if cause == "unbound" else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
         else:
             actions.extend(forget_attempt(state, attempt))
     return (*actions, Forget(key=(RowKind.GRANTED_CLAIM, claim.row.id)))
+
+
+def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> tuple[Action, ...]:
+    """Let go of an ended attempt whose result was taken, but know for a while that a late copy must not start again.
+
+    An attempt that was denied keeps its row for as long as the claim lives: it is refused for ever.
+    """
+    claim.attempts.pop(attempt, None)
+    claim.over[attempt] = None
+    actions: list[Action] = []
+    if state.executor.attempts[attempt].status.state is not TaskState.DENIED:
+        actions.extend(forget_attempt(state, attempt))
+    if len(claim.over) > _OVER_REMEMBERED:
+        oldest = next(iter(claim.over))
+        del claim.over[oldest]
+        actions.extend(forget_attempt(state, oldest) if oldest in state.executor.attempts else ())
+    return tuple(actions)
 
 
 def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:

@@ -49,6 +49,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
     if state.updates.links.get(sender):
         return ()
     state.updates.links[sender] = True
+    updating.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
     return (opened, *updating.advertise_to(state, sender, now), *_repeat(state, sender, now))
 

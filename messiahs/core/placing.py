@@ -30,10 +30,13 @@ from messiahs.core.waiting import drop_if_unused, take_first, take_out
 
 _LONGEST_DELAY_NS = 5 * MINUTE
 _ASK_LIMIT = 1_024
-_HOPS = 32
-_ASKS = 64
+HOPS = 32
+ASKS = 64
 _TRANSFER_BYTES = 256 * 1_024
 _LEASE_GRACE_NS = 10 * SECOND
+_WINDOW_LIMIT = 1_280
+"""No executor gets more tasks of one claim at once, whatever window it names."""
+_HISTORY_LIMIT = 100
 
 
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
@@ -139,7 +142,8 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
     stores: list[Action] = []
     tasks: list[BoundTask] = []
-    while claim.shape.count and len(claim.bound) < claim.window and not claim.is_ending:
+    window = min(claim.window, _WINDOW_LIMIT)
+    while claim.shape.count and len(claim.bound) < window and not claim.is_ending:
         task = take_first(claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
         row = replace(
@@ -149,7 +153,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
             substate=Substate.STAGING,
             bound_at=now,
             executed_on=claim.row.id.executor,
-            history=(*row.history, _entry(row.attempt + 1, claim, now)),
+            history=longer(row.history, _entry(row.attempt + 1, claim, now)),
         )
         attempt = AttemptId(task, row.attempt)
         state.origin.tasks[task] = row
@@ -177,7 +181,13 @@ def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
 def command_size(command: Command) -> int:
     """Give the size of a command in bytes, about as it is on the wire."""
     words = (*command.argv, *(word for pair in command.env for word in pair))
-    return 32 + sum(len(word.encode()) + 4 for word in words)
+    # What Unix passes on need not be Unicode: other bytes are surrogates here, as `os.fsdecode` makes them.
+    return 32 + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
+
+
+def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[HistoryEntry, ...]:
+    """Add a step to the life of a task; of a task that is tried for ever, only the latest steps are kept."""
+    return (*history[1 - _HISTORY_LIMIT :], entry)
 
 
 def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
@@ -248,8 +258,8 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         tdv=tdv,
         requirement=requirement,
         count=min(shape.count, _ASK_LIMIT),
-        hops_left=_HOPS,
-        asks_left=_ASKS,
+        hops_left=HOPS,
+        asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,
     )
     return SendControl(to=state.system, message=request)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from messiahs.core.descriptions import SDV, TDV, Description
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import MINUTE, SECOND
+from messiahs.core.instants import MINUTE, SECOND, Instant
 from messiahs.core.messages import DenyCode
 from messiahs.core.vectors import MachineClass, Vector
 
@@ -107,6 +107,55 @@ class Asker:
 
     system: SystemId
     relation: Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarTime:
+    """An instant as an owner sees it: minutes of the local day, weekday from 1 (Monday), day of the month."""
+
+    clock: int
+    weekday: int
+    day: int
+
+
+Calendar = Callable[[Instant], CalendarTime]
+"""Reads an instant as local time; the host knows the time zone, the core does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A live claim that was granted through this module into its subtree, and the slots that it takes."""
+
+    tdv: TDV
+    slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptQuery:
+    """What a policy judges a request by.
+
+    `here` is the own machine, None if the system has none; then what is asked of it holds if one class of
+    `subtree`, the module's own U, could satisfy it. `wanted_slots` is what one more task takes.
+    """
+
+    tdv: TDV
+    asker: Asker
+    here: SDV | None
+    subtree: Vector
+    now: CalendarTime
+    placed: tuple[Placed, ...] = ()
+    wanted_slots: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankQuery:
+    """What a policy orders candidates by."""
+
+    candidates: tuple[Candidate, ...]
+    need: Need
+    tdv: TDV
+    here: SDV | None
+    now: CalendarTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

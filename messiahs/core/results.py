@@ -5,7 +5,7 @@ Only the bound attempt's result is ever taken, and a task is finished only when 
 
 from dataclasses import replace
 
-from messiahs.core.actions import Action, FetchOutputs, SendControl, Store
+from messiahs.core.actions import Action, FetchOutputs, Report, ReportCode, SendControl, Store
 from messiahs.core.events import OutputsFailed, OutputsHome, TransferFailed
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
@@ -20,7 +20,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.placing import drop_claim, end_task, place, release, send_tasks, watch_lease
+from messiahs.core.placing import end_task, longer, place, release, send_tasks, watch_lease
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -35,11 +35,16 @@ _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Take results, acknowledge them, answer a renewal, and fill the places that became free.
 
-    For a claim that is not held (any more), nothing is wanted: it ends.
+    For a claim that is not held (any more), nothing is wanted: it ends. An empty status that renews nothing says that
+    the executor knows the claim no more.
     """
     claim = state.origin.claims.get(status.claim)
-    if claim is None or claim.row.via != sender:
+    if claim is None:
         return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
+    if claim.row.via != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
+    if not status.attempts and not status.renewal:
+        return _on_claim_unknown(state, claim, now)
     claim.window = status.window
     actions: list[Action] = []
     taken: list[AttemptId] = []
@@ -49,9 +54,11 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
             unbound.append(attempt_status.attempt)
             continue
         claim.unconfirmed.pop(attempt_status.attempt, None)
+        if attempt_status.attempt in state.origin.fetching:
+            continue
         if attempt_status.state is TaskState.EXECUTING:
-            _note_progress(state, attempt_status, now)
-        elif attempt_status.attempt not in state.origin.fetching:
+            actions.extend(_on_progress(state, claim, attempt_status, now))
+        else:
             actions.extend(_on_ended(state, claim, attempt_status, taken, now))
     if status.renewal:
         actions.extend(_on_renewal(state, claim, status, now))
@@ -129,20 +136,34 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     if claim is None:
         return ()
     actions: list[Action] = []
+    claim.is_ending = True
     for attempt in tuple(claim.bound):
         state.origin.fetching.pop(attempt, None)
+        state.origin.fetch_failures.pop(attempt, None)
+        state.timers.cancel(TimerKind.FETCH, attempt.task)
         status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
         actions.extend(_settle(state, claim, status, now))
-    return (*actions, *drop_claim(state, claim), *place(state, claim.shape, now))
+    return (*actions, *go_on(state, claim, now))
 
 
-def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+def on_claim_end(state: ModuleState, claim_id: ClaimId, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """The executor takes no more tasks in a claim; it ends when those in it have."""
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()
+    if claim.row.via != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(claim_id)),)
     claim.is_ending = True
     return go_on(state, claim, now)
+
+
+def _on_claim_unknown(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Ask an executor that has forgotten a claim by name for what was bound to it: it denies knowing it for ever."""
+    claim.is_ending = True
+    if not claim.bound:
+        return go_on(state, claim, now)
+    query = TaskStatusQuery(claim=claim.row.id, attempts=tuple(claim.bound))
+    return (SendControl(to=claim.row.via, message=query),)
 
 
 def go_on(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -151,12 +172,16 @@ def go_on(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, .
     return (*ended, *place(state, claim.shape, now))
 
 
-def _note_progress(state: ModuleState, status: AttemptStatus, now: Instant) -> None:
+def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
     if row.substate is not status.substate:
         # Soft: after a restart the next renewal says it again.
         started_at = now if status.substate is Substate.RUNNING else None
         state.origin.tasks[row.id] = replace(row, substate=status.substate, started_at=started_at)
+    if not row.is_cancelled:
+        return ()
+    # The kill was lost on its way, or came before the task did.
+    return (SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=(status.attempt,))),)
 
 
 def _on_ended(
@@ -179,15 +204,9 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, status: TaskStatus, now: I
         for attempt, bound_at in claim.bound.items()
         if attempt not in listed and now - bound_at > _MISSING_AFTER_NS
     )
-    unwanted = tuple(
-        attempt for attempt in listed if attempt in claim.bound and state.origin.tasks[attempt.task].is_cancelled
-    )
-    actions: list[Action] = []
-    if missing:
-        actions.append(SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
-    if unwanted:
-        actions.append(SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=unwanted)))
-    return tuple(actions)
+    if not missing:
+        return ()
+    return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)),)
 
 
 def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
@@ -196,15 +215,21 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.unconfirmed.pop(status.attempt, None)
     row = state.origin.tasks[status.attempt.task]
     entry = HistoryEntry(at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor)
-    row = replace(row, claim=None, result=status, history=(*row.history, entry))
+    row = replace(row, claim=None, result=status, history=longer(row.history, entry))
     if row.is_cancelled:
         return end_task(state, replace(row, state=TaskState.KILLED), now)
+    submission = state.origin.submissions[row.id._replace(member=0)].row
+    is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
+        # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
+        claim.is_ending = True
         if status.state is TaskState.REVOKED:
             state.origin.lost_at[claim.row.via] = now
+        if is_too_late:
+            return end_task(state, replace(row, state=TaskState.DENIED, reasons=claim.shape.reasons), now)
         return _try_again(state, claim.shape, replace(row, result=None))
-    retries = state.origin.submissions[row.id._replace(member=0)].row.retries
-    if status.state is TaskState.FINISHED and status.exit_code and row.failures < retries:
+    is_wanted_again = row.failures < submission.retries and not is_too_late
+    if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, replace(row, state=status.state), now)
 

@@ -103,10 +103,14 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
         state.origin.tasks[task.id] = task
     known = {task.id.member for task in tried}
     waiting = {task.id.member for task in open_tasks if task.claim is None}
-    first = min(1, row.members)
-    for member in range(first, row.members + 1):
-        if member not in known or member in waiting:
-            add_members(shape, row.id, member, member)
+    begin: int | None = None
+    for member in range(min(1, row.members), row.members + 2):
+        waits = member <= row.members and (member not in known or member in waiting)
+        if waits and begin is None:
+            begin = member
+        elif not waits and begin is not None:
+            add_members(shape, row.id, begin, member - 1)
+            begin = None
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:

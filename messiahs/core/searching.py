@@ -8,13 +8,14 @@ promised. It never goes back to its asker, and one candidate is asked at a time 
 from dataclasses import replace
 
 from messiahs.core import placing
-from messiahs.core.actions import Action, Decision, SendControl, Store
+from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.fitting import need_of, why_not
 from messiahs.core.granting import grant, places_for
-from messiahs.core.ids import MessageId, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.ids import ClaimId, MessageId, SystemId
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Instant, after
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.own_machine import own_sdv
+from messiahs.core.placing import ASKS, HOPS
 from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Predicate, Refused, Relation
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
@@ -24,6 +25,7 @@ from messiahs.core.vectors import Vector
 
 _MARGIN_NS = 20 * MILLISECOND
 """What a hop keeps for itself of the time that a search has left."""
+_LONGEST_SEARCH_NS = 10 * MINUTE
 _PENALTY_NS = 60 * SECOND
 """How long a neighbor through which an attempt was lost ranks last."""
 
@@ -36,6 +38,9 @@ def on_sched_request(
     `accept` is the gate: refused for good, nothing is forwarded; refused for this system, only a child's request may
     still climb or cross. Local users are not gated for forwarding.
     """
+    if (sender, request.id) in state.hop.searches:
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
+    request = _bounded(request)
     asker = Asker(system=sender, relation=_relation_of(state, sender))
     climbing = asker.relation in (Relation.SELF, Relation.CHILD)
     asked_before = state.hop.seen.get(request.search)
@@ -63,6 +68,9 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     search = state.hop.asks.get(accept.request)
     if search is None or search.asked != sender or accept.places > search.left:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
+    if _is_known(state, accept.claim):
+        # Its end would end the claim that we know by this name.
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search.left -= accept.places
     search.asks_left = min(search.asks_left, accept.asks_left)
     finishing = _close(state, accept.request, search) if search.left == 0 else ()
@@ -100,6 +108,20 @@ def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tu
         if search.asked == neighbor:
             actions.extend(_give_up_on(state, ask, DenyCode.LOST, now))
     return tuple(actions)
+
+
+def _is_known(state: ModuleState, claim: ClaimId) -> bool:
+    return claim.executor == state.system or claim in state.hop.passed or claim in state.origin.claims
+
+
+def _bounded(request: SchedRequest) -> SchedRequest:
+    """Give a request that cannot occupy us longer or send us further than one of our own."""
+    return replace(
+        request,
+        hops_left=min(request.hops_left, HOPS),
+        asks_left=min(request.asks_left, ASKS),
+        remaining_ns=min(request.remaining_ns, _LONGEST_SEARCH_NS),
+    )
 
 
 def _refuse_at_once(

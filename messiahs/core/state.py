@@ -130,6 +130,8 @@ class GrantedClaim:
     need: Need
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
     """When each was taken."""
+    over: dict[AttemptId, None] = field(default_factory=dict)
+    """The latest attempts whose results were taken: a copy of them that comes late is not started."""
     live: int = 0
     """Attempts that have not ended."""
     started: dict[AttemptId, Instant] = field(default_factory=dict)

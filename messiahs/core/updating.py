@@ -8,7 +8,7 @@ from messiahs.core.actions import Action, Decision, Report, ReportCode, SendCont
 from messiahs.core.compaction import compact
 from messiahs.core.events import Measured
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import MILLISECOND, Instant, after
+from messiahs.core.instants import HOUR, MILLISECOND, Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.own_machine import own_vector
@@ -20,6 +20,8 @@ from messiahs.core.vectors import Vector
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _SILENT_PERIODS = 3
+_OLDEST_NS = 24 * HOUR
+"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -47,12 +49,19 @@ def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     return tuple(_send(state, neighbor, kind, now) for kind in _kinds_for(neighbor))
 
 
+def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
+    """Begin to wait for the vectors of a neighbor whose link has just opened."""
+    timeouts = state.policy.timeouts
+    silence_ns = timeouts.input_ns if timeouts.input_ns is not None else _SILENT_PERIODS * timeouts.update_period_ns
+    state.timers.set(TimerKind.INPUT, system, after(now, silence_ns))
+
+
 def on_status_vector(
     state: ModuleState, message: StatusVector, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
     """Save a vector for later scheduling and reset the link's timers (MESSIAHS 6.2 status vector)."""
     neighbor = state.neighbors.get(sender)
-    if neighbor is None or sender not in state.updates.links:
+    if neighbor is None or not state.updates.links.get(sender):
         return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text="status_vector"),)
     if message.kind not in _kinds_from(neighbor):
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
@@ -119,11 +128,15 @@ def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, now: Instant
         kind=kind,
         vector=_vector_for(state, neighbor, kind),
         period_ns=state.policy.timeouts.update_period_ns,
-        age_ns=max((now - view.received_at + view.message.age_ns for view in state.updates.views.values()), default=0),
+        age_ns=min(_OLDEST_NS, max((_age_ns(view, now) for view in state.updates.views.values()), default=0)),
         hears=_heard_siblings(state) if kind is VectorKind.FOR_PARENTS else (),
     )
     state.updates.sent[neighbor.system, kind] = message
     return SendVector(to=neighbor.system, message=message)
+
+
+def _age_ns(view: View, now: Instant) -> int:
+    return now - view.received_at + view.message.age_ns
 
 
 def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind) -> Vector:

@@ -50,7 +50,7 @@ async def _run(settings: ModuleSettings) -> None:
     assembly = Assembly(settings, on_refused=_on_refused)
     await assembly.host.start()
     tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
-    api = await serve(ModuleApi(assembly.host, settings), tasks, settings.socket)
+    api = await serve(ModuleApi(assembly.host, settings), tasks, path=settings.socket)
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()

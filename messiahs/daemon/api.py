@@ -80,7 +80,7 @@ class ModuleApi:
         }
 
 
-async def serve(module: ModuleApi, tasks: TasksApi, path: Path) -> web.AppRunner:
+async def serve(module: ModuleApi, tasks: TasksApi, *, path: Path) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
     application.add_routes([*module.routes(), *tasks.routes()])

@@ -21,7 +21,7 @@ def time_document(instant: Instant | None) -> str | None:
     return datetime.fromtimestamp(instant / SECOND, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def task_document(row: TaskRow, submission: SubmissionRow, reasons: tuple[Reason, ...]) -> Document:
+def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...]) -> Document:
     """Describe one task; `reasons` say why it waits."""
     result = row.result
     return {

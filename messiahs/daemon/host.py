@@ -159,7 +159,7 @@ class Host:
         def is_over() -> bool:
             return not request.follow or not self._is_executing(row)
 
-        pieces = follow_file(executor, request, request.name, is_over=is_over, offset=request.offset_bytes)
+        pieces = follow_file(executor, request.attempt, name=request.name, is_over=is_over, offset=request.offset_bytes)
         async for piece in pieces:
             yield piece
 

@@ -65,7 +65,7 @@ class Tasks:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
             return array_document(found.submission, self._rows(found.submission))
-        return task_document(found.row, found.submission, self._reasons(found))
+        return task_document(found.row, found.submission, reasons=self._reasons(found))
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from messiahs.channel.contract import Channels
 from messiahs.core.actions import FetchOutputs
-from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.ids import AttemptId, SystemId, TaskId
 from messiahs.core.messages import Output
 from messiahs.daemon.store import KeepOutput, RowStore
 from messiahs.errors import ChannelError, ExecutorError
@@ -78,18 +78,18 @@ class Outputs:
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"
-        async for piece in follow_file(self._executor, action, output.name, is_over=lambda: True):
+        async for piece in follow_file(self._executor, action.attempt, name=output.name, is_over=lambda: True):
             yield piece
 
 
 async def follow_file(
-    executor: Executor, attempt: FetchOutputs | ReadRequest, name: str, *, is_over: Callable[[], bool], offset: int = 0
+    executor: Executor, attempt: AttemptId, *, name: str, is_over: Callable[[], bool], offset: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """Read what an attempt wrote on this machine; until `is_over`, wait at its end for more."""
     while True:
         over = is_over()
         try:
-            piece = executor.read_output(attempt.attempt, name, offset=offset, limit=_PIECE_BYTES)
+            piece = executor.read_output(attempt, name, offset=offset, limit=_PIECE_BYTES)
         except ExecutorError as error:
             raise FileNotFoundError(str(error)) from error
         if piece:

@@ -62,7 +62,7 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     """
     settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
     account = task_account(settings.task_user)
-    attempts_root = prepare_attempts_root(settings.directory, account, settings.fallback)
+    attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await end_starter(settings.directory)
     await asyncio.to_thread(_end_leftovers, attempts_root)
     namespace, degraded = await asyncio.to_thread(_namespace, uses_namespace=settings.uses_namespace)

@@ -53,7 +53,7 @@ def folder_name(attempt: AttemptId) -> str:
     return f"{system}.{task.epoch:x}.{task.number}.{task.member}.{attempt.number}"
 
 
-def prepare_attempts_root(directory: Path, account: Account, fallback: Path) -> Path:
+def prepare_attempts_root(directory: Path, account: Account, *, fallback: Path) -> Path:
     """Give the folder for attempts, made and safe: in `directory`, or if the account cannot get there, in `fallback`.
 
     Only the account (and root) can enter it. Raises `ExecutorError` if something else stands in its place.

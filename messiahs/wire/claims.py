@@ -59,7 +59,7 @@ def write_task_status(wire: control_pb2.TaskStatus, status: TaskStatus) -> None:
 
 def read_task_status(wire: control_pb2.TaskStatus) -> TaskStatus:
     """Check what became of the attempts of a claim."""
-    at_most(len(wire.attempts), ATTEMPT_LIMIT, "attempts")
+    at_most(len(wire.attempts), ATTEMPT_LIMIT, what="attempts")
     return TaskStatus(
         claim=read_claim(wire.claim),
         attempts=tuple(map(_read_attempt_status, wire.attempts)),
@@ -90,13 +90,15 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
     state, substate = _FROM_STATE.get(wire.state), _FROM_SUBSTATE.get(wire.substate)
     if state is None or (substate is None and wire.substate):
         raise CodecError(f"{wire.state}, {wire.substate} is no state of a task")
-    at_most(len(wire.outputs), OUTPUT_LIMIT, "outputs")
+    at_most(len(wire.outputs), OUTPUT_LIMIT, what="outputs")
     return AttemptStatus(
         attempt=read_attempt(wire.attempt),
         state=state,
         substate=substate,
-        exit_code=_in_range(wire.exit_code, 0, _HIGHEST_EXIT_CODE) if wire.HasField("exit_code") else None,
-        signal=_in_range(wire.signal, 1, _HIGHEST_SIGNAL) if wire.HasField("signal") else None,
+        exit_code=_in_range(wire.exit_code, lowest=0, highest=_HIGHEST_EXIT_CODE)
+        if wire.HasField("exit_code")
+        else None,
+        signal=_in_range(wire.signal, lowest=1, highest=_HIGHEST_SIGNAL) if wire.HasField("signal") else None,
         cause=bounded(wire.cause, WORD_LIMIT_BYTES),
         text=bounded(wire.text, TEXT_LIMIT_BYTES),
         ran_ns=counter(wire.ran_ns),
@@ -108,7 +110,7 @@ def _read_output(wire: control_pb2.Output) -> Output:
     return Output(name=relative_path(wire.name), size_bytes=counter(wire.size_bytes))
 
 
-def _in_range(number: int, lowest: int, highest: int) -> int:
+def _in_range(number: int, *, lowest: int, highest: int) -> int:
     if not lowest <= number <= highest:
         raise CodecError(f"{number} is not in {lowest} to {highest}")
     return number

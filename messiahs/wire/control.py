@@ -25,7 +25,7 @@ from messiahs.wire.v1 import control_pb2
 
 def encode_control(messages: Sequence[ControlMessage]) -> control_pb2.ControlBatch:
     """Make a batch; a `CodecError` says why a message cannot be sent."""
-    at_most(len(messages), BATCH_LIMIT, "messages")
+    at_most(len(messages), BATCH_LIMIT, what="messages")
     batch = control_pb2.ControlBatch()
     try:
         for message in messages:
@@ -43,7 +43,7 @@ def decode_control(
     A malformed message raises a `CodecError`. With `on_drop` it is left out instead, and `on_drop` is told of every
     message that was left out, whatever the reason.
     """
-    at_most(len(batch.messages), BATCH_LIMIT, "messages")
+    at_most(len(batch.messages), BATCH_LIMIT, what="messages")
     messages = []
     for wire in batch.messages:
         try:

@@ -53,7 +53,7 @@ def write_tdv(wire: descriptions_pb2.TaskDescription, tdv: TDV) -> None:
 
 def read_tdv(wire: descriptions_pb2.TaskDescription) -> TDV:
     """Check the description of a task: sorted, no name twice, catalogued attributes of their kind."""
-    at_most(len(wire.pairs), len(TASK_ATTRIBUTES) + EXTENSION_LIMIT, "attributes")
+    at_most(len(wire.pairs), len(TASK_ATTRIBUTES) + EXTENSION_LIMIT, what="attributes")
     pairs = tuple(map(_read_pair, wire.pairs))
     names = [name for name, _ in pairs]
     _check_names(names, TASK_ATTRIBUTES)
@@ -78,12 +78,12 @@ def _read_pair(wire: descriptions_pb2.Pair) -> tuple[str, Value]:
 def _check_names(names: Sequence[str], catalogue: dict[str, Attribute]) -> None:
     if any(one >= other for one, other in pairwise(names)):
         raise CodecError("attributes are not sorted, or one stands twice")
-    at_most(len(set(names) - catalogue.keys()), EXTENSION_LIMIT, "extension attributes")
+    at_most(len(set(names) - catalogue.keys()), EXTENSION_LIMIT, what="extension attributes")
 
 
 def write_vector(wire: descriptions_pb2.Vector, vector: Vector) -> None:
     """Fill in an update vector; a `CodecError` says that it is larger than a vector may be."""
-    at_most(len(vector.classes), CLASS_LIMIT, "classes")
+    at_most(len(vector.classes), CLASS_LIMIT, what="classes")
     strings: dict[str, int] = {}
     shapes: dict[tuple[int, ...], int] = {}
     for machine_class in vector.classes:
@@ -93,7 +93,7 @@ def write_vector(wire: descriptions_pb2.Vector, vector: Vector) -> None:
     wire.strings.extend(strings)
     for columns in shapes:
         wire.shapes.add(columns=columns)
-    at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, "bytes of vector")
+    at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, what="bytes of vector")
 
 
 def _columns(machine_class: MachineClass, strings: dict[str, int]) -> Iterable[int]:
@@ -120,13 +120,13 @@ def _values(machine_class: MachineClass, strings: dict[str, int]) -> list[int]:
 
 def read_vector(wire: descriptions_pb2.Vector) -> Vector:
     """Check an update vector and put its classes into their order."""
-    at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, "bytes of vector")
-    at_most(len(wire.classes), CLASS_LIMIT, "classes")
-    at_most(len(wire.shapes), CLASS_LIMIT, "shapes")
+    at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, what="bytes of vector")
+    at_most(len(wire.classes), CLASS_LIMIT, what="classes")
+    at_most(len(wire.shapes), CLASS_LIMIT, what="shapes")
     strings = [bounded(text, STRING_LIMIT_BYTES) for text in wire.strings]
     shapes = [_read_shape(shape.columns, strings) for shape in wire.shapes]
     _check_extensions(shapes)
-    classes = [_read_class(machine_class, shapes, strings) for machine_class in wire.classes]
+    classes = [_read_class(machine_class, shapes, strings=strings) for machine_class in wire.classes]
     if not all(_is_before(one, other) for one, other in pairwise(classes)):
         classes.sort(key=sort_key)
     return Vector(tuple(classes))
@@ -165,10 +165,10 @@ def _read_shape(wire: Sequence[int], strings: list[str]) -> _Shape:
 
 def _check_extensions(shapes: list[_Shape]) -> None:
     names = {name for shape in shapes for name, _ in shape.columns}
-    at_most(len(names - MACHINE_ATTRIBUTES.keys()), EXTENSION_LIMIT, "extension attributes")
+    at_most(len(names - MACHINE_ATTRIBUTES.keys()), EXTENSION_LIMIT, what="extension attributes")
 
 
-def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], strings: list[str]) -> MachineClass:
+def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, strings: list[str]) -> MachineClass:
     values = list(wire.values)
     if wire.shape >= len(shapes) or len(values) != shapes[wire.shape].width:
         raise CodecError("a class does not have the values of its shape")

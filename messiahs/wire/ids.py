@@ -45,5 +45,5 @@ def attempts_to_wire(attempts: Iterable[AttemptId]) -> list[descriptions_pb2.Att
 
 def read_attempts(wires: Sequence[descriptions_pb2.AttemptId]) -> tuple[AttemptId, ...]:
     """Check the ids of several attempts."""
-    at_most(len(wires), ATTEMPT_LIMIT, "attempts")
+    at_most(len(wires), ATTEMPT_LIMIT, what="attempts")
     return tuple(map(read_attempt, wires))

@@ -69,7 +69,7 @@ def amount(number: int, *, lowest: int = 0) -> int:
     return number
 
 
-def at_most(length: int, limit: int, what: str) -> None:
+def at_most(length: int, limit: int, *, what: str) -> None:
     """Refuse what is longer than its limit."""
     if length > limit:
         raise CodecError(f"{length} {what}, at most {limit} are allowed")

@@ -13,13 +13,13 @@ SomeMessage = TypeVar("SomeMessage", bound=Message)
 def serialized(wire: Message) -> bytes:
     """Give the bytes of a message that is small enough to be sent."""
     content = wire.SerializeToString()
-    at_most(len(content), MESSAGE_LIMIT_BYTES, "bytes of message")
+    at_most(len(content), MESSAGE_LIMIT_BYTES, what="bytes of message")
     return content
 
 
 def parsed(wire: SomeMessage, content: bytes) -> SomeMessage:
     """Fill in a message from bytes that anybody may have sent."""
-    at_most(len(content), MESSAGE_LIMIT_BYTES, "bytes of message")
+    at_most(len(content), MESSAGE_LIMIT_BYTES, what="bytes of message")
     try:
         wire.ParseFromString(content)
     except DecodeError as error:

@@ -54,7 +54,7 @@ def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
 
 def read_hello(wire: control_pb2.Hello) -> Hello:
     """Check what opens a connection."""
-    at_most(len(wire.wire_versions), WIRE_VERSION_LIMIT, "wire versions")
+    at_most(len(wire.wire_versions), WIRE_VERSION_LIMIT, what="wire versions")
     return Hello(
         system=system_id(wire.system),
         epoch=Epoch(wire.epoch),

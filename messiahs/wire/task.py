@@ -37,7 +37,7 @@ class ReadRequest:
 def encode_transfer(transfer: TaskTransfer) -> task_pb2.TaskTransfer:
     """Make a transfer; a `CodecError` says why it cannot be sent."""
     wire = task_pb2.TaskTransfer()
-    at_most(len(transfer.tasks), BATCH_LIMIT, "tasks")
+    at_most(len(transfer.tasks), BATCH_LIMIT, what="tasks")
     try:
         write_claim(wire.claim, transfer.claim)
         wire.ticket = transfer.ticket
@@ -50,7 +50,7 @@ def encode_transfer(transfer: TaskTransfer) -> task_pb2.TaskTransfer:
 
 def decode_transfer(wire: task_pb2.TaskTransfer) -> TaskTransfer:
     """Check a transfer."""
-    at_most(len(wire.tasks), BATCH_LIMIT, "tasks")
+    at_most(len(wire.tasks), BATCH_LIMIT, what="tasks")
     return TaskTransfer(
         claim=read_claim(wire.claim), ticket=Ticket(secret(wire.ticket)), tasks=tuple(map(_read_task, wire.tasks))
     )
@@ -80,7 +80,7 @@ def _check_command(command: task_pb2.Command) -> None:
     """Refuse what no process could be started with."""
     names = [variable.name for variable in command.env]
     parts = [*command.argv, *names, *(variable.value for variable in command.env)]
-    at_most(sum(map(len, parts)) + len(parts), COMMAND_LIMIT_BYTES, "bytes of command and environment")
+    at_most(sum(map(len, parts)) + len(parts), COMMAND_LIMIT_BYTES, what="bytes of command and environment")
     if not command.argv or not command.argv[0]:
         raise CodecError("a task without a command")
     if any(b"\0" in part for part in parts):

@@ -35,7 +35,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     kind = _FROM_KIND.get(wire.kind)
     if kind is None:
         raise CodecError(f"{wire.kind} is no kind of vector")
-    at_most(len(wire.hears), NEIGHBOR_LIMIT, "siblings heard")
+    at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings heard")
     return StatusVector(
         kind=kind,
         vector=read_vector(wire.vector),

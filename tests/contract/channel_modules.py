@@ -1,7 +1,7 @@
 """What the channel tests stand on: modules that only record what their channels tell them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
-from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, write
+from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, make_root, write
 from messiahs.core.events import Event
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.messages import BoundTask, Command, TaskTransfer
@@ -21,6 +21,7 @@ CLAIM = ClaimId(CS, Epoch(2**64 - 1), 5)
 TICKET = Ticket(b"0123456789abcdef")
 DEADLINE_SECONDS = 20.0
 
+Scene = Callable[["World"], Awaitable[None]]
 SomeEvent = TypeVar("SomeEvent")
 
 
@@ -151,12 +152,12 @@ def make_memory(network: MemoryNetwork) -> MakeChannels:
 
 def make_grpc(folder: Path, root: KeyAndCertificate) -> MakeChannels:
     def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
-        return grpc_channels(settings, callbacks, tls_files(folder, root, settings.name))
+        return grpc_channels(settings, callbacks, tls_files(folder, root, name=settings.name))
 
     return make
 
 
-def tls_files(folder: Path, root: KeyAndCertificate, name: str, *, federation: str = FEDERATION) -> TlsFiles:
+def tls_files(folder: Path, root: KeyAndCertificate, *, name: str, federation: str = FEDERATION) -> TlsFiles:
     files = TlsFiles(
         certificate_file=folder / f"{name}.pem", key_file=folder / f"{name}.key", trust_file=folder / "root.pem"
     )
@@ -173,3 +174,28 @@ async def until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert asyncio.get_running_loop().time() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
         await asyncio.sleep(0.005)
+
+
+IMPLEMENTATIONS = ("memory", "grpc")
+
+
+def make_implementation(kind: str, folder: Path) -> MakeChannels:
+    """Give a maker of channels; those of one maker can reach each other."""
+    return make_memory(MemoryNetwork()) if kind == "memory" else make_grpc(folder, make_root(FEDERATION))
+
+
+def play(make: MakeChannels, scene: Scene) -> None:
+    """Run a scene, and require that nothing of the channels is left behind."""
+
+    async def run() -> None:
+        world = World(make)
+        before = asyncio.all_tasks()
+        try:
+            async with asyncio.timeout(60):
+                await scene(world)
+        finally:
+            await world.stop_all()
+        left = {task for task in asyncio.all_tasks() - before if "channel" in str(task.get_coro())}
+        assert not left
+
+    asyncio.run(run())

@@ -34,7 +34,7 @@ def root() -> tls.KeyAndCertificate:
     return tls.make_root("campus")
 
 
-def play(tmp_path: Path, root: tls.KeyAndCertificate, scene: Scene) -> None:
+def play(tmp_path: Path, root: tls.KeyAndCertificate, *, scene: Scene) -> None:
     async def run() -> None:
         world = World(make_grpc(tmp_path, root))
         try:
@@ -90,7 +90,7 @@ def test_a_client_made_from_the_proto_files_alone_can_be_a_neighbor(
 ) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
             control = control_exchange(channel)
             assert tuple(await control.initial_metadata()) == LINK
             updates = update_exchange(channel)
@@ -109,7 +109,7 @@ def test_a_client_made_from_the_proto_files_alone_can_be_a_neighbor(
         assert VectorReceived(sender=XINU, message=VECTOR) in cs.events
         assert TransferReceived(sender=XINU, message=transfer(1)) in cs.events
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_malformed_messages_are_dropped_and_counted_and_the_link_stays(
@@ -117,10 +117,10 @@ def test_malformed_messages_are_dropped_and_counted_and_the_link_stays(
 ) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", LINK)
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
+            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", metadata=LINK)
             await control.initial_metadata()
-            updates = open_stream(channel, "/messiahs.wire.v1.Update/Exchange", LINK)
+            updates = open_stream(channel, "/messiahs.wire.v1.Update/Exchange", metadata=LINK)
             tasks = open_stream(channel, "/messiahs.wire.v1.Task/Transfer")
             for content in (b"\xff" * 100, b"\x0a\x00", encode_control((SystemStatusQuery(),)).SerializeToString()):
                 await control.write(content)
@@ -134,7 +134,7 @@ def test_malformed_messages_are_dropped_and_counted_and_the_link_stays(
             assert (XINU, "a control message of an unknown kind") in cs.dropped
             assert not cs.of_kind(LinkDown)
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_a_large_message_is_dropped_and_a_huge_one_costs_its_sender_the_connection(
@@ -142,8 +142,8 @@ def test_a_large_message_is_dropped_and_a_huge_one_costs_its_sender_the_connecti
 ) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
-            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", LINK)
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
+            control = open_stream(channel, "/messiahs.wire.v1.Control/Exchange", metadata=LINK)
             await control.initial_metadata()
             await control.write(b"\x0a\x00" * (1 << 20))
             await control.write(encode_control((SystemStatusQuery(),)).SerializeToString())
@@ -154,7 +154,7 @@ def test_a_large_message_is_dropped_and_a_huge_one_costs_its_sender_the_connecti
         await world.start(XINU, neighbors=((CS, cs.channels.address),))
         await until(lambda: len(cs.of_kind(LinkUp)) == 2, "a proper link")
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 @pytest.mark.parametrize("metadata", [(), (("messiahs-link", "2"),)])
@@ -163,14 +163,14 @@ def test_an_update_channel_without_its_control_channel_is_refused(
 ) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        async with client(tls_files(tmp_path, root, "xinu"), cs.channels.address) as channel:
+        async with client(tls_files(tmp_path, root, name="xinu"), cs.channels.address) as channel:
             control = control_exchange(channel)
             await control.initial_metadata()
             updates = update_exchange(channel, metadata)
             assert await updates.code() is grpc.StatusCode.PERMISSION_DENIED
         assert cs.refused == [(XINU, "an update channel without its control channel")]
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_a_certificate_of_another_federation_is_refused_on_every_channel(
@@ -178,10 +178,10 @@ def test_a_certificate_of_another_federation_is_refused_on_every_channel(
 ) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        files = tls_files(tmp_path, root, "xinu", federation="elsewhere")
+        files = tls_files(tmp_path, root, name="xinu", federation="elsewhere")
         async with client(files, cs.channels.address) as channel:
             calls = [
-                open_stream(channel, f"/messiahs.wire.v1.{method}", LINK)
+                open_stream(channel, f"/messiahs.wire.v1.{method}", metadata=LINK)
                 for method in ("Control/Exchange", "Update/Exchange", "Task/Transfer")
             ]
             reading = channel.unary_stream("/messiahs.wire.v1.Task/Read", None, None)(b"")
@@ -190,20 +190,20 @@ def test_a_certificate_of_another_federation_is_refused_on_every_channel(
         assert {text for _, text in cs.refused} == {"its certificate names no system of campus"}
         assert cs.events == []
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_a_certificate_of_a_foreign_root_does_not_even_connect(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
-        files = tls_files(tmp_path / "foreign", tls.make_root("campus"), "xinu")
+        files = tls_files(tmp_path / "foreign", tls.make_root("campus"), name="xinu")
         files.trust_file.write_bytes(root.certificate)
         async with client(files, cs.channels.address) as channel:
             control = control_exchange(channel)
             assert await control.code() is grpc.StatusCode.UNAVAILABLE
         assert cs.events == []
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_who_answers_at_a_neighbor_s_address_with_another_name_gets_no_link(
@@ -217,7 +217,7 @@ def test_who_answers_at_a_neighbor_s_address_with_another_name_gets_no_link(
         assert "unavailable" in dialing.refused[0][1]
         assert impostor.events == module.events == dialing.events == []
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
@@ -234,7 +234,7 @@ def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertif
         await until(lambda: cs.of_kind(LinkUp), "a proper link")
         assert cs.dropped == cs.refused == []
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 def test_a_peer_behind_a_line_that_went_dead_is_noticed_by_both_sides(
@@ -250,9 +250,9 @@ def test_a_peer_behind_a_line_that_went_dead_is_noticed_by_both_sides(
             is_alive.clear()
             await until(lambda: cs.of_kind(LinkDown) and xinu.of_kind(LinkDown), "the end of the link")
             is_alive.set()
-            await until(lambda: len(cs.of_kind(LinkUp)) == len(xinu.of_kind(LinkUp)) == 2, "a new link")
+            await until(lambda: min(len(cs.of_kind(LinkUp)), len(xinu.of_kind(LinkUp))) >= 2, "a new link")
 
-    play(tmp_path, root, scene)
+    play(tmp_path, root, scene=scene)
 
 
 @asynccontextmanager
@@ -287,7 +287,7 @@ async def line(address: str, is_alive: asyncio.Event) -> AsyncIterator[str]:
 
 
 def test_a_missing_tls_file_is_a_channel_error_that_names_it(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
-    files = tls_files(tmp_path, root, "cs")
+    files = tls_files(tmp_path, root, name="cs")
     files.key_file.unlink()
     settings = ChannelSettings(federation="campus", name=CS, listen="127.0.0.1:0")
     with pytest.raises(ChannelError, match=r"cs\.key: No such file"):

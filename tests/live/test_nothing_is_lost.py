@@ -33,9 +33,7 @@ def _submit_counting(federation: Federation, shared: Path, *options: str) -> str
 
 
 @pytest.mark.parametrize("killed", [("left",), ("right",), ("left", "right")])
-def test_a_killed_daemon_loses_and_repeats_nothing(
-    own_pair: Federation, shared: Path, killed: tuple[str, ...]
-) -> None:
+def test_a_killed_daemon_loses_and_repeats_nothing(own_pair: Federation, shared: Path, killed: tuple[str, ...]) -> None:
     array = _submit_counting(own_pair, shared)
     for round_number in (1, 2, 3):
         eventually(lambda limit=round_number * TASKS // 5: len(_numbers(shared)) >= limit)

@@ -15,9 +15,7 @@ ROOT = Path(__file__).parents[2]
 def _simulate(hash_seed: str, topology: str, *options: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "messiahs.cli.main", "sim", "run", str(ROOT / "topologies" / topology)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(
-        [*command, "--json", *options], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([*command, "--json", *options], env=environment, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout))
 
 

@@ -86,8 +86,8 @@ def _function_defects(function: Function) -> Iterator[tuple[int, str]]:
     count = len(only_positional) + len(named) + len(own.kwonlyargs)
     if count > PARAMETERS:
         yield function.lineno, f"{function.name} has {count} parameters (at most {PARAMETERS})"
-    # A dunder's signature is Python's, a test's parameters are fixtures, and one with `/` is a Protocol's.
-    is_forced = function.name.startswith(("__", "test_")) or bool(own.posonlyargs) or _is_fixture(function)
+    # Private signatures are read beside their few calls; a test's parameters are fixtures, one with `/` is a Protocol's.
+    is_forced = function.name.startswith(("_", "test_")) or bool(own.posonlyargs) or _is_fixture(function)
     # Handlers take (state, message, now): the instant comes last everywhere, and cannot be mistaken.
     positional = [parameter.arg for parameter in named if parameter.arg != "now"]
     if len(positional) > POSITIONAL and not is_forced:

@@ -35,6 +35,7 @@ class Pool:
         """The process that removes at the moment; 0 if there is none."""
         self._ready: list[str] = []
         self._count = 0
+        self._can_make = True
         self._trash: list[str] = []
 
     def open(self, kept: set[str]) -> None:
@@ -53,12 +54,18 @@ class Pool:
         self._count = max((int(name) for name in names if name.isdecimal()), default=0)
         self.remove_next()
 
-    def prepare_one(self) -> bool:
-        """Make one folder in advance; False if there are enough."""
-        if len(self._ready) >= _READY:
-            return False
-        self._ready.append(self._make())
-        return True
+    @property
+    def wants_more(self) -> bool:
+        """Say whether fewer folders are ready than a burst of attempts takes."""
+        return self._can_make and len(self._ready) < _READY
+
+    def prepare_one(self) -> None:
+        """Make one folder in advance; if the disk takes no more, none is made in advance until one was given back."""
+        try:
+            if self.wants_more:
+                self._ready.append(self._make())
+        except OSError:
+            self._can_make = False
 
     def take(self, name: str) -> Taken:
         """Give an attempt its folder, which is `name` from now on."""
@@ -77,6 +84,7 @@ class Pool:
             os.rename(folder, target)  # noqa: PTH104 - as above
         except OSError:
             return
+        self._can_make = True
         if is_reusable:
             self._ready.append(target)
         elif not _removed_simply(target):

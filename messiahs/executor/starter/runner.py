@@ -177,11 +177,14 @@ class Runner:
         running = [one.attempt for one in held if one.phase in (Phase.RUNNING, Phase.CLEARING)]
         return Known(number=number, queued=queued, running=(*running, *self._untold), ended=ended)
 
-    def prepare(self) -> bool:
-        """Use an idle moment to prepare for later attempts; False if there is nothing to do."""
-        with suppress(OSError):
-            return self._pool.prepare_one()
-        return False
+    @property
+    def can_prepare(self) -> bool:
+        """Say whether an idle moment can be used to prepare for later attempts."""
+        return self._pool.wants_more
+
+    def prepare(self) -> None:
+        """Use an idle moment."""
+        self._pool.prepare_one()
 
     def _begin(self, held: Held) -> None:
         assert held.start is not None

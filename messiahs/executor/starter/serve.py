@@ -76,13 +76,11 @@ class Server:
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
 
     def _wait(self) -> None:
-        events = self._selector.select(0)
+        wait_ns = self._wait_ns()
+        events = self._selector.select(0 if self._runner.can_prepare else max(0, wait_ns) / 1e9)
         # Folders are prepared one by one while nobody waits for anything.
-        while not events and (wait_ns := self._wait_ns()) > 0:
-            if not self._runner.prepare():
-                events = self._selector.select(wait_ns / 1e9)
-                break
-            events = self._selector.select(0)
+        if not events and wait_ns > 0:
+            self._runner.prepare()
         for key, mask in events:
             if isinstance(key.data, Connection):
                 self._serve(key.data, mask)

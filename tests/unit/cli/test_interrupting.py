@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,9 +36,10 @@ def started(tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]
 
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
+    pause = threading.Event()
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass within 10 s"
-        time.sleep(0.01)
+        pause.wait(0.01)
 
 
 def was_asked(peer: Peer, part: str) -> Callable[[], bool]:

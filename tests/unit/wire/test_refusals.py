@@ -290,7 +290,7 @@ def test_classes_in_another_order_are_put_into_theirs() -> None:
     assert decode_status_vector(wire).vector == Vector(others)
 
 
-def add_variables(wire: task_pb2.TaskTransfer, name: bytes, value: bytes) -> None:
+def add_variables(wire: task_pb2.TaskTransfer, *, name: bytes, value: bytes) -> None:
     wire.tasks[0].command.env.add(name=name, value=value)
 
 
@@ -304,9 +304,9 @@ def add_variables(wire: task_pb2.TaskTransfer, name: bytes, value: bytes) -> Non
         lambda wire: wire.tasks[0].command.argv.append(b"a\0b"),
         lambda wire: wire.tasks[0].command.argv.append(bytes([65]) * (128 << 10)),
         lambda wire: wire.tasks[0].command.argv.extend([b""] * (128 << 10)),
-        lambda wire: add_variables(wire, b"", b"x"),
-        lambda wire: add_variables(wire, b"A=B", b"x"),
-        lambda wire: add_variables(wire, b"A", b"x\0"),
+        lambda wire: add_variables(wire, name=b"", value=b"x"),
+        lambda wire: add_variables(wire, name=b"A=B", value=b"x"),
+        lambda wire: add_variables(wire, name=b"A", value=b"x\0"),
         lambda wire: wire.tasks.extend([wire.tasks[0]] * 1024),
     ],
 )

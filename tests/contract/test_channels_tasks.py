@@ -1,0 +1,199 @@
+"""What both implementations of the task channel promise (MESSIAHS 5.3.3)."""
+
+import asyncio
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.events import TransferFailed, TransferReceived
+from messiahs.core.ids import ClaimId, Epoch, Ticket
+from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.errors import ChannelError
+from messiahs.wire.codec import ReadRequest
+from tests.contract.channel_modules import (
+    CLAIM,
+    CS,
+    IMPLEMENTATIONS,
+    NYNEVE,
+    TICKET,
+    XINU,
+    MakeChannels,
+    Recorded,
+    World,
+    attempt,
+    make_implementation,
+    play,
+    transfer,
+    until,
+)
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> MakeChannels:
+    return make_implementation(request.param, tmp_path)
+
+
+def has_ended(executor: Recorded, origin: Recorded, *, failures: int) -> bool:
+    return bool(executor.of_kind(TransferReceived)) or len(origin.of_kind(TransferFailed)) >= failures
+
+
+def read(*, offset: int = 0, follow: bool = False, name: str = "stdout", ticket: Ticket = TICKET) -> ReadRequest:
+    return ReadRequest(claim=CLAIM, ticket=ticket, attempt=attempt(1), name=name, offset_bytes=offset, follow=follow)
+
+
+def test_tasks_arrive_in_order_at_systems_that_are_no_neighbors(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        other = ClaimId(CS, Epoch(1), 6)
+        for number in range(0, 1_000, 10):
+            nyneve.channels.send_tasks(CS, cs.channels.address, transfer(*range(number, number + 10)))
+        nyneve.channels.send_tasks(CS, cs.channels.address, transfer(claim=other))
+        await until(lambda: any(t.message.claim == other for t in cs.of_kind(TransferReceived)), "the last transfer")
+        received = cs.of_kind(TransferReceived)
+        tasks = [task for event in received for task in event.message.tasks]
+        assert tasks == list(transfer(*range(1_000)).tasks)
+        assert {event.sender for event in received} == {NYNEVE}
+        assert nyneve.events == []
+
+    play(make, scene)
+
+
+def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        address = cs.channels.address
+        other = ClaimId(CS, Epoch(1), 6)
+        for message in (transfer(1), transfer(2, claim=other), transfer(3)):
+            nyneve.channels.send_tasks(CS, address, message)
+        await until(lambda: len(cs.of_kind(TransferReceived)) == 3, "the transfers")
+        await world.stop(cs)
+        await until(lambda: len(nyneve.of_kind(TransferFailed)) == 2, "two failures")
+        assert {event.claim for event in nyneve.of_kind(TransferFailed)} == {CLAIM, other}
+        again = await world.start(CS, listen=address)
+        # The new listener may be found only at a later attempt: each either arrives or fails.
+        for count in range(3, 100):
+            nyneve.channels.send_tasks(CS, address, transfer(4))
+            await until(partial(has_ended, again, nyneve, failures=count), "an end")
+            if again.of_kind(TransferReceived):
+                break
+        assert again.of_kind(TransferReceived) == [TransferReceived(sender=NYNEVE, message=transfer(4))]
+
+    play(make, scene)
+
+
+def test_a_task_channel_that_was_idle_is_closed_without_a_failure_and_opened_when_needed(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE, idle_seconds=0.05)
+        other = ClaimId(CS, Epoch(1), 6)
+        for count, message in enumerate((transfer(1), transfer(2, claim=other)), start=1):
+            nyneve.channels.send_tasks(CS, cs.channels.address, message)
+            assert open_transfers()
+            await until(lambda: not open_transfers(), "the end of the task channel")
+            assert len(cs.of_kind(TransferReceived)) == count
+        await world.stop(cs)
+        nyneve.channels.send_tasks(CS, cs.channels.address, transfer(3))
+        await until(lambda: nyneve.events, "the failure of the last claim")
+        assert [event.claim for event in nyneve.of_kind(TransferFailed)] == [CLAIM]
+
+    play(make, scene)
+
+
+def open_transfers() -> bool:
+    return any("Transfers._run" in str(task.get_coro()) for task in asyncio.all_tasks())
+
+
+def test_tasks_for_an_address_where_nobody_or_another_system_listens_fail(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        xinu = await world.start(XINU)
+        nobody = xinu.channels.address
+        await world.stop(xinu)
+        nyneve = await world.start(NYNEVE)
+        nyneve.channels.send_tasks(XINU, nobody, transfer(1))
+        await until(lambda: len(nyneve.of_kind(TransferFailed)) == 1, "no connection")
+        nyneve.channels.send_tasks(XINU, cs.channels.address, transfer(1))
+        await until(lambda: len(nyneve.of_kind(TransferFailed)) == 2, "the wrong system")
+        assert cs.events == []
+
+    play(make, scene)
+
+
+def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        small = transfer(1)
+        large = BoundTask(attempt=attempt(2), command=Command(argv=("echo", "x" * (128 << 10))))
+        other = ClaimId(CS, Epoch(1), 6)
+        nyneve.channels.send_tasks(CS, cs.channels.address, TaskTransfer(claim=other, ticket=TICKET, tasks=(large,)))
+        nyneve.channels.send_tasks(CS, cs.channels.address, small)
+        await until(lambda: cs.of_kind(TransferReceived) and nyneve.events, "both outcomes")
+        assert cs.of_kind(TransferReceived) == [TransferReceived(sender=NYNEVE, message=small)]
+        assert [event.claim for event in nyneve.of_kind(TransferFailed)] == [other]
+
+    play(make, scene)
+
+
+def test_an_output_is_read_from_an_offset(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        cs.content = bytes(range(256)) * 8_000
+        request = read(offset=1_000_003)
+        pieces = [piece async for piece in nyneve.channels.fetch(CS, cs.channels.address, request)]
+        assert b"".join(pieces) == cs.content[1_000_003:]
+        assert [piece async for piece in nyneve.channels.fetch(CS, cs.channels.address, read(offset=2**40))] == []
+
+    play(make, scene)
+
+
+def test_an_output_is_followed_while_it_grows_until_the_reader_leaves(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        cs.content = b"one"
+        async with aclosing(nyneve.channels.fetch(CS, cs.channels.address, read(follow=True))) as pieces:
+            assert await anext(pieces) == b"one"
+            cs.content += b"two"
+            assert await anext(pieces) == b"two"
+            assert cs.closed_reads == 0
+        await until(lambda: cs.closed_reads == 1, "the end of the read at the executor")
+
+    play(make, scene)
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (read(ticket=Ticket(b"?" * 16)), PermissionError),
+        (read(ticket=Ticket(b"short")), PermissionError),
+        (read(name="../key.pem"), PermissionError),
+        (read(name="stderr"), FileNotFoundError),
+    ],
+)
+def test_the_executor_s_refusal_of_a_read_arrives_as_what_it_is(
+    make: MakeChannels, request_: ReadRequest, error: type[Exception]
+) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        with pytest.raises(error):
+            await anext(nyneve.channels.fetch(CS, cs.channels.address, request_))
+
+    play(make, scene)
+
+
+def test_a_read_where_nobody_listens_is_a_channel_error(make: MakeChannels) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        nyneve = await world.start(NYNEVE)
+        await world.stop(cs)
+        with pytest.raises(ChannelError):
+            await anext(nyneve.channels.fetch(CS, cs.channels.address, read()))
+
+    play(make, scene)

@@ -1,0 +1,108 @@
+"""Where the folders of attempts lie, and what is refused there."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from messiahs.core.ids import AttemptId, Epoch, SystemId, TaskId
+from messiahs.errors import ExecutorError
+from messiahs.executor.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
+from messiahs.executor.layout import Account, can_traverse, folder_name, prepare_attempts_root
+from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive, kill
+from messiahs.executor.starter.spawn import NotSpawned, find_program
+
+OWN = Account(name="own", uid=os.geteuid(), gid=os.getegid())
+OTHER = Account(name="other", uid=54321, gid=54321)
+
+
+def attempt(system: str) -> AttemptId:
+    return AttemptId(TaskId(SystemId(system), Epoch(255), 3, 4), 5)
+
+
+def test_a_folder_is_named_as_people_would() -> None:
+    assert folder_name(attempt("cs.purdue")) == "cs.purdue.ff.3.4.5"
+
+
+@pytest.mark.parametrize("system", ["../../etc", "a/b", "", ".", "x" * 300, "a\0b", "A\n", "~"])
+def test_no_name_of_another_site_leads_elsewhere(system: str) -> None:
+    name = folder_name(attempt(system))
+    assert name.startswith("~")
+    assert not set("/\0\n") & set(name)
+    assert len(name) < 100
+
+
+def test_folders_of_different_attempts_have_different_names() -> None:
+    names = {folder_name(attempt(system)) for system in ("a", "a.ff", "../a", "../b")}
+    assert len(names) == 4
+
+
+def test_a_folder_that_the_account_cannot_reach_is_made_elsewhere(tmp_path: Path) -> None:
+    closed, fallback = tmp_path / "closed", tmp_path / "fallback"
+    closed.mkdir(mode=0o700)
+    fallback.mkdir()
+    assert can_traverse(closed, OWN)
+    assert not can_traverse(closed, OTHER)
+    assert prepare_attempts_root(closed, OWN, fallback=fallback) == closed / "tasks"
+    if os.geteuid() == 0:
+        root = prepare_attempts_root(closed, OTHER, fallback=fallback)
+        assert root.parent == fallback
+        assert (root.stat().st_uid, root.stat().st_mode & 0o777) == (OTHER.uid, 0o700)
+        assert prepare_attempts_root(closed, OTHER, fallback=fallback) == root
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "open to others"])
+def test_what_someone_else_put_there_is_refused(tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "tasks"
+    match kind:
+        case "link":
+            (tmp_path / "target").mkdir(mode=0o700)
+            root.symlink_to(tmp_path / "target")
+        case "file":
+            root.touch()
+        case _:
+            root.mkdir()
+            root.chmod(0o777)
+    with pytest.raises(ExecutorError, match="remove it"):
+        prepare_attempts_root(tmp_path, OWN, fallback=tmp_path)
+
+
+def test_frames_survive_any_cut_of_the_stream() -> None:
+    messages: list[ToStarter] = [Ping(), Discard(attempt=attempt("x")), *(Ping() for _ in range(300))]
+    data = encode_frames(msgspec.msgpack.Encoder(), messages)
+    decoder = msgspec.msgpack.Decoder(list[ToStarter])
+    for step in (1, 7, len(data)):
+        reader = FrameReader()
+        pieces = [data[first : first + step] for first in range(0, len(data), step)]
+        assert [one for piece in pieces for body in reader.feed(piece) for one in decoder.decode(body)] == messages
+
+
+def test_a_frame_that_is_no_message_is_an_error() -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        msgspec.msgpack.Decoder(list[Extend]).decode(b"\xc1")
+
+
+def test_a_program_is_found_as_a_shell_would(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    (first / "tool").touch(mode=0o644)
+    (second / "tool").touch(mode=0o755)
+    (first / "folder").mkdir()
+    assert find_program("tool", f"{first}:{second}") == f"{second}/tool"
+    assert find_program("./tool", "") == "./tool"
+    for program, path, code in (("tool", str(first), 126), ("folder", str(first), 127), ("", str(second), 127)):
+        found = find_program(program, path)
+        assert isinstance(found, NotSpawned)
+        assert (found.cause, found.exit_code) == ("not_found", code)
+
+
+def test_a_process_of_another_start_time_is_never_killed() -> None:
+    own = identity_of(os.getpid())
+    assert own is not None
+    assert is_alive(own)
+    earlier = ProcessIdentity(pid=own.pid, started=own.started - 1)
+    assert not is_alive(earlier)
+    kill(earlier)
+    assert is_alive(own)

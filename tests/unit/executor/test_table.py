@@ -1,0 +1,96 @@
+"""The starter's table of attempts, without processes or a clock."""
+
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.frames import Ended, Start
+from messiahs.executor.starter.table import LEASE_EXPIRED, NEVER, TIME_LIMIT, Held, Phase, Table
+
+
+def start(number: int, *, claim: int = 1, places: int = 1, limit_ns: int | None = None, lease: int = 1000) -> Start:
+    return Start(
+        attempt=AttemptId(TaskId(SystemId("x"), Epoch(1), number), 1),
+        claim=ClaimId(SystemId("x"), Epoch(1), claim),
+        argv=("true",),
+        env=(),
+        places=places,
+        limit_ns=limit_ns,
+        lease_until=lease,
+    )
+
+
+def numbers(held: list[Held]) -> list[int]:
+    return [one.attempt.task.number for one in held]
+
+
+def end(table: Table, held: Held) -> None:
+    table.end(held, Ended(attempt=held.attempt))
+
+
+def test_attempts_of_a_claim_begin_in_the_order_in_which_they_came() -> None:
+    table = Table()
+    first, second, third = (table.queue(start(number)) for number in (1, 2, 3))
+    assert numbers(table.startable(9)) == [1]
+    table.began(first, 0)
+    assert table.startable(9) == []
+    end(table, first)
+    assert table.startable(9) == [second]
+    end(table, second)
+    assert table.startable(9) == [third]
+
+
+def test_claims_do_not_wait_for_one_another() -> None:
+    table = Table()
+    for number, claim in ((1, 1), (2, 1), (3, 2)):
+        table.queue(start(number, claim=claim))
+    assert numbers(table.startable(9)) == [1, 3]
+    assert numbers(table.startable(1)) == [1]
+
+
+def test_the_newest_number_of_places_counts() -> None:
+    table = Table()
+    table.queue(start(1, places=1))
+    table.queue(start(2, places=2))
+    assert numbers(table.startable(9)) == [1, 2]
+
+
+def test_a_claim_is_forgotten_with_its_last_attempt() -> None:
+    table = Table()
+    held = table.queue(start(1))
+    table.began(held, 0)
+    end(table, held)
+    assert not table.claims
+    assert held.phase is Phase.ENDED
+    assert held.start is None
+
+
+def test_a_time_limit_counts_from_the_spawn_and_is_due_once() -> None:
+    table = Table()
+    held = table.queue(start(1, limit_ns=50))
+    table.began(held, 100)
+    assert table.due_by(149) == []
+    assert table.next_due == 150
+    assert table.due_by(150) == [(held, TIME_LIMIT)]
+    held.kill_at = 170
+    table.expect(170)
+    assert table.due_by(160) == []
+    assert table.due_by(170) == [(held, "")]
+
+
+def test_a_lease_ends_what_runs_and_what_waits() -> None:
+    table = Table()
+    first, second = table.queue(start(1)), table.queue(start(2))
+    table.began(first, 0)
+    assert table.due_by(999) == []
+    assert table.due_by(1000) == [(first, LEASE_EXPIRED), (second, LEASE_EXPIRED)]
+
+
+def test_an_extended_lease_is_due_later_and_a_repeated_start_never_shortens_it() -> None:
+    table = Table()
+    held = table.queue(start(1))
+    table.extend(held.start.claim if held.start else start(1).claim, 5000)
+    table.queue(start(2, lease=2000))
+    assert table.due_by(4999) == []
+    assert len(table.due_by(5000)) == 2
+
+
+def test_an_empty_table_is_never_due() -> None:
+    assert Table().next_due == NEVER
