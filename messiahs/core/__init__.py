@@ -1,7 +1,7 @@
 """The paper: a scheduling module as values and one state machine (MESSIAHS 4 to 7).
 
-No I/O, clock, threads, randomness, logging or protobuf in here. A host feeds `SchedulingModule` with events (events.py) and
-performs the actions (actions.py) that come back; predicates and policies are handed in (ports.py).
+No I/O, clock, threads, randomness, logging or protobuf in here. A host feeds `SchedulingModule` with events
+(events.py) and performs the actions (actions.py) that come back; predicates and policies are handed in (ports.py).
 
 Messages, and the file that handles each:
 

@@ -213,7 +213,7 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
 
 
 def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
-    """Say whether an attempt can be one of this claim: an origin speaks of its own tasks, in the claim they are bound to.
+    """Say whether an attempt can be one of this claim: an origin speaks of its own tasks, each in its claim.
 
     What was refused is kept too, so an origin that names attempts for ever must be stopped somewhere.
     """

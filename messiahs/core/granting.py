@@ -1,8 +1,8 @@
 """Granting claims on the own machine and keeping them alive (MESSIAHS 6.2 sched_request, sched_accept).
 
-A claim is k places for tasks of one shape. It lives by its lease: granting it is the first renewal, the first tasks that
-arrive answer that one, and a `task_status_ack` answers each later one. The executor counts from *sending* the renewal
-that was answered, the origin from answering it and a tenth longer: so no two attempts of a task ever overlap.
+A claim is k places for tasks of one shape. It lives by its lease: granting it is the first renewal, the first tasks
+that arrive answer that one, and a `task_status_ack` answers each later one. The executor counts from *sending* the
+renewal that was answered, the origin from answering it and a tenth longer: so no two attempts of a task ever overlap.
 """
 
 from dataclasses import replace
@@ -155,7 +155,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
 
 
 def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """The origin wants nothing more from a claim: what still runs in it is nobody's, and ends."""
+    """End what still runs in a claim from which its origin wants nothing more: it is nobody's."""
     claim = state.executor.claims.get(claim_id)
     return end_claim(state, claim, now, cause="unbound") if claim is not None else ()
 

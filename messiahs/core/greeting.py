@@ -1,7 +1,7 @@
 """Connections with neighbors: hello, and what both ends repeat after one was lost (MESSIAHS 5.3.2, 6.2).
 
-Control channels forget what was in flight when they break. So after each connect both ends bring up the claims that go over
-the link: results, bindings and kills are repeated from rows until they are answered.
+Control channels forget what was in flight when they break. So after each connect both ends bring up the claims that go
+over the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
 from messiahs.core import searching, updating
@@ -60,14 +60,13 @@ def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Actio
     for granted in state.executor.claims.values():
         if granted.row.via == neighbor:
             actions.extend(renew(state, granted, now))
-    for held in state.origin.claims.values():
-        if held.row.via == neighbor:
-            actions.append(_ask_all(neighbor, held.row.id))
-    for passed in state.hop.passed.values():
-        if neighbor in (passed.toward_origin, passed.toward_executor) and state.updates.links.get(
-            passed.toward_executor
-        ):
-            actions.append(_ask_all(passed.toward_executor, passed.id))
+    actions.extend(_ask_all(neighbor, held.row.id) for held in state.origin.claims.values() if held.row.via == neighbor)
+    actions.extend(
+        _ask_all(passed.toward_executor, passed.id)
+        for passed in state.hop.passed.values()
+        if neighbor in (passed.toward_origin, passed.toward_executor)
+        and state.updates.links.get(passed.toward_executor)
+    )
     return tuple(actions)
 
 

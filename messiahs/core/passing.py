@@ -1,7 +1,7 @@
 """Messages of a claim on their way between origin and executor (MESSIAHS 6.2: the acceptance is forwarded).
 
-A hop knows a claim by the row that it stored when the accept passed, and needs nothing else: it survives a restart of any of
-the modules on the path.
+A hop knows a claim by the row that it stored when the accept passed, and needs nothing else: it survives a restart of
+any of the modules on the path.
 """
 
 from messiahs.core import executing, granting, results

@@ -1,8 +1,8 @@
-"""Placing the tasks of local users: rounds of searching, and binding tasks to the claims that came of it (MESSIAHS 6.2).
+"""Placing the tasks of local users: rounds of searching, and binding tasks to claims (MESSIAHS 6.2).
 
-The origin owns a task and alone binds its attempts, one after the other. Tasks of one shape follow each other in a claim
-without a new search. A task that cannot be placed waits; a new round starts when a view newly could hold it, else after
-1 s, doubling to 5 min.
+The origin owns a task and alone binds its attempts, one after the other. Tasks of one shape follow each other in a
+claim without a new search. A task that cannot be placed waits; a new round starts when a view newly could hold it, else
+after 1 s, doubling to 5 min.
 """
 
 from dataclasses import replace
@@ -67,9 +67,9 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, now: Insta
     """Start a new round for shapes that a view newly could hold."""
     actions: list[Action] = []
     for shape in tuple(state.origin.shapes.values()):
-        if shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number):
-            if could_hold(shape.need, view) and not could_hold(shape.need, before):
-                actions.extend(look_now(state, shape, now))
+        is_waiting = shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
+        if is_waiting and could_hold(shape.need, view) and not could_hold(shape.need, before):
+            actions.extend(look_now(state, shape, now))
     return tuple(actions)
 
 

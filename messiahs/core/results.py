@@ -147,7 +147,7 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
 
 
 def on_claim_end(state: ModuleState, claim_id: ClaimId, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """The executor takes no more tasks in a claim; it ends when those in it have."""
+    """Bind no more tasks to a claim whose executor takes none; it ends when those in it have."""
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()

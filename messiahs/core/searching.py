@@ -16,7 +16,7 @@ from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Instant, after
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import ASKS, HOPS
-from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Predicate, Refused, Relation
+from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Refused, Relation
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
 from messiahs.core.sums import view_of
@@ -57,7 +57,16 @@ def on_sched_request(
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
         reason = _refused(state, verdict)
         return _answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
-    return _work_on(state, request, asker, parsed, verdict, asked_before=asked_before, now=now)
+    search = Search(
+        request=request,
+        asker=asker,
+        need=need_of(request.tdv, parsed),
+        left=request.count,
+        asks_left=request.asks_left,
+        until=after(now, request.remaining_ns - _MARGIN_NS),
+        reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
+    )
+    return _work_on(state, search, verdict, is_first=asked_before is None, now=now)
 
 
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -140,28 +149,11 @@ def _refuse_at_once(
 
 
 def _work_on(
-    state: ModuleState,
-    request: SchedRequest,
-    asker: Asker,
-    /,
-    requirement: Predicate,
-    verdict: Accepted | Refused,
-    *,
-    asked_before: bool | None,
-    now: Instant,
+    state: ModuleState, search: Search, verdict: Accepted | Refused, *, is_first: bool, now: Instant
 ) -> tuple[Action, ...]:
-    search = Search(
-        request=request,
-        asker=asker,
-        need=need_of(request.tdv, requirement),
-        left=request.count,
-        asks_left=request.asks_left,
-        until=after(now, request.remaining_ns - _MARGIN_NS),
-        reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
-    )
     actions: list[Action] = []
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
-    is_open = isinstance(verdict, Accepted) and asked_before is None
+    is_open = isinstance(verdict, Accepted) and is_first
     places = places_for(state, search.need, search.left) if is_open else 0
     if places:
         accept, granted = grant(state, search, places, now=now)
@@ -170,11 +162,11 @@ def _work_on(
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
     if search.left == 0:
         return tuple(actions)
-    relations = _allowed(asker, verdict, is_open=is_open)
+    relations = _allowed(search.asker, verdict, is_open=is_open)
     candidates = _candidates(state, search, relations)
     search.reason = _own_reason(state, search, verdict, candidates)
     search.untried = list(state.policy.rank(candidates, search.need, state.randomness))
-    state.hop.searches[asker.system, request.id] = search
+    state.hop.searches[search.asker.system, search.request.id] = search
     actions.extend(_ask_next(state, search, now))
     return tuple(actions)
 

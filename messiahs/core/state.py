@@ -207,6 +207,6 @@ class ModuleState:
         return self.identity.system
 
     def next_message_id(self) -> MessageId:
-        """Number the next message."""
+        """Give the next message its number."""
         self.messages_sent += 1
         return MessageId(self.messages_sent)

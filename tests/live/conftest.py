@@ -97,19 +97,19 @@ def eventually(is_so: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """The pair, shared by the tests of a file that leave it whole."""
+    """Share a pair among the tests of a file, which leave it whole."""
     yield from _federation("pair", tmp_path_factory.mktemp("pair"), module="left")
 
 
 @pytest.fixture
 def own_pair(tmp_path: Path) -> Iterator[Federation]:
-    """A pair for one test that does harm to it."""
+    """Give a pair to one test that does harm to it."""
     yield from _federation("pair", tmp_path, module="left")
 
 
 @pytest.fixture(scope="module")
 def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Three modules in a chain."""
+    """Share three modules in a chain among the tests of a file."""
     yield from _federation("trio", tmp_path_factory.mktemp("trio"), module="root")
 
 

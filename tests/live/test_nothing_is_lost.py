@@ -1,11 +1,11 @@
 """Killing daemons and starters under load: nothing is lost, nothing runs twice at a time."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from messiahs.client import ModuleClient, Submission
 from tests.live.conftest import Federation, eventually
 
 TASKS = 120
@@ -13,7 +13,7 @@ TASKS = 120
 
 @pytest.fixture
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that tasks of any account can write to."""
+    """Make a folder that tasks of any account can write to."""
     folder = tmp_path_factory.mktemp("shared")
     folder.chmod(0o777)
     for parent in folder.parents[:2]:
@@ -26,6 +26,16 @@ def _numbers(shared: Path) -> list[int]:
     return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+def _await_numbers(shared: Path, limit: int) -> None:
+    eventually(lambda: len(_numbers(shared)) >= limit)
+
+
+def _kill_daemon(federation: Federation, module: str) -> None:
+    before = federation.pid(module, "daemon")
+    federation.kill(module, "daemon")
+    eventually(lambda: federation.pid(module, "daemon") != before)
+
+
 def _submit_counting(federation: Federation, shared: Path, *options: str) -> str:
     script = f"sleep 0.05; echo $MESSIAHS_ARRAY_INDEX >> {shared}/numbers"
     words = (*options, "--array", f"1-{TASKS}", "--", "sh", "-c", script)
@@ -35,12 +45,10 @@ def _submit_counting(federation: Federation, shared: Path, *options: str) -> str
 @pytest.mark.parametrize("killed", [("left",), ("right",), ("left", "right")])
 def test_a_killed_daemon_loses_and_repeats_nothing(own_pair: Federation, shared: Path, killed: tuple[str, ...]) -> None:
     array = _submit_counting(own_pair, shared)
-    for round_number in (1, 2, 3):
-        eventually(lambda limit=round_number * TASKS // 5: len(_numbers(shared)) >= limit)
+    for limit in (TASKS // 5, 2 * TASKS // 5, 3 * TASKS // 5):
+        _await_numbers(shared, limit)
         for module in killed:
-            before = own_pair.pid(module, "daemon")
-            own_pair.kill(module, "daemon")
-            eventually(lambda module=module, before=before: own_pair.pid(module, "daemon") != before)
+            _kill_daemon(own_pair, module)
     assert own_pair.run("wait", array).returncode == 0
     assert Counter(_numbers(shared)) == dict.fromkeys(range(1, TASKS + 1), 1)
     members = own_pair.document("status", array, "--members")["tasks"]
@@ -65,9 +73,7 @@ def test_waiting_survives_a_restart_of_the_module(own_pair: Federation, shared: 
     task = own_pair.submit("--require", '$side eq "right"', "--", "sh", "-c", script)
     waiting = own_pair.start("wait", task)
     eventually(lambda: own_pair.status(task)["substate"] == "running")
-    before = own_pair.pid("left", "daemon")
-    own_pair.kill("left", "daemon")
-    eventually(lambda: own_pair.pid("left", "daemon") != before)
+    _kill_daemon(own_pair, "left")
     (shared / "go").touch()
     waiting.communicate()
     assert waiting.returncode == 0
@@ -89,12 +95,9 @@ def test_down_leaves_no_process_and_up_resumes(own_pair: Federation, shared: Pat
 
 
 def test_a_submit_that_is_repeated_is_one(own_pair: Federation) -> None:
-    from messiahs.client import ModuleClient, Submission
-
     submission = Submission(argv=("true",))
     with ModuleClient(own_pair.state / "pair" / "left.sock") as client:
         first = client.submit(submission)
         own_pair.kill("left", "daemon")
         assert client.submit(submission) == first
         assert client.wait(first)["state"] == "finished"
-    assert os.path.exists(own_pair.folder("left"))

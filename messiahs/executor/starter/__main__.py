@@ -61,7 +61,7 @@ def main() -> int:
         degraded=options.degraded,
         has_rebooted=runner.recover(),
     )
-    # What it holds has no cycles, and looking for them among thousands of waiting attempts takes a tenth of its time.
+    # What it holds has no cycles: looking for them among thousands of waiting attempts is time lost.
     gc.freeze()
     gc.set_threshold(100_000)
     listener.listen()
