@@ -3,6 +3,11 @@
 A bug of ours is an `assert`; a neighbor's mistake is never an exception but a `Report` action of the core.
 """
 
+from dataclasses import dataclass
+from typing import Final
+
+_SHOWN_COLUMNS: Final = 120
+
 
 class MessiahsError(Exception):
     """The root: its text can be shown to a person as it stands."""
@@ -24,6 +29,43 @@ class PredicateError(MessiahsError):
             text = lines[self.line - 1][window_start : window_start + 120]
             shown += f"\n    {text}\n    {' ' * (self.column - 1 - window_start)}^"
         return f"{shown}\n    = help: {self.hint}" if self.hint else shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake in a policy file; line and column count from 1, and `source` is that line, safe to print."""
+
+    code: str
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+    label: str = ""
+    source: str = ""
+    width: int = 1
+    is_warning: bool = False
+
+    def __str__(self) -> str:
+        """Show the line with carets under the place, then the hint."""
+        severity = "warning" if self.is_warning else "error"
+        shown = f"{self.file}:{self.line}:{self.column}: {severity}[{self.code}]: {self.message}"
+        start = max(0, self.column - 61)
+        text = self.source[start : start + _SHOWN_COLUMNS]
+        if text.strip():
+            carets = "^" * max(1, min(self.width, len(text) - (self.column - 1 - start)))
+            shown += (
+                f"\n{self.line:5} | {text}\n      | {' ' * (self.column - 1 - start)}{carets} {self.label}".rstrip()
+            )
+        return f"{shown}\n      = help: {self.hint}" if self.hint else shown
+
+
+class PolicyError(MessiahsError):
+    """A policy file has mistakes, told all at once; its warnings are among `problems` too."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
 
 
 class TopologyError(MessiahsError):

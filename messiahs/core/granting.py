@@ -29,7 +29,7 @@ _OVER_REMEMBERED = 4_096
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
-def places_for(state: ModuleState, need: Need, wanted: int) -> int:
+def places_for(state: ModuleState, need: Need, wanted: int, /) -> int:
     """Say how many of the wanted places the own machine has now."""
     sdv = own_sdv(state)
     if sdv is None:
@@ -46,7 +46,9 @@ def places_for(state: ModuleState, need: Need, wanted: int) -> int:
     return places
 
 
-def grant(state: ModuleState, search: Search, places: int, *, now: Instant) -> tuple[SchedAccept, tuple[Action, ...]]:
+def grant(
+    state: ModuleState, search: Search, places: int, /, *, now: Instant
+) -> tuple[SchedAccept, tuple[Action, ...]]:
     """Reserve places and make the accept for them; `places_for` said that they are there."""
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
     claim_id = ClaimId(state.system, state.identity.epoch, state.counters.claims)
@@ -120,7 +122,7 @@ def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> t
     return renew(state, claim, now) if claim is not None else ()
 
 
-def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int) -> tuple[Action, ...]:
+def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> tuple[Action, ...]:
     """Extend a lease: it counts from when the renewal was sent, not from when its answer came."""
     sent_at = claim.renewal_sent_at.pop(renewal, None)
     if sent_at is None:
@@ -178,7 +180,7 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
     return (*actions, Forget(key=(RowKind.GRANTED_CLAIM, claim.row.id)))
 
 
-def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> tuple[Action, ...]:
+def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tuple[Action, ...]:
     """Let go of an ended attempt whose result was taken, but know for a while that a late copy must not start again.
 
     An attempt that was denied keeps its row for as long as the claim lives: it is refused for ever.

@@ -117,10 +117,11 @@ class SchedDeny:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A file that an attempt left behind at its executor (`stdout`, `stderr`)."""
+    """A file that an attempt left behind at its executor: `stdout`, `stderr`, or `work/PATH` for a declared output."""
 
     name: str
     size_bytes: int
+    is_executable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,11 +218,26 @@ class StatusVector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that a task finds at `name`, a relative path in its working directory; its content is known by its hash."""
+
+    name: str
+    sha256: bytes
+    size_bytes: int
+    is_executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What a task runs: argument vector, and environment variables beside the standard ones."""
+    """What a task runs: argument vector, and environment variables beside the standard ones.
+
+    `outputs` are relative paths of files and folders in its working directory that must be there when it has ended.
+    """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[InputFile, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ..
     return place(state, shape, now)
 
 
-def on_view_changed(state: ModuleState, before: Vector, view: Vector, now: Instant) -> tuple[Action, ...]:
+def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
     """Start a new round for shapes that a view newly could hold."""
     actions: list[Action] = []
     for shape in tuple(state.origin.shapes.values()):
@@ -74,7 +74,7 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, now: Insta
 
 
 def on_claim_granted(
-    state: ModuleState, request: MessageId, accept: SchedAccept, *, via: SystemId, is_last: bool, now: Instant
+    state: ModuleState, request: MessageId, accept: SchedAccept, /, *, via: SystemId, is_last: bool, now: Instant
 ) -> tuple[Action, ...]:
     """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
@@ -99,7 +99,7 @@ def on_claim_granted(
 
 
 def on_search_denied(
-    state: ModuleState, request: MessageId, reasons: tuple[Reason, ...], now: Instant
+    state: ModuleState, request: MessageId, reasons: tuple[Reason, ...], /, now: Instant
 ) -> tuple[Action, ...]:
     """Keep what still waits waiting, and remember why; deny what would rather not wait."""
     shape = state.origin.requests.get(request)
@@ -116,7 +116,7 @@ def on_search_denied(
     return (*actions, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
 
 
-def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, now: Instant) -> tuple[Action, ...]:
+def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
     """End waiting tasks as denied, with the reasons of the last round."""
     actions: list[Action] = []
     for task in take_out(shape, wanted):

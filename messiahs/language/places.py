@@ -17,7 +17,7 @@ def error_at(text: str, offset: int, message: str, hint: str = "") -> PredicateE
         message,
         line=text.count("\n", 0, offset) + 1,
         column=offset - text.rfind("\n", 0, offset),
-        source=_showable(text),
+        source=showable(text),
         hint=hint,
     )
 
@@ -26,10 +26,11 @@ def quoted(word: str) -> str:
     """Give a word of the text for a message: shortened, and safe to print."""
     if len(word) == 1 and not word.isprintable():
         return f"U+{ord(word):04X}"
-    return f"`{_showable(word[:_WORD_SHOWN])}{'...' if len(word) > _WORD_SHOWN else ''}`"
+    return f"`{showable(word[:_WORD_SHOWN])}{'...' if len(word) > _WORD_SHOWN else ''}`"
 
 
-def _showable(text: str) -> str:
+def showable(text: str) -> str:
+    """Give a text that is safe to print, with every character in its column."""
     # One character for one, so that a caret under the line stands right. A carriage return or a form feed would
     # end a line for `splitlines` and not for us, and a tab is wider than its caret.
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", " ").replace("\r", " "))

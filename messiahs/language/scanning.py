@@ -31,19 +31,19 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_FORBIDDEN: Final = re.compile(r"[\x00\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+FORBIDDEN: Final = re.compile(r"[\x00\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _VARIABLE: Final = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,63}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _ESCAPE: Final = re.compile(r"\\(.)")
-_CONTROL: Final = re.compile(r"[\x00-\x1f]")
+CONTROL: Final = re.compile(r"[\x00-\x1f]")
 
 _POLICY_FILES_ONLY: Final = "it exists in policy files only"
 _WORD_HINTS: Final = {
     "lt": "write ls for strings, < for integers",
     "gt": "write gr for strings, > for integers",
 } | dict.fromkeys(("in", "like", "has", "default", "let"), _POLICY_FILES_ONLY)
-_SYMBOL_HINTS: Final = {
+SYMBOL_HINTS: Final = {
     "==": "write = for integers, eq for strings",
     "!=": "write <> for integers, ne for strings",
     "=<": "write <=",
@@ -75,7 +75,7 @@ def scan(text: str) -> None:
     Afterwards a text may still be put together wrongly, but reading it costs little and recursion in it is bounded.
     """
     _check_length(text)
-    forbidden = _FORBIDDEN.search(text)
+    forbidden = FORBIDDEN.search(text)
     if forbidden:
         message = f"the character U+{ord(forbidden[0]):04X} is not allowed anywhere in a predicate"
         raise error_at(
@@ -141,7 +141,7 @@ def _check_string(text: str, token: re.Match[str]) -> None:
         if escape[1] not in '"\\nt':
             hint = r"the escapes are \" \\ \n \t; write \\ for a backslash"
             raise error_at(text, token.start() + escape.start(), f"{quoted(escape[0])} is no escape", hint)
-    control = _CONTROL.search(token[0])
+    control = CONTROL.search(token[0])
     if control:
         message = f"the string holds the control character U+{ord(control[0]):04X}"
         raise error_at(text, token.start() + control.start(), message, r"a tab is written \t, a new line \n")
@@ -185,5 +185,5 @@ def _check_word(text: str, token: re.Match[str]) -> None:
 def _check_symbol(text: str, token: re.Match[str]) -> None:
     symbol = token[0]
     if symbol not in COMPARATORS and symbol not in "()":
-        hint = _SYMBOL_HINTS.get(symbol, "")
+        hint = SYMBOL_HINTS.get(symbol, "")
         raise error_at(text, token.start(), f"{quoted(symbol)} means nothing here", hint)

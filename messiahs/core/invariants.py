@@ -1,0 +1,205 @@
+"""What holds of a module's state between any two events, checked by tests and by the simulator.
+
+Each check yields a sentence per violation. None of them changes anything, and none raises on a broken state.
+"""
+
+from collections.abc import Iterator
+
+from messiahs.core.ids import AttemptId, TaskId
+from messiahs.core.messages import TaskState
+from messiahs.core.own_machine import reserved_places
+from messiahs.core.state import HeldClaim, ModuleState, Shape
+from messiahs.core.timers import TimerKind
+
+
+def violations(state: ModuleState) -> tuple[str, ...]:
+    """Say which invariants a module's state breaks; empty if it is sound."""
+    checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _links)
+    return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
+
+
+def _machine(state: ModuleState) -> Iterator[str]:
+    """Check that no more is promised than the machine has."""
+    said = state.updates.measured.description() if state.updates.measured is not None else {}
+    claims = tuple(state.executor.claims.values())
+    promised = (
+        ("slots", sum(reserved_places(claim) * claim.need.slots for claim in claims)),
+        ("total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims)),
+        ("total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims)),
+    )
+    for name, amount in promised:
+        there = said.get(name)
+        if isinstance(there, int) and amount > there:
+            yield f"{amount} of {there} {name} are promised"
+
+
+def _granted(state: ModuleState) -> Iterator[str]:
+    for claim_id, claim in state.executor.claims.items():
+        if claim.row.id != claim_id or claim_id.executor != state.system:
+            yield f"granted claim {claim_id} is not the own {claim.row.id}"
+        for kind in (TimerKind.RENEWAL, TimerKind.GRANTED_LEASE):
+            if not state.timers.is_set(kind, claim_id):
+                yield f"granted claim {claim_id} has no {kind.name} timer"
+        idles = not claim.live and not claim.is_ending
+        if idles and not state.timers.is_set(TimerKind.IDLE, claim_id):
+            yield f"granted claim {claim_id} is idle and has no IDLE timer"
+        rows = [state.executor.attempts.get(attempt) for attempt in claim.attempts]
+        live = sum(row is not None and row.status.state is TaskState.EXECUTING for row in rows)
+        if live != claim.live:
+            yield f"granted claim {claim_id} counts {claim.live} live attempts of {live}"
+        for attempt, row in zip(claim.attempts, rows, strict=True):
+            if row is None or row.claim != claim_id:
+                yield f"granted claim {claim_id} lists {attempt}, which is not in it"
+            if attempt in claim.over:
+                yield f"granted claim {claim_id} lists {attempt}, whose result was taken"
+        for attempt in (*claim.started, *claim.unreported):
+            if attempt not in claim.attempts:
+                yield f"granted claim {claim_id} has started {attempt}, which is not in it"
+        if claim.unreported and not state.timers.is_set(TimerKind.STATUS, claim_id):
+            yield f"granted claim {claim_id} has starts to report and no STATUS timer"
+
+
+def _attempts(state: ModuleState) -> Iterator[str]:
+    for attempt, row in state.executor.attempts.items():
+        claim = state.executor.claims.get(row.claim)
+        if row.id != attempt or row.status.attempt != attempt:
+            yield f"attempt {attempt} is stored as {row.id} with the status of {row.status.attempt}"
+        if claim is None and row.status.state is not TaskState.EXECUTING:
+            yield f"attempt {attempt} has ended, and so has its claim"
+        if claim is not None and attempt not in claim.attempts and attempt not in claim.over:
+            yield f"attempt {attempt} is not in its claim {row.claim}"
+
+
+def _held(state: ModuleState) -> Iterator[str]:
+    for claim_id, claim in state.origin.claims.items():
+        if claim.row.id != claim_id:
+            yield f"held claim {claim_id} has the row of {claim.row.id}"
+        if claim.shape.claims.count(claim_id) != 1:
+            yield f"held claim {claim_id} stands {claim.shape.claims.count(claim_id)} times in its shape"
+        if not state.timers.is_set(TimerKind.HELD_LEASE, claim_id):
+            yield f"held claim {claim_id} has no HELD_LEASE timer"
+        for attempt in claim.unconfirmed:
+            if attempt not in claim.bound:
+                yield f"held claim {claim_id} waits for news of {attempt}, which is not bound to it"
+        if not claim.bound and (claim.is_ending or not claim.shape.count):
+            yield f"held claim {claim_id} has no task and gets none"
+
+
+def _bindings(state: ModuleState) -> Iterator[str]:
+    """Check that tables of attempts and of tasks say the same, and that only bound attempts bring results."""
+    for claim_id, claim in state.origin.claims.items():
+        for attempt in claim.bound:
+            row = state.origin.tasks.get(attempt.task)
+            if row is None or (row.attempt, row.claim) != (attempt.number, claim_id):
+                yield f"{attempt} is bound to {claim_id}, and its task knows nothing of it"
+    for task, row in state.origin.tasks.items():
+        if row.id != task or row.state is not TaskState.EXECUTING:
+            yield f"task {task} is in the table of those that have not ended as {row.id}, {row.state}"
+        if row.claim is not None and not _is_bound(state.origin.claims.get(row.claim), AttemptId(task, row.attempt)):
+            yield f"task {task} is bound to {row.claim}, which knows nothing of it"
+    for attempt in (*state.origin.fetching, *state.origin.fetch_failures):
+        if not _is_bound(_claim_of(state, attempt), attempt):
+            yield f"{attempt} brings outputs home and is not bound"
+
+
+def _is_bound(claim: HeldClaim | None, attempt: AttemptId) -> bool:
+    return claim is not None and attempt in claim.bound
+
+
+def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
+    row = state.origin.tasks.get(attempt.task)
+    return state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
+
+
+def _shapes(state: ModuleState) -> Iterator[str]:
+    """Check that a shape counts its waiting tasks, looks for places while it has any, and knows its claims."""
+    if sorted(state.origin.shapes_by_number) != sorted(shape.number for shape in state.origin.shapes.values()):
+        yield "the two tables of shapes differ"
+    for key, shape in state.origin.shapes.items():
+        waiting = sum(last - first + 1 for _, first, last in shape.waiting)
+        if shape.key != key or waiting != shape.count:
+            yield f"shape {shape.number} counts {shape.count} waiting tasks of {waiting}"
+        looks = shape.request is not None or state.timers.is_set(TimerKind.ROUND, shape.number)
+        if not looks and (shape.count or not shape.claims):
+            yield f"shape {shape.number} looks for no places, or is of no use"
+        if shape.request is not None and state.origin.requests.get(shape.request) is not shape:
+            yield f"the search of shape {shape.number} is not among the requests"
+        for claim_id in shape.claims:
+            claim = state.origin.claims.get(claim_id)
+            if claim is None or claim.shape is not shape:
+                yield f"shape {shape.number} lists claim {claim_id}, which is not held for it"
+    for request, shape in state.origin.requests.items():
+        if shape.request != request or (state.system, request) not in state.hop.searches:
+            yield f"request {request} is not the one search of shape {shape.number}"
+
+
+def _submissions(state: ModuleState) -> Iterator[str]:
+    """Check that each open task of a submission is in exactly one place: waiting or bound."""
+    waiting = [task for shape in state.origin.shapes.values() for task in _waiting_in(shape)]
+    if len(waiting) != len(set(waiting)):
+        yield "a task waits twice"
+    bound = [task for task, row in state.origin.tasks.items() if row.claim is not None]
+    for task in sorted({*waiting} & {*bound}):
+        yield f"task {task} waits, and is bound"
+    open_members: dict[TaskId, int] = {}
+    for task in (*waiting, *bound):
+        key = task._replace(member=0)
+        open_members[key] = open_members.get(key, 0) + 1
+    expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
+    if open_members != expected:
+        yield f"open members are {open_members}, and counted as {expected}"
+    known = {*waiting, *bound}
+    yield from (f"task {task} is in no place" for task in state.origin.tasks if task not in known)
+    for key, submission in state.origin.submissions.items():
+        has_deadline = submission.row.deadline_at is not None
+        if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
+            yield f"submission {key} has a DEADLINE timer and no deadline"
+
+
+def _waiting_in(shape: Shape) -> Iterator[TaskId]:
+    for submission, first, last in shape.waiting:
+        yield from (submission._replace(member=member) for member in range(first, last + 1))
+
+
+def _searches(state: ModuleState) -> Iterator[str]:
+    """Check that every search has exactly one ask outstanding, and every ask a timer."""
+    asks = list(state.hop.asks.values())
+    for key, search in state.hop.searches.items():
+        if key != (search.asker.system, search.request.id):
+            yield f"the search {key} is of {search.asker.system}"
+        if sum(asked_for is search for asked_for in asks) != 1 or search.asked is None:
+            yield f"the search {key} has not exactly one ask outstanding"
+        if search.left <= 0 or search.asks_left < 0:
+            yield f"the search {key} wants {search.left} places with {search.asks_left} asks"
+        if search.asked == search.asker.system:
+            yield f"the search {key} went back to its asker"
+    for ask, search in state.hop.asks.items():
+        if state.hop.searches.get((search.asker.system, search.request.id)) is not search:
+            yield f"ask {ask} is of no search"
+        if not state.timers.is_set(TimerKind.SEARCH, ask):
+            yield f"ask {ask} has no SEARCH timer"
+    for passed in state.hop.passed.values():
+        if passed.toward_origin == passed.toward_executor:
+            yield f"claim {passed.id} goes back where it came from"
+    yield from (f"search {each.hex()} is seen for ever" for each in _seen_for_ever(state))
+
+
+def _seen_for_ever(state: ModuleState) -> Iterator[bytes]:
+    return (search for search in state.hop.seen if not state.timers.is_set(TimerKind.SEEN, search))
+
+
+def _links(state: ModuleState) -> Iterator[str]:
+    """Check that only neighbors that are connected have views and are asked, and that views grow old."""
+    updates = state.updates
+    for system in updates.links:
+        if system not in state.neighbors:
+            yield f"{system} is linked and no neighbor"
+    for system, kind in updates.views:
+        if not updates.links.get(system):
+            yield f"the view {kind.name} of {system} outlived its link"
+        if not state.timers.is_set(TimerKind.INPUT, system):
+            yield f"the view of {system} never grows old"
+    for search in state.hop.searches.values():
+        for party in (search.asker.system, search.asked):
+            if party is not None and party != state.system and not updates.links.get(party):
+                yield f"a search goes on with {party}, which is not linked"
