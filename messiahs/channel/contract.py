@@ -6,18 +6,52 @@ every message passes through the codec too). Both are `LinkedChannels` over a `T
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from messiahs.core.events import Event
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
-from messiahs.wire.codec import ReadRequest
+from messiahs.wire.codec import PutRequest, ReadRequest
 
 ReadOutput = Callable[[ReadRequest, SystemId], AsyncGenerator[bytes, None]]
 """Serves an output of the own machine to a peer, piece by piece.
 
 It raises `PermissionError` (wrong ticket) or `FileNotFoundError` (gone for ever), and so does the peer's `fetch`.
 """
+
+ReadFile = Callable[[bytes, int], AsyncGenerator[bytes, None]]
+"""Gives a file, named by its hash, from an offset on, in pieces of any size."""
+
+
+class Receipt(Protocol):
+    """Files that a peer brings, one after the other. Trouble is a `MessiahsError`, whose text the peer is told."""
+
+    async def begin(self) -> tuple[int, ...]:
+        """Say how much of each file is here."""
+
+    async def add(self, content: bytes) -> None:
+        """Take the next piece of the first file that is not here."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files are here."""
+
+    async def close(self) -> None:
+        """Let go; what came of an incomplete file stays for a later receipt."""
+
+
+class Arrivals(Protocol):
+    """Where files go that other systems bring for tasks of this machine."""
+
+    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...]) -> str:
+        """Store small files, and say why the transfer cannot be taken; empty if all inputs of its tasks are here."""
+
+    def receive(self, peer: SystemId, request: PutRequest) -> Receipt:
+        """Take files; a `MessiahsError` if this peer may not bring them."""
+
+
+NO_FILES: Final[Mapping[bytes, bytes]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +89,7 @@ class Callbacks:
 
     on_event: Callable[[Event], None]
     read_output: ReadOutput
+    arrivals: Arrivals
     on_refused: Callable[[str, str], None]
     on_dropped: Callable[[str, str], None]
 
@@ -95,8 +130,19 @@ class Channels(Protocol):
     def send_vector(self, to: SystemId, message: StatusVector) -> None:
         """Send unless a newer vector of the same kind comes first; without a connection it is dropped."""
 
-    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer, /) -> None:
-        """Bring tasks to another system; if the stream breaks, each claim that was sent on it has `TransferFailed`."""
+    def send_tasks(
+        self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
+    ) -> None:
+        """Bring tasks to another system; if the stream breaks, each claim that was sent on it has `TransferFailed`.
+
+        `files` are contents of small inputs by their hash: they are there before the tasks are.
+        """
+
+    async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
+        """Bring files to an executor: what it lacks of them; when this returns they are there.
+
+        A `ChannelError` says what went wrong; a later attempt goes on where this one was cut.
+        """
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the connection with a neighbor; it may be made again."""
@@ -155,6 +201,9 @@ class Incoming(Protocol):
     async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
         """Take the tasks that a peer brings until it ends the stream."""
 
+    async def serve_put(self, peer: SystemId, stream: Stream) -> None:
+        """Take the files that a peer brings."""
+
     def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output; raises as `ReadOutput` does, and `CodecError`."""
 
@@ -173,6 +222,9 @@ class Transport(Protocol):
 
     def open_transfers(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a task channel; that it could not be made shows at the first read or write."""
+
+    def open_put(self, peer: SystemId, address: str) -> OutgoingStream:
+        """Open a stream that brings files; trouble shows as with a task channel."""
 
     def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Send a request for an output and give the pieces of the answer; raises as `Channels.fetch` does."""

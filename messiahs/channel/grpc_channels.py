@@ -25,6 +25,7 @@ from messiahs.channel.grpc_streams import (
 )
 from messiahs.channel.linked import LinkedChannels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load, peer_name
+from messiahs.channel.vouching import Vouching
 from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
 
@@ -90,10 +91,10 @@ class GrpcTransport:
     async def start(self, incoming: Incoming) -> str:
         """Listen at the address of the settings."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
-        services = _Services(incoming, self._callbacks, self._settings.federation)
+        services = _Services(incoming, self._callbacks, self._settings.federation, Vouching(self._tls))
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
-            [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.trust, require_client_auth=True
+            [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.all_roots, require_client_auth=True
         )
         try:
             port = server.add_secure_port(self._settings.listen, credentials)
@@ -130,8 +131,9 @@ class GrpcTransport:
 class _Services:
     """What others call. Every caller is known by its certificate before anything that it says is looked at."""
 
-    def __init__(self, incoming: Incoming, callbacks: Callbacks, federation: str) -> None:
+    def __init__(self, incoming: Incoming, callbacks: Callbacks, federation: str, vouching: Vouching) -> None:
         self._incoming, self._callbacks, self._federation = incoming, callbacks, federation
+        self._vouching = vouching
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
 
     def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
@@ -192,10 +194,18 @@ class _Services:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
 
     async def _caller(self, context: Context) -> SystemId:
-        peer = peer_name(context.auth_context(), self._federation)
+        auth_context = context.auth_context()
+        peer = peer_name(auth_context, self._federation)
         if peer is None:
             await self._refuse(
                 context, peer=context.peer(), text=f"its certificate names no system of {self._federation}"
+            )
+        if not self._vouching.is_vouched_for(peer, auth_context):
+            # Whoever it is, it is not known to be that system, and is told of under its address.
+            await self._refuse(
+                context,
+                peer=context.peer(),
+                text=f"its certificate names {peer}, but is by no root that vouches for {peer}",
             )
         return peer
 

@@ -77,8 +77,8 @@ class _Ends(Protocol):
 
 
 def open_channel(tls: TlsMaterial, peer: SystemId, *, address: str, silence_seconds: float) -> grpc.aio.Channel:
-    """Make a channel to a system: whoever answers must have a certificate with exactly its name."""
-    credentials = grpc.ssl_channel_credentials(tls.trust, tls.key, tls.certificate)
+    """Make a channel to a system: who answers must have a certificate with exactly its name, by a root of its own."""
+    credentials = grpc.ssl_channel_credentials(tls.roots_for(peer), tls.key, tls.certificate)
     options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(silence_seconds), ("grpc.ssl_target_name_override", str(peer)))
     return grpc.aio.secure_channel(address, credentials, options=options)
 

@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 ROOT_LIFETIME: Final = timedelta(days=3652)
 MODULE_LIFETIME: Final = timedelta(days=825)
 _CLOCK_SKEW: Final = timedelta(hours=1)
+_PEM_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _URI = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Where a module's own certificate and key lie, and the roots that it trusts (all PEM)."""
+    """Where a module's own certificate and key lie, and the roots that it trusts (all PEM).
+
+    The roots in `trust_file` vouch for everybody but the neighbors with a file of their own in `neighbor_trust_files`.
+    """
 
     certificate_file: Path
     key_file: Path
     trust_file: Path
+    neighbor_trust_files: tuple[tuple[SystemId, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,16 @@ class TlsMaterial:
     certificate: bytes
     key: bytes
     trust: bytes
+    neighbor_trust: tuple[tuple[SystemId, bytes], ...] = ()
+
+    def roots_for(self, peer: SystemId) -> bytes:
+        """Give the roots that vouch for this name, and no others."""
+        return dict(self.neighbor_trust).get(peer, self.trust)
+
+    @property
+    def all_roots(self) -> bytes:
+        """Give the roots that vouch for anybody: what a handshake can ask of a peer whose name is not known yet."""
+        return b"\n".join(dict.fromkeys((self.trust, *dict(self.neighbor_trust).values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +68,20 @@ def load(files: TlsFiles) -> TlsMaterial:
     """Read what a module needs to speak TLS; a `ChannelError` names the file that cannot be read."""
     try:
         return TlsMaterial(
-            certificate=files.certificate_file.read_bytes(),
+            certificate=_certificates(files.certificate_file),
             key=files.key_file.read_bytes(),
-            trust=files.trust_file.read_bytes(),
+            trust=_certificates(files.trust_file),
+            neighbor_trust=tuple((peer, _certificates(file)) for peer, file in files.neighbor_trust_files),
         )
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
+
+
+def _certificates(file: Path) -> bytes:
+    content = file.read_bytes()
+    if _PEM_CERTIFICATE not in content:
+        raise ChannelError(f"{file}: it holds no certificate in PEM")
+    return content
 
 
 def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path) -> None:

@@ -1,17 +1,20 @@
-"""What `messiahs up` lays down under STATE/FEDERATION before it starts anything: ports, certificates, settings."""
+"""What `up` and `module run` lay down under STATE/FEDERATION before they start anything: ports, keys, settings."""
 
+import errno
 import fcntl
 import json
 import os
 import secrets
 import socket
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from messiahs.cli.certificates import tls_files
+from messiahs.cli.certificates import make_certificates, tls_paths
 from messiahs.client.locating import check_socket_path
 from messiahs.config.settings import ModuleSettings, save_settings
 from messiahs.config.topology import Topology
+from messiahs.config.topology_files import problem_with_roots
 from messiahs.config.topology_neighbors import module_settings
 from messiahs.daemon.supervise import DAEMON_FILES, PID_FILE, PLAN_FILE, recorded_process, recorded_processes
 from messiahs.errors import ClientError
@@ -34,7 +37,8 @@ def federation_directory(state: Path, federation: str) -> Path:
 
 def lock_federation(directory: Path) -> int:
     """Take the lock of a federation that nobody runs; whoever inherits the descriptor holds the lock, too."""
-    descriptor = os.open(directory / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with _writing(directory):
+        descriptor = os.open(directory / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -53,20 +57,85 @@ def lock_federation(directory: Path) -> int:
 
 
 def prepare(topology: Topology, directory: Path) -> tuple[ModuleSettings, ...]:
-    """Write the settings of every module and the supervisor's plan; module's databases are left as they are."""
+    """Write the settings of every module and the supervisor's plan; modules' databases are left as they are.
+
+    Nothing of the topology is external: who calls takes that out.
+    """
     names = [str(system.name) for system in topology.systems]
-    for name in names:
-        check_socket_path(directory / f"{name}.sock")
-        (directory / name).mkdir(exist_ok=True, mode=0o700)
-    addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", names).items()}
-    tls = tls_files(directory, names)
-    made = tuple(
-        module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls[name]) for name in names
-    )
-    for settings in made:
-        save_settings(settings, settings.directory / "settings.json")
-    (directory / PLAN_FILE).write_text(json.dumps({"modules": names}), encoding="utf-8")
+    with _writing(directory):
+        for name in names:
+            _make_folder(directory, name)
+        addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", names).items()}
+        make_certificates(directory, names)
+        made = tuple(_settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
+        for settings in made:
+            save_settings(settings, settings.directory / "settings.json")
+        (directory / PLAN_FILE).write_text(json.dumps({"modules": names}), encoding="utf-8")
     return made
+
+
+def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
+    """Write the settings of one module that runs at its own host and port, and give the file.
+
+    A `ClientError` says why it cannot run here: it runs already, its port is in use, a root of another site is missing.
+    """
+    if topology.system(name).is_external:
+        raise ClientError(f"`{name}` is external: it is run from the topology file of its own site")
+    addresses = {str(other.name): other.address for other in topology.systems if other.address is not None}
+    settings = _settings_of(topology, name, directory=directory, addresses=addresses)
+    with _writing(directory):
+        _make_folder(directory, name)
+        running = recorded_process(settings.directory / "daemon.pid")
+        if running is not None:
+            raise ClientError(f"`{name}` runs already (process {running.pid})")
+        refuse_taken(settings.listen)
+        make_certificates(directory, [name])
+        _check_roots(settings)
+        save_settings(settings, settings.directory / "settings.json")
+    return settings.directory / "settings.json"
+
+
+def refuse_taken(address: str) -> None:
+    """Raise a `ClientError` if a module could not listen at host:port, before anything is started that would."""
+    host, _, port = address.rpartition(":")
+    try:
+        for family, kind, _, _, place in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as probe:
+                # Connections of the last run that linger are no obstacle, a listener is.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+    except OSError as error:
+        hints = {
+            errno.EADDRINUSE: f"port {port} is in use by another process",
+            errno.EADDRNOTAVAIL: f"{host} is no address of this host",
+        }
+        raise ClientError(f"cannot listen on {address}: {hints.get(error.errno or 0, error.strerror)}") from error
+
+
+def _settings_of(topology: Topology, name: str, *, directory: Path, addresses: Mapping[str, str]) -> ModuleSettings:
+    tls = tls_paths(directory, name)
+    return module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
+
+
+def _make_folder(directory: Path, name: str) -> None:
+    check_socket_path(directory / f"{name}.sock")
+    (directory / name).mkdir(exist_ok=True, mode=0o700)
+
+
+def _check_roots(settings: ModuleSettings) -> None:
+    for link in settings.neighbors:
+        problem = problem_with_roots(link.trust_file) if link.trust_file is not None else ""
+        if problem:
+            told = f"the one to give to `{link.neighbor.system}` is {settings.trust_file}"
+            raise ClientError(f"`{settings.name}` is linked with `{link.neighbor.system}`: {problem}; {told}")
+
+
+@contextmanager
+def _writing(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ClientError(f"the state in {directory} cannot be written: {error.filename}: {error.strerror}") from error
 
 
 def _ports(file: Path, names: list[str]) -> dict[str, int]:

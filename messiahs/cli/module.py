@@ -9,7 +9,7 @@ import click
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.client.connection import Document
-from messiahs.client.locating import ModulePlace, check_socket_path, known_modules, locate_module, state_directory
+from messiahs.client.locating import ModulePlace, known_modules, locate_module, state_directory
 from messiahs.client.module import ModuleClient
 
 
@@ -23,23 +23,19 @@ def module() -> None:
 @click.option("--topology", "topology_file", type=click.Path(path_type=Path), required=True, help="The topology file.")
 @STATE
 def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
-    """Run the module NAME of a topology here, at its host and port, until it is told to end."""
-    from messiahs.cli.certificates import tls_files
-    from messiahs.cli.deployment import federation_directory
-    from messiahs.config.settings import save_settings
+    """Run the module NAME of a topology here, at its host and port, until it is told to end.
+
+    The first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key; every module of the
+    site is run with the same STATE, or with its own certificate by that root. Two sites that are to be linked
+    exchange their root.pem by hand (never root.key) over a way that both trust: each lists the other's system as
+    `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
+    """
+    from messiahs.cli.deployment import federation_directory, prepare_one
     from messiahs.config.topology import load_topology
-    from messiahs.config.topology_neighbors import module_settings
 
     topology = load_topology(topology_file)
-    system = topology.system(name)
     directory = federation_directory(state_directory(state), topology.federation)
-    addresses = {str(other.name): f"{other.host}:{other.port}" for other in topology.systems if other.host is not None}
-    check_socket_path(directory / f"{name}.sock")
-    (directory / name).mkdir(exist_ok=True, mode=0o700)
-    tls = tls_files(directory, [str(system.name)])[name]
-    settings = module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
-    file = settings.directory / "settings.json"
-    save_settings(settings, file)
+    file = prepare_one(topology, name, directory=directory)
     os.chdir(directory)
     command = [sys.executable, "-m", "messiahs.daemon", str(file)]
     os.execv(sys.executable, command)  # noqa: S606 # the daemon takes this process over

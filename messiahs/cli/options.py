@@ -1,16 +1,23 @@
 """Options that several commands share, and the values that they take."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import click
 
-from messiahs.client.module import Submission
+from messiahs.cli.members import array_range, each_line
+from messiahs.client.inputs import PLACEHOLDER, Source, source_of
+from messiahs.client.names import checked_name
 from messiahs.config.quantities import duration_seconds, size_bytes
 from messiahs.errors import MessiahsError
 
 F = TypeVar("F", bound=Callable[..., object])
+V = TypeVar("V")
+
+_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 
 
 class PlaceOptions(TypedDict):
@@ -29,16 +36,20 @@ class SubmitOptions(PlaceOptions):
     disk: int | None
     cpus: int | None
     time: int | None
+    inputs: tuple[Source, ...]
+    outputs: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
+    sets: tuple[tuple[str, int | str], ...]
     name: str
+    key: str
     require: str
     retries: int
     deadline: int | None
     no_wait: bool
 
 
-def _told(read: Callable[[str], int]) -> Callable[[str], int]:
-    def value(text: str) -> int:
+def _told(read: Callable[[str], V]) -> Callable[[str], V]:
+    def value(text: str) -> V:
         try:
             return read(text)
         except MessiahsError as error:
@@ -55,20 +66,48 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _array(text: str) -> int:
-    first, dash, last = text.partition("-")
-    if not dash or not last.isdecimal() or not first.isdecimal():
-        raise click.BadParameter(f"`{text}` is no range such as 1-100")
-    if int(first) != 1 or int(last) < 1:
-        raise click.BadParameter(f"an array begins with member 1; write 1-{max(1, int(last))}")
-    return int(last)
+def _attribute(text: str) -> tuple[str, int | str]:
+    """Read `k=v`, where v is an integer or else a string, or `k:=LITERAL` of the predicate language."""
+    name, equals, value = text.partition("=")
+    if not equals or not _NAME.fullmatch(name.removesuffix(":")):
+        raise click.BadParameter(f"`{text}` is no NAME=VALUE or NAME:=LITERAL")
+    if not name.endswith(":"):
+        return name, int(value) if _INTEGER.fullmatch(value) else value
+    return name[:-1], int(value) if _INTEGER.fullmatch(value) else _string(text, value)
+
+
+def _string(text: str, literal: str) -> str:
+    from messiahs.errors import PredicateError
+    from messiahs.language.parsing import parse_expression
+    from messiahs.language.syntax import Comparison
+
+    try:
+        read = parse_expression(f"$value eq {literal}")
+    except PredicateError as error:
+        raise click.BadParameter(f"`{text}`: {error.message}") from error
+    if not isinstance(read, Comparison) or not isinstance(read.right, str):
+        raise click.BadParameter(f'`{text}`: a literal is an integer or a string in quotes, as in NAME:="5"')
+    return read.right
+
+
+def _output(text: str) -> str:
+    # What `{}` will be is not known yet, and may have any letters but not lead outside.
+    return _told_name(text) if PLACEHOLDER in text else _told(checked_name)(text)
+
+
+def _told_name(text: str) -> str:
+    _told(checked_name)(text.replace(PLACEHOLDER, "x"))
+    return text
 
 
 STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")
 MODULE = click.option("--module", metavar="NAME", help="The module to ask [env: MESSIAHS_MODULE].")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids alone.")
-ARRAY = click.option("--array", type=_array, metavar="1-N", help="Submit N tasks, members 1 to N.")
+ARRAY = click.option("--array", type=array_range, metavar="A-B", help="Submit a task for each number; it is {}.")
+EACH_LINE = click.option(
+    "--each-line", type=each_line, metavar="FILE", help="Submit a task for each line of FILE (-: stdin); it is {}."
+)
 TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(path_type=Path))
 
 _PLACE = (MODULE, STATE, JSON, QUIET)
@@ -79,12 +118,32 @@ _SUBMIT = (
     click.option(
         "--time", type=_told(duration_seconds), metavar="TIME", help="Longest run time, enforced: 90s, 15min, 2d."
     ),
+    click.option(
+        "--input",
+        "inputs",
+        type=source_of,
+        multiple=True,
+        metavar="SRC[:DST]",
+        help="A file or folder for the working directory, there called DST [its own name].",
+    ),
+    click.option(
+        "--output",
+        "outputs",
+        type=_output,
+        multiple=True,
+        metavar="NAME",
+        help="A file or folder that the task leaves in its working directory, to be brought home.",
+    ),
     click.option("--env", type=_assignment, multiple=True, metavar="NAME=VALUE", help="Set a variable for the task."),
+    click.option(
+        "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="State a further attribute."
+    ),
     click.option("--name", default="", help="A name for people."),
     click.option("--require", default="", metavar="PREDICATE", help="What the machine must satisfy: '$speed > 400'."),
     click.option("--retries", type=click.IntRange(min=0), default=0, help="Start again so often after a failure [0]."),
     click.option("--deadline", type=_told(duration_seconds), metavar="TIME", help="Deny it if not placed by then."),
     click.option("--no-wait", is_flag=True, help="Deny it rather than keep it waiting for room."),
+    click.option("--key", default="", metavar="TEXT", help="Submits with the same key of your own are one."),
     *_PLACE,
 )
 
@@ -101,24 +160,3 @@ def submit_options(function: F) -> F:
     for option in reversed(_SUBMIT):
         function = option(function)
     return function
-
-
-def submission_of(command: tuple[str, ...], options: SubmitOptions, *, members: int = 0) -> Submission:
-    """Give what the options describe; what was not said is not in the TDV."""
-    wanted = {
-        "mem": options["mem"],
-        "disk": options["disk"],
-        "cpus": options["cpus"],
-        "est_time": options["time"],
-    }
-    return Submission(
-        argv=command,
-        env=dict(options["env"]),
-        tdv={name: value for name, value in wanted.items() if value is not None},
-        requirement=options["require"],
-        members=members,
-        name=options["name"],
-        retries=options["retries"],
-        waits=not options["no_wait"],
-        deadline_seconds=options["deadline"],
-    )

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,13 @@ from types import FrameType
 from typing import BinaryIO
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, USAGE, exit_code_of, failure_of
+from messiahs.cli.fetching import write_outputs
 from messiahs.cli.output import print_document
 from messiahs.client.connection import Document
+from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
-from messiahs.client.module import ModuleClient, Submission
+from messiahs.client.module import ModuleClient
+from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -41,26 +44,37 @@ class Interruption:
             raise KeyboardInterrupt
 
 
-def run_submission(place: ModulePlace, submission: Submission, *, as_json: bool) -> int:
-    """Submit, show the output while it comes, and give the task's exit code; 125 if the federation failed.
+def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submission], *, as_json: bool) -> int:
+    """Submit, show the output while it comes, write the outputs, and give the task's exit code; 125 on our failure.
 
-    The first Ctrl-C (or SIGTERM) cancels the task and waits for its end; the second one leaves at once.
+    The first Ctrl-C (or SIGTERM) cancels the task and waits for its end; the second one leaves at once. While
+    `prepare` uploads, the first one ends it, and nothing was submitted.
     """
     interruption = Interruption()
-    with _signals_to(interruption), ModuleClient(place.socket) as module:
+    with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
+        submission = prepare(module)
         try:
-            task = module.submit(submission)
-            ended = _followed(module, task, interruption, shows_output=not as_json)
-        except ClientError as error:
-            # A mistake in the command stays a usage error; everything else is the federation's failure.
-            raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
+            with _signals_to(interruption):
+                task = module.submit(submission)
+                ended = _followed(module, task, interruption, shows_output=not as_json)
         except KeyboardInterrupt:
             return KILLED_BY_ITS_USER
-    if as_json:
-        print_document(ended)
-    if failure := failure_of(ended):
-        sys.stderr.write(f"messiahs: {failure}\n")
+        if as_json:
+            print_document(ended)
+        if failure := failure_of(ended):
+            sys.stderr.write(f"messiahs: {failure}\n")
+        if submission.outputs and ended["state"] != "denied":
+            write_outputs(module, outputs_of(module, task), Path())
     return KILLED_BY_ITS_USER if interruption.asked else exit_code_of(ended)
+
+
+@contextmanager
+def _as_failures_of_the_federation() -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        # A mistake in the command stays a usage error; everything else is the federation's failure.
+        raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
 
 
 def _followed(module: ModuleClient, task: str, interruption: Interruption, *, shows_output: bool) -> Document:

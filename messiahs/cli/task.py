@@ -1,4 +1,4 @@
-"""`messiahs task …` and its short aliases: submit, run, status, wait, logs, cancel."""
+"""`messiahs task …` and its short aliases: submit, run, status, wait, logs, fetch, cancel, retry."""
 
 import sys
 from pathlib import Path
@@ -6,20 +6,21 @@ from typing import Unpack
 
 import click
 
-from messiahs.cli.exit_codes import FEDERATION_FAILED, exit_code_of, failure_of
+from messiahs.cli.asking import client_for, located, tasks_of
+from messiahs.cli.exit_codes import exit_code_of, failure_of
+from messiahs.cli.members import Members
 from messiahs.cli.options import (
     ARRAY,
+    EACH_LINE,
     MODULE,
     STATE,
     PlaceOptions,
     SubmitOptions,
     place_options,
-    submission_of,
     submit_options,
 )
-from messiahs.cli.output import print_document, print_table, reason_lines, result_of, state_of
-from messiahs.client.connection import Document
-from messiahs.client.locating import ModulePlace, locate_module
+from messiahs.cli.output import print_document
+from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient, is_final
 from messiahs.errors import ClientError, ModuleUnreachableError
 
@@ -36,14 +37,25 @@ def task() -> None:
 @task.command(context_settings=_COMMAND_SETTINGS)
 @submit_options
 @ARRAY
+@EACH_LINE
 @_COMMAND
-def submit(command: tuple[str, ...], *, array: int | None, **options: Unpack[SubmitOptions]) -> None:
-    """Hand in a task and print its id; it is stored by then."""
-    submission = submission_of(command, options, members=array or 0)
+def submit(
+    command: tuple[str, ...], *, array: Members | None, each_line: Members | None, **options: Unpack[SubmitOptions]
+) -> None:
+    """Hand in a task and print its id; it is stored by then.
+
+    With --array or --each-line it is one task for each number or line, which `{}` stands for in CMD, --input,
+    --output, --name, --env and --set.
+    """
+    from messiahs.cli.handing_in import handed_in
+
+    if array is not None and each_line is not None:
+        raise click.UsageError("--array and --each-line exclude each other")
+    members = array or each_line or Members()
     with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as module:
-        submitted = module.submit(submission)
+        submitted = module.submit(handed_in(module, command, options=options, members=members))
     if options["as_json"]:
-        print_document({"id": submitted, "members": submission.members})
+        print_document({"id": submitted, "members": members.count})
     else:
         click.echo(submitted)
 
@@ -52,11 +64,12 @@ def submit(command: tuple[str, ...], *, array: int | None, **options: Unpack[Sub
 @submit_options
 @_COMMAND
 def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
-    """Run a task as if it were local: its output, its exit code, and Ctrl-C ends it."""
+    """Run a task as if it were local: its output, its exit code, its files, and Ctrl-C ends it."""
+    from messiahs.cli.handing_in import handed_in
     from messiahs.cli.running import run_submission
 
-    place = _located(None, options)
-    return run_submission(place, submission_of(command, options), as_json=options["as_json"])
+    place = located(None, options)
+    return run_submission(place, lambda module: handed_in(module, command, options=options), as_json=options["as_json"])
 
 
 @task.command()
@@ -65,8 +78,10 @@ def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
 @click.option("--failed", is_flag=True, help="Show only what ended otherwise than with exit code 0.")
 @click.argument("ids", metavar="[ID…]", nargs=-1)
 def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpack[PlaceOptions]) -> int:
-    """Show tasks: those named, or all of the module."""
-    tasks, unknown = _tasks(ids, members=members or failed, options=options)
+    """Show tasks: those named, or all of the module, the newest last."""
+    from messiahs.cli.showing import show_tasks
+
+    tasks, unknown = tasks_of(ids, options, members=members or failed)
     if failed:
         tasks = [document for document in tasks if is_final(document) and exit_code_of(document)]
     if options["as_json"]:
@@ -75,7 +90,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
         for document in tasks:
             click.echo(document["id"])
     else:
-        _show(tasks)
+        show_tasks(tasks)
     for name in unknown:
         click.echo(f"messiahs: no task `{name}` is known", err=True)
     return 1 if unknown else 0
@@ -86,7 +101,9 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 @_SOME_IDS
 def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Wait for the end of tasks: gives the task's exit code; of several 0 if all exited 0, else 1."""
-    ended = [_waited(name, options) for name in ids]
+    from messiahs.cli.waiting import waited
+
+    ended = waited(ids, options)
     if options["as_json"]:
         print_document({"tasks": ended})
     for document in ended:
@@ -119,7 +136,7 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     code, cancelled = 0, []
     for name in ids:
         try:
-            with _client_for(name, options) as module:
+            with client_for(name, options) as module:
                 module.cancel(name)
             cancelled.append({"id": name})
         except ModuleUnreachableError:
@@ -135,62 +152,29 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     return code
 
 
-def _client_for(task_id: str, options: PlaceOptions) -> ModuleClient:
-    return ModuleClient(locate_module(options["module"], task=task_id, state=options["state"]).socket)
+@task.command()
+@place_options
+@click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Where to [.].")
+@_SOME_IDS
+def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) -> int:
+    """Write what ended tasks left behind into DIR; that of member 3 of an array goes to DIR/3."""
+    from messiahs.cli.fetching import fetch_tasks
+
+    return fetch_tasks(ids, options, into=into)
 
 
-def _waited(task_id: str, options: PlaceOptions) -> Document:
-    place = _located(task_id, options)
-    with ModuleClient(place.socket, patience=None) as module:
-        return module.wait(task_id)
-
-
-def _located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
-    """Give the module for `run` and `wait`, whose other codes are the task's own."""
-    try:
-        return locate_module(options["module"], task=task_id, state=options["state"])
-    except ClientError as error:
-        raise ClientError(str(error), code=FEDERATION_FAILED) from error
-
-
-def _tasks(ids: tuple[str, ...], *, members: bool, options: PlaceOptions) -> tuple[list[Document], list[str]]:
-    """Give the tasks in the order of their ids; tasks of several modules are asked of each."""
-    tasks: list[Document] = []
-    unknown: list[str] = []
-    asked: dict[Path, list[str]] = {}
-    for name in ids or (None,):
-        socket = locate_module(options["module"], task=name, state=options["state"]).socket
-        asked.setdefault(socket, []).extend([] if name is None else [name])
-    for socket, names in asked.items():
-        with ModuleClient(socket) as module:
-            answer = module.tasks(*names, members=members)
-        tasks += answer["tasks"]
-        unknown += answer.get("unknown", [])
-    return tasks, unknown
-
-
-def _show(tasks: list[Document]) -> None:
-    singles = [document for document in tasks if "counts" not in document]
-    if singles:
-        header = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "NAME")
-        print_table(header, [_row(document) for document in singles])
-    for document in tasks:
-        if "counts" in document:
-            counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items() if count)
-            click.echo(f"{document['id']}: {document['members']} members: {counts}")
-        elif document.get("reasons"):
-            click.echo(f"\n{document['id']} was denied by")
-            for line in reason_lines(document["reasons"], depth=1):
-                click.echo(line)
-
-
-def _row(document: Document) -> tuple[object, ...]:
-    return (
-        document["id"],
-        state_of(document),
-        result_of(document),
-        document.get("attempt") or "-",
-        document.get("executed_on") or "-",
-        document.get("submitted_at") or "-",
-        document.get("name") or "",
-    )
+@task.command()
+@place_options
+@click.option("--failed", is_flag=True, required=True, help="Run again the members that failed (the only choice).")
+@click.argument("array_id", metavar="ARRAY")
+def retry(array_id: str, *, failed: bool, **options: Unpack[PlaceOptions]) -> None:
+    """Run the members of an array that failed again, under the same ids."""
+    assert failed, "it must be said"
+    with client_for(array_id, options) as module:
+        retried = module.retry(array_id)
+    if options["as_json"]:
+        print_document({"id": array_id, "retried": retried})
+    elif options["quiet"]:
+        click.echo(array_id)
+    else:
+        click.echo(f"{array_id}: {retried} {'runs' if retried == 1 else 'run'} again")

@@ -27,7 +27,7 @@ def check(topology_file: Path, *, as_json: bool) -> int:
     from messiahs.config.topology import load_topology
 
     try:
-        systems = len(load_topology(topology_file).systems)
+        loaded = load_topology(topology_file, reads_trust=True)
     except TopologyError as error:
         if not as_json:
             raise
@@ -36,7 +36,8 @@ def check(topology_file: Path, *, as_json: bool) -> int:
     if as_json:
         print_document({"problems": []})
     else:
-        click.echo(f"{topology_file}: {systems} systems, no problems")
+        externals = f", {len(loaded.externals)} of them external" if loaded.externals else ""
+        click.echo(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
     return 0
 
 
@@ -65,6 +66,10 @@ def _facts(system: "System") -> dict[str, object]:
         "primary_parent": system.primary_parent,
         "host": system.host,
         "port": system.port,
+        "reach": system.reach,
+        "external": system.is_external,
+        "trust": None if system.trust_file is None else str(system.trust_file),
+        "policy": None if system.policy_file is None else str(system.policy_file),
     }
 
 
@@ -72,9 +77,23 @@ def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[st
     below = [system for system in loaded.systems if system.primary_parent == above]
     for position, system in enumerate(below, start=1):
         is_last = position == len(below)
-        others = [parent for parent in system.parents if parent != system.primary_parent]
-        notes = ["machine"] if system.machine is not None else []
-        notes += [f"also under {', '.join(others)}"] if others else []
-        told = f" ({'; '.join(notes)})" if notes else ""
+        notes = "; ".join(_notes(system))
+        told = f" ({notes})" if notes else ""
         yield f"{indent}{'└─' if is_last else '├─'} {system.name}{told}"
         yield from _branches(loaded, system.name, f"{indent}{'   ' if is_last else '│  '}")
+
+
+def _notes(system: "System") -> Iterator[str]:
+    if system.is_external:
+        yield "external"
+    if system.machine is not None:
+        yield "machine"
+    others = ", ".join(parent for parent in system.parents if parent != system.primary_parent)
+    if others:
+        yield f"also under {others}"
+    if system.address is not None:
+        yield f"at {system.address}"
+    if system.reach != "open":
+        yield f"reach {system.reach}"
+    if system.policy_file is not None:
+        yield f"policy {system.policy_file.name}"

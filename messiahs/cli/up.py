@@ -18,6 +18,7 @@ from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
     from messiahs.config.settings import ModuleSettings
+    from messiahs.config.topology import Topology
 
 _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
@@ -33,12 +34,13 @@ _SUPERVISOR_END_SECONDS = 40.0
 def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, wait_seconds: float) -> int:
     """Run every module of TOPOLOGY on this machine, over loopback and mutual TLS.
 
-    Its hosts and ports are not used. Without --detach it runs until Ctrl-C.
+    Its hosts and ports are not used, and external systems are left out: nobody could find this module at a free port
+    of this machine. Without --detach it runs until Ctrl-C.
     """
     from messiahs.cli.deployment import federation_directory, lock_federation, prepare
     from messiahs.config.topology import load_topology
 
-    topology = load_topology(topology_file)
+    topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
     lock = lock_federation(directory)
     modules = prepare(topology, directory)
@@ -77,6 +79,16 @@ def down(topology_file: Path, *, state: Path | None) -> None:
     directory = state_directory(state) / topology.federation
     was_up = directory.is_dir() and _take_down(directory)
     click.echo(f"{topology.federation}: {'down' if was_up else 'nothing was running'}")
+
+
+def _own_part(topology: "Topology") -> "Topology":
+    left = topology.without_externals()
+    externals = ", ".join(system.name for system in topology.externals)
+    if not left.systems:
+        raise ClientError(f"every system is external ({externals}): there is nothing to run from this file")
+    if externals:
+        click.echo(f"messiahs: external systems are left out: {externals} (`module run` links with them)", err=True)
+    return left
 
 
 def _take_down(directory: Path) -> bool:

@@ -5,10 +5,36 @@
         task = module.submit(Submission(argv=("hostname",)))
         print(module.wait(task)["exit_code"])
 
+Files travel with tasks: those of `prepare_inputs` are brought to the module by `upload`, and what a task left behind
+is listed by `outputs_of` and written by `fetch`:
+
+    prepared = prepare_inputs([Source(path="data.csv")])
+    upload(module, prepared.contents)
+    task = module.submit(Submission(argv=("gzip", "data.csv"), inputs=prepared.inputs, outputs=("data.csv.gz",)))
+    module.wait(task)
+    for output in fetch(module, outputs_of(module, task), into=Path("results")): ...
+
 Only the standard library is needed: whoever scripts tasks loads neither the wire nor the channels.
 """
 
+from messiahs.client.fetching import OutputFile, fetch, outputs_of
+from messiahs.client.inputs import PreparedInputs, Source, prepare_inputs
 from messiahs.client.locating import ModulePlace, locate_module
-from messiahs.client.module import ModuleClient, Submission
+from messiahs.client.module import ModuleClient
+from messiahs.client.submission import InputFile, Submission
+from messiahs.client.uploading import upload
 
-__all__ = ["ModuleClient", "ModulePlace", "Submission", "locate_module"]
+__all__ = [
+    "InputFile",
+    "ModuleClient",
+    "ModulePlace",
+    "OutputFile",
+    "PreparedInputs",
+    "Source",
+    "Submission",
+    "fetch",
+    "locate_module",
+    "outputs_of",
+    "prepare_inputs",
+    "upload",
+]

@@ -8,7 +8,7 @@ import http.client
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -48,10 +48,48 @@ class Connection:
         is a `ModuleUnreachableError`. A `ClientError` is the module's own refusal.
         """
         payload = None if body is None else json.dumps(body).encode()
+        return self._patiently(
+            lambda: self.send(method, path, payload=payload, answer_seconds=answer_seconds), patience=patience
+        )
+
+    def put(
+        self,
+        path: str,
+        pieces: Callable[[], Iterable[bytes]],
+        *,
+        size_bytes: int,
+        patience: float | None = PATIENCE_SECONDS,
+    ) -> Document:
+        """Send a body piece by piece and give the answer; `pieces` begins anew whenever it was cut off."""
+        return self._patiently(lambda: self._send_pieces(path, pieces(), size_bytes), patience=patience)
+
+    def send(
+        self, method: str, path: str, *, payload: bytes | None = None, answer_seconds: float = _ANSWER_SECONDS
+    ) -> http.client.HTTPResponse:
+        """Send one request and give the response before its body was read; whatever goes wrong is raised."""
+        headers = {} if payload is None else {"Content-Type": "application/json"}
+        self._ready(answer_seconds).request(method, path, body=payload, headers=headers)
+        return self._response()
+
+    def _send_pieces(self, path: str, pieces: Iterable[bytes], size_bytes: int) -> http.client.HTTPResponse:
+        connection = self._ready(_ANSWER_SECONDS)
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size_bytes)}
+        try:
+            connection.request("PUT", path, body=pieces, headers=headers)
+        except ConnectionError:
+            # A module that refuses says so at once and hangs up, while we still send; its words tell more.
+            return self._response()
+        except ClientError:
+            # The body ended before its announced end: this connection is of no more use.
+            self.close()
+            raise
+        return self._response()
+
+    def _patiently(self, ask: Callable[[], http.client.HTTPResponse], *, patience: float | None) -> Document:
         waiting = Waiting(self.socket_path, patience=patience)
         while True:
             try:
-                response = self.send(method, path, payload=payload, answer_seconds=answer_seconds)
+                response = ask()
                 status, raw = response.status, response.read()
             except _CUT_OFF as error:
                 self.close()
@@ -62,16 +100,15 @@ class Connection:
             self.close()
             waiting.pause(_error_text(raw))
 
-    def send(
-        self, method: str, path: str, *, payload: bytes | None = None, answer_seconds: float = _ANSWER_SECONDS
-    ) -> http.client.HTTPResponse:
-        """Send one request and give the response before its body was read; whatever goes wrong is raised."""
+    def _ready(self, answer_seconds: float) -> http.client.HTTPConnection:
         if self._open is None:
             self._open = _connected(self.socket_path)
         assert isinstance(self._open.sock, socket.socket)
         self._open.sock.settimeout(answer_seconds)
-        headers = {} if payload is None else {"Content-Type": "application/json"}
-        self._open.request(method, path, body=payload, headers=headers)
+        return self._open
+
+    def _response(self) -> http.client.HTTPResponse:
+        assert self._open is not None
         response = self._open.getresponse()
         if response.will_close:
             # The response keeps its own hold of the socket; the next request needs a new one.

@@ -91,6 +91,12 @@ def module_of(task: str) -> str:
     return ".".join(labels)
 
 
+def member_of(task: str) -> int:
+    """Give the number of the member that a task's id names: 3 for `blays.17.3`, 0 for `blays.17`."""
+    numbers = task.removeprefix(module_of(task)).split(".")[1:]
+    return int(numbers[1]) if len(numbers) > 1 else 0
+
+
 def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> ModulePlace:
     federation, _, module = wanted.rpartition("/")
     named = tuple(

@@ -1,8 +1,7 @@
 """A scheduling module as its local users see it: the local API, one method per question."""
 
 import http.client
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -10,51 +9,14 @@ from typing import Self
 from urllib.parse import quote, urlencode
 
 from messiahs.client.connection import PATIENCE_SECONDS, Connection, Document, Waiting, refusal
+from messiahs.client.submission import Submission
+from messiahs.errors import ClientError
 
 FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
 _POLL_SECONDS = 30
 _SLACK_SECONDS = 30
-_CHUNK_BYTES = 65_536
+_CHUNK_BYTES = 262_144
 _LOG_SILENCE_SECONDS = 3600.0
-
-
-def new_key() -> str:
-    """Give a key under which a submit can be repeated without doubling it."""
-    return os.urandom(16).hex()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """What a user wants to run; `tdv` says what one task needs, `members` is 0 for a single task.
-
-    `key` is drawn anew for each submission: one that is sent twice is still one.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    tdv: Mapping[str, int | str] = field(default_factory=dict)
-    requirement: str = ""
-    members: int = 0
-    name: str = ""
-    retries: int = 0
-    waits: bool = True
-    deadline_seconds: int | None = None
-    key: str = field(default_factory=new_key)
-
-    def document(self) -> Document:
-        """Give the body of the request."""
-        return {
-            "key": self.key,
-            "argv": list(self.argv),
-            "env": dict(self.env),
-            "tdv": dict(self.tdv),
-            "requirement": self.requirement,
-            "members": self.members,
-            "name": self.name,
-            "retries": self.retries,
-            "waits": self.waits,
-            "deadline_s": self.deadline_seconds,
-        }
 
 
 @dataclass(slots=True)
@@ -68,9 +30,10 @@ class ModuleClient:
     socket_path: Path
     patience: float | None = PATIENCE_SECONDS
     _connection: Connection = field(init=False)
+    _reader: Connection = field(init=False)
 
     def __post_init__(self) -> None:
-        self._connection = Connection(self.socket_path)
+        self._connection, self._reader = Connection(self.socket_path), Connection(self.socket_path)
 
     def __enter__(self) -> Self:
         return self
@@ -83,6 +46,7 @@ class ModuleClient:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+        self._reader.close()
 
     def module(self) -> Document:
         """Give who the module is, who its neighbors are, and from whom it has heard."""
@@ -109,7 +73,7 @@ class ModuleClient:
         while True:
             document = self._connection.ask(
                 "GET",
-                f"/v1/tasks/{quote(task, safe='')}/wait?timeout={poll:g}",
+                f"{_path(task)}/wait?timeout={poll:g}",
                 patience=self.patience,
                 answer_seconds=poll + _SLACK_SECONDS,
             )
@@ -118,32 +82,72 @@ class ModuleClient:
 
     def cancel(self, task: str) -> None:
         """Ask for the end of a task, or of every member of an array; `wait` says when it has come."""
-        path = f"/v1/tasks/{quote(task, safe='')}/cancel"
-        self._connection.ask("POST", path, body={}, patience=self.patience)
+        self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
+
+    def retry(self, task: str) -> int:
+        """Let the members of an array that failed run again under their ids, and give how many those are."""
+        return int(self._connection.ask("POST", f"{_path(task)}/retry", body={}, patience=self.patience)["retried"])
+
+    def missing_files(self, hashes: Sequence[str]) -> list[str]:
+        """Give those of some SHA-256 hashes (in hexadecimal) whose content the module does not have."""
+        body = {"sha256": list(hashes)}
+        return list(self._connection.ask("POST", "/v1/files/missing", body=body, patience=self.patience)["missing"])
+
+    def put_file(self, sha256: str, pieces: Callable[[], Iterable[bytes]], *, size_bytes: int) -> None:
+        """Bring a content to the module, which checks its hash; `pieces` is called anew after each interruption."""
+        self._connection.put(f"/v1/files/{sha256}", pieces, size_bytes=size_bytes, patience=self.patience)
+
+    def outputs(self, task: str) -> list[Document]:
+        """List the files that an ended task left behind: `{"name", "size", "executable"}` each."""
+        return list(self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)["outputs"])
+
+    def read_output(self, task: str, name: str, *, size_bytes: int) -> Iterator[bytes]:
+        """Give an output piece by piece, taken up where it was cut; read it to its end before the next one."""
+
+        def path(offset: int) -> str:
+            return f"{_path(task)}/outputs/{quote(name)}?offset={offset}"
+
+        return self._read_on(self._reader, path, size_bytes=size_bytes)
 
     def logs(self, task: str, *, stream: str = "stdout", follow: bool = False) -> Iterator[bytes]:
         """Give what the task wrote, piece by piece; with `follow` until the task is final and everything was sent.
 
         A cut connection is taken up at the byte where it was cut.
         """
-        offset = 0
-        waiting = Waiting(self.socket_path, patience=self.patience)
+
+        def path(offset: int) -> str:
+            return f"{_path(task)}/logs?{urlencode({'stream': stream, 'offset': offset, 'follow': int(follow)})}"
+
         connection = Connection(self.socket_path)
         try:
-            while True:
-                asked = urlencode({"stream": stream, "offset": offset, "follow": int(follow)})
+            yield from self._read_on(connection, path)
+        finally:
+            connection.close()
+
+    def _read_on(
+        self, connection: Connection, path: Callable[[int], str], *, size_bytes: int | None = None
+    ) -> Iterator[bytes]:
+        offset, is_whole = 0, False
+        waiting = Waiting(self.socket_path, patience=self.patience)
+        try:
+            while not is_whole:
                 try:
-                    for piece in _pieces(connection, f"/v1/tasks/{quote(task, safe='')}/logs?{asked}"):
-                        waiting.reset()
+                    for piece in _pieces(connection, path(offset)):
+                        # An answer alone is a sign of life only where the end is not known.
+                        if piece or size_bytes is None:
+                            waiting.reset()
                         offset += len(piece)
                         yield piece
+                    _check_size(offset, size_bytes)
                 except (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException) as error:
                     connection.close()
                     waiting.pause(str(error))
                 else:
-                    return
+                    is_whole = True
         finally:
-            connection.close()
+            if not is_whole:
+                # What is left of the answer must not be taken for that to the next request.
+                connection.close()
 
 
 def is_final(document: Document) -> bool:
@@ -152,6 +156,17 @@ def is_final(document: Document) -> bool:
         ended = sum(count for state, count in document["counts"].items() if state in FINAL_STATES)
         return bool(ended == document["members"])
     return document.get("state") in FINAL_STATES
+
+
+def _path(task: str) -> str:
+    return f"/v1/tasks/{quote(task, safe='')}"
+
+
+def _check_size(offset: int, size_bytes: int | None) -> None:
+    if size_bytes is not None and offset < size_bytes:
+        raise http.client.RemoteDisconnected(f"{size_bytes - offset} bytes are missing")
+    if size_bytes is not None and offset > size_bytes:
+        raise ClientError(f"the module sent {offset} bytes of an output of {size_bytes}")
 
 
 def _pieces(connection: Connection, path: str) -> Iterator[bytes]:

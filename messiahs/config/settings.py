@@ -13,10 +13,14 @@ from messiahs.errors import MessiahsError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighborSettings:
-    """A neighbor and how to reach it: `address` (host:port) is where this module dials it, None if it dials us."""
+    """A neighbor and how to reach it: `address` (host:port) is where this module dials it, None if it dials us.
+
+    Only the roots in `trust_file` vouch for it; None: those of the module's own trust file.
+    """
 
     neighbor: Neighbor
     address: str | None
+    trust_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,9 @@ class ModuleSettings:
     certificate_file: Path
     key_file: Path
     trust_file: Path
+    """The roots of the own federation: they vouch for everybody but the neighbors that have a trust file."""
+    policy_file: Path | None = None
+    """The system's policy; None: the one that accepts everything."""
     neighbors: tuple[NeighborSettings, ...] = ()
     machine: MachineSettings | None = None
     update_period_ns: int = 2 * SECOND

@@ -3,7 +3,7 @@
 An administrator writes it as YAML. `load_topology` reads and checks a file; every problem in it is told at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from messiahs.config.settings import MachineSettings
@@ -16,7 +16,9 @@ from messiahs.errors import MessiahsError
 class System:
     """One autonomous system; with at least one parent, exactly one of them is the primary parent.
 
-    `host` and `port` are both given or both None: where the module listens when it runs in production.
+    `host` and `port` are both given or both None: where the module listens when it runs in production. An external
+    system is run from another site's file: here it has neither machine nor policy. Only it can have a `trust_file`
+    with the roots that vouch for it (None: this site's own).
     """
 
     name: SystemId
@@ -25,6 +27,17 @@ class System:
     machine: MachineSettings | None = None
     host: str | None = None
     port: int | None = None
+    reach: str = "open"
+    policy_file: Path | None = None
+    is_external: bool = False
+    trust_file: Path | None = None
+
+    @property
+    def address(self) -> str | None:
+        """Give host:port, an IPv6 address in brackets; None if the file does not say it."""
+        if self.host is None or self.port is None:
+            return None
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +56,31 @@ class Topology:
         names = ", ".join(system.name for system in self.systems)
         raise MessiahsError(f"the topology has no system `{name}`; it has {names}")
 
+    @property
+    def externals(self) -> tuple[System, ...]:
+        """Give the systems that are run from another site's file."""
+        return tuple(system for system in self.systems if system.is_external)
 
-def load_topology(path: Path) -> Topology:
-    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`."""
+    def without_externals(self) -> "Topology":
+        """Give what is left if no other site can be reached; the first parent that stays may become the primary."""
+        gone = {system.name for system in self.externals}
+        return replace(
+            self, systems=tuple(_without(system, gone) for system in self.systems if system.name not in gone)
+        )
+
+
+def _without(system: System, gone: set[SystemId]) -> System:
+    parents = tuple(parent for parent in system.parents if parent not in gone)
+    primary = system.primary_parent if system.primary_parent in parents else next(iter(parents), None)
+    return replace(system, parents=parents, primary_parent=primary)
+
+
+def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
+    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`.
+
+    The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
+    only a module that is linked with such a site needs them.
+    """
     # ruamel.yaml and networkx are heavy, and a daemon or a `messiahs submit` never needs them.
     from messiahs.config.topology_reading import read_topology  # noqa: PLC0415 # see above
 
@@ -53,4 +88,4 @@ def load_topology(path: Path) -> Topology:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MessiahsError(f"{path}: the topology cannot be read: {error}") from error
-    return read_topology(text, str(path))
+    return read_topology(text, str(path), reads_trust=reads_trust)

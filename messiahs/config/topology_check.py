@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.config.settings import MachineSettings
+from messiahs.config.topology_files import NamedFile
 from messiahs.config.topology_problems import Place, Problems, nearest
 from messiahs.core.attributes import STRING_LIMIT_BYTES
 
@@ -29,6 +30,10 @@ class Draft:
     host: str | None = None
     port: int | None = None
     address_place: Place = _START
+    reach: str = "open"
+    policy: NamedFile | None = None
+    is_external: bool = False
+    trust: NamedFile | None = None
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
@@ -41,6 +46,7 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
         _check_parents(draft, known, problems)
         _check_primary(draft, problems)
     _check_addresses(drafts, problems)
+    _check_dialed(drafts, problems)
     places = {draft.name: draft.place for draft in drafts}
     for cycle in _cycles(drafts):
         told = " -> ".join((*cycle, cycle[0]))
@@ -95,6 +101,15 @@ def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:
             text = f"{draft.host}:{draft.port} is the address of `{taken[address]}` already"
             problems.add(draft.address_place, text)
         taken.setdefault(address, draft.name)
+
+
+def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    """Require an address of every external system that one of this file dials; `up` gives ours others anyway."""
+    for above in (draft for draft in drafts if draft.is_external and draft.host is None):
+        below = [draft.name for draft in drafts if not draft.is_external and above.name in dict(draft.parents)]
+        if below:
+            text = f"`{above.name}` is external and the parent of `{below[0]}`, which dials it: add `host` and `port`"
+            problems.add(above.place, text)
 
 
 def _cycles(drafts: tuple[Draft, ...]) -> Iterator[tuple[str, ...]]:

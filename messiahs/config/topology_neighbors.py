@@ -27,7 +27,8 @@ def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
     """Give every system that the named one has a link with, sorted by name.
 
     Siblings share the *primary* parent (equation 16); of more than sixteen the nearest ones in the ring of sorted
-    names are linked, so that both ends of a link come to the same answer without asking each other.
+    names are linked, so that both ends of a link come to the same answer without asking each other. Siblings at
+    different sites have no link, because neither file lists them both: their parent tells each of the others.
     """
     me = topology.system(name)
     siblings = _linked_siblings(topology, me)
@@ -72,18 +73,27 @@ def module_settings(
         key_file=tls.key_file,
         trust_file=tls.trust_file,
         neighbors=tuple(
-            NeighborSettings(neighbor=other, address=addresses[other.system] if dials(name, other) else None)
+            NeighborSettings(
+                neighbor=other,
+                address=addresses[other.system] if dials(name, other) else None,
+                trust_file=topology.system(other.system).trust_file,
+            )
             for other in linked
         ),
+        policy_file=system.policy_file,
         machine=system.machine,
         update_period_ns=topology.update_period_ns,
     )
 
 
 def _linked_siblings(topology: Topology, me: System) -> frozenset[SystemId]:
-    if me.primary_parent is None:
+    if me.primary_parent is None or me.is_external:
         return frozenset()
-    ring = sorted(system.name for system in topology.systems if system.primary_parent == me.primary_parent)
+    ring = sorted(
+        system.name
+        for system in topology.systems
+        if system.primary_parent == me.primary_parent and not system.is_external
+    )
     here = ring.index(me.name)
     if len(ring) - 1 <= LINKED_SIBLINGS:
         return frozenset(ring) - {me.name}

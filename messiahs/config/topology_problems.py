@@ -21,16 +21,18 @@ class Problems:
 
     file: str
     found: list[tuple[Place, str]] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    """Problems of other files that this one names, with their own places."""
 
     def add(self, place: Place, text: str) -> None:
         """Remember one problem."""
         self.found.append((place, text))
 
     def raise_if_any(self) -> None:
-        """Raise all problems in the order of the file, if there are any."""
-        if self.found:
+        """Raise all problems in the order of the file, if there are any; those of other files come last."""
+        if self.found or self.elsewhere:
             lines = (f"{self.file}:{place.line}:{place.column}: {text}" for place, text in sorted(self.found))
-            raise TopologyError(tuple(dict.fromkeys(lines)))
+            raise TopologyError(tuple(dict.fromkeys((*lines, *self.elsewhere))))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,11 +1,15 @@
 """Read a topology: what each key means. What several systems must agree on is checked in `topology_check`."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from messiahs.config.quantities import duration_ns
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology import System, Topology
 from messiahs.config.topology_check import NAME, Draft, check_systems
+from messiahs.config.topology_files import NamedFile, check_policies, check_trust, read_file_name
 from messiahs.config.topology_machine import read_machine
 from messiahs.config.topology_problems import Place, Problems
 from messiahs.config.topology_yaml import Section, parse, refuse_unknown_keys, subsection
@@ -14,26 +18,46 @@ from messiahs.core.instants import HOUR, MILLISECOND, SECOND
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "systems")
-_DEFAULT_KEYS = ("update_period",)
-_SYSTEM_KEYS = ("parent", "parents", "primary", "machine", "host", "port", "reach")
+_DEFAULT_KEYS = ("policy", "update_period")
+_SYSTEM_KEYS = (
+    *("parent", "parents", "primary", "machine", "host", "port"),
+    *("reach", "policy", "external", "trust"),
+)
+_OF_THE_OTHER_SITE = ("machine", "policy")
+"""What only the file says from which an external system is run."""
+_REACHES = ("open", "proxy", "outbound")
 _SHORTEST_PERIOD_NS, _LONGEST_PERIOD_NS = 50 * MILLISECOND, HOUR
 _HIGHEST_PORT = 65535
 _LABEL = "small letters, digits and `-`"
 
 
-def read_topology(text: str, file: str) -> Topology:
-    """Give the topology that `text` describes; a `TopologyError` holds every problem in it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Defaults:
+    """What holds for every system that says nothing else."""
+
+    update_period_ns: int = 2 * SECOND
+    policy: NamedFile | None = None
+
+
+def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topology:
+    """Give the topology that `text` describes; a `TopologyError` holds every problem in it and in its policies."""
     problems = Problems(file)
+    folder = Path(file).parent
     top = parse(text, problems)
     refuse_unknown_keys(top, _TOP_KEYS, problems)
     _read_version(top, problems)
     federation = _read_federation(top, problems)
-    period_ns = _read_period(top, problems)
-    drafts = _read_systems(top, problems)
+    defaults = _read_defaults(top, folder, problems)
+    drafts = _read_systems(top, folder, problems)
     check_systems(drafts, problems)
+    policies = [named for named in (defaults.policy, *(draft.policy for draft in drafts)) if named is not None]
+    if policies:
+        check_policies(policies, problems)
+    if reads_trust:
+        check_trust((draft.trust for draft in drafts if draft.trust is not None), problems)
     problems.raise_if_any()
-    systems = tuple(_finished(draft) for draft in drafts)
-    return Topology(federation=federation, systems=systems, update_period_ns=period_ns)
+    systems = tuple(_finished(draft, defaults) for draft in drafts)
+    return Topology(federation=federation, systems=systems, update_period_ns=defaults.update_period_ns)
 
 
 def _read_version(top: Section, problems: Problems) -> None:
@@ -54,12 +78,17 @@ def _read_federation(top: Section, problems: Problems) -> str:
     return str(name)
 
 
-def _read_period(top: Section, problems: Problems) -> int:
-    period_ns = 2 * SECOND
-    defaults = subsection(top, "defaults", problems) if "defaults" in top else None
-    if defaults is None:
-        return period_ns
-    refuse_unknown_keys(defaults, _DEFAULT_KEYS, problems)
+def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
+    section = subsection(top, "defaults", problems) if "defaults" in top else None
+    if section is None:
+        return _Defaults()
+    refuse_unknown_keys(section, _DEFAULT_KEYS, problems)
+    policy = read_file_name(section, "policy", folder=folder, problems=problems)
+    return _Defaults(update_period_ns=_read_period(section, problems), policy=policy)
+
+
+def _read_period(defaults: Section, problems: Problems) -> int:
+    period_ns = _Defaults().update_period_ns
     if "update_period" not in defaults:
         return period_ns
     place = defaults.value_place("update_period")
@@ -73,7 +102,7 @@ def _read_period(top: Section, problems: Problems) -> int:
     return period_ns
 
 
-def _read_systems(top: Section, problems: Problems) -> tuple[Draft, ...]:
+def _read_systems(top: Section, folder: Path, problems: Problems) -> tuple[Draft, ...]:
     if "systems" not in top:
         problems.add(top.place, "`systems:` is missing")
         return ()
@@ -82,10 +111,10 @@ def _read_systems(top: Section, problems: Problems) -> tuple[Draft, ...]:
         return ()
     if not systems.values:
         problems.add(systems.place, "`systems:` names no system")
-    return tuple(_read_system(systems, name, problems) for name in systems.values)
+    return tuple(_read_system(systems, name, folder=folder, problems=problems) for name in systems.values)
 
 
-def _read_system(systems: Section, name: object, problems: Problems) -> Draft:
+def _read_system(systems: Section, name: object, *, folder: Path, problems: Problems) -> Draft:
     place = systems.key_place(name)
     value = systems.values[name]
     if not isinstance(value, CommentedMap):
@@ -93,21 +122,45 @@ def _read_system(systems: Section, name: object, problems: Problems) -> Draft:
         return Draft(name=str(name), place=place)
     section = Section(value, systems.value_place(name))
     refuse_unknown_keys(section, _SYSTEM_KEYS, problems)
-    if "reach" in section and section.values["reach"] != "open":
-        problems.add(
-            section.value_place("reach"), f"`reach: {section.values['reach']}` is not built yet; only `open` is"
-        )
+    is_external = _read_external(section, problems)
     host, port, address_place = _read_address(section, problems)
     return Draft(
         name=str(name),
         place=place,
         parents=_read_parents(section, problems),
         primary=_read_primary(section, problems),
-        machine=_read_machine_of(section, problems),
+        machine=None if is_external else _read_machine_of(section, problems),
         host=host,
         port=port,
         address_place=address_place,
+        reach=_read_reach(section, problems),
+        policy=None if is_external else read_file_name(section, "policy", folder=folder, problems=problems),
+        is_external=is_external,
+        trust=read_file_name(section, "trust", folder=folder, problems=problems) if is_external else None,
     )
+
+
+def _read_external(section: Section, problems: Problems) -> bool:
+    """Say whether a system is external, and refuse what only one or only the other can have."""
+    value: object = section.values.get("external", False)
+    if not isinstance(value, bool):
+        problems.add(section.value_place("external"), f"`external` is true or false, not `{value}`")
+        return False
+    for key in _OF_THE_OTHER_SITE if value else ():
+        if key in section:
+            problems.add(section.key_place(key), f"an external system has its `{key}` in its own site's file")
+    if "trust" in section and not value:
+        problems.add(section.key_place("trust"), "`trust` is for external systems; this site's root vouches for others")
+    return value
+
+
+def _read_reach(section: Section, problems: Problems) -> str:
+    reach = section.values.get("reach", "open")
+    if reach in _REACHES[1:]:
+        problems.add(section.value_place("reach"), f"`reach: {reach}` is not built yet; only `open` is")
+    elif reach != "open":
+        problems.add(section.value_place("reach"), f"unknown reach `{reach}`: {', '.join(_REACHES)}")
+    return str(reach)
 
 
 def _read_parents(section: Section, problems: Problems) -> tuple[tuple[str, Place], ...]:
@@ -166,9 +219,10 @@ def _read_address(section: Section, problems: Problems) -> tuple[str | None, int
     return host, port, section.value_place("port" if "port" in section else "host")
 
 
-def _finished(draft: Draft) -> System:
+def _finished(draft: Draft, defaults: _Defaults) -> System:
     parents = tuple(SystemId(name) for name, _ in draft.parents)
     primary = SystemId(draft.primary[0]) if draft.primary else next(iter(parents), None)
+    policy = None if draft.is_external else draft.policy or defaults.policy
     return System(
         name=SystemId(draft.name),
         parents=parents,
@@ -176,4 +230,8 @@ def _finished(draft: Draft) -> System:
         machine=draft.machine,
         host=draft.host,
         port=draft.port,
+        reach=draft.reach,
+        policy_file=policy[0] if policy is not None else None,
+        is_external=draft.is_external,
+        trust_file=draft.trust[0] if draft.trust is not None else None,
     )

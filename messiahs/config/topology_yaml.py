@@ -1,6 +1,7 @@
 """The YAML of a topology, with the place of every key and value (also of those that turn out to be wrong).
 
-A key that is not built yet is an error and never ignored: the administrator would believe that it holds.
+A key or value that is unknown or not built yet is an error and never ignored: the administrator would believe that it
+holds.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,6 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from messiahs.config.topology_problems import Place, Problems, nearest
-
-_UNBUILT_KEYS = ("policy", "external", "trust")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +59,7 @@ def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Prob
     for key in section.values:
         if key in known:
             continue
-        place = section.key_place(key)
-        if key in _UNBUILT_KEYS:
-            problems.add(place, f"`{key}` is not built yet")
-        else:
-            problems.add(place, f"unknown key `{key}`{nearest(str(key), known)}")
+        problems.add(section.key_place(key), f"unknown key `{key}`{nearest(str(key), known)}")
 
 
 def subsection(section: Section, key: str, problems: Problems, /) -> Section | None:

@@ -83,7 +83,12 @@ def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
 
 def _tls_files(settings: ModuleSettings) -> TlsFiles:
     return TlsFiles(
-        certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
+        certificate_file=settings.certificate_file,
+        key_file=settings.key_file,
+        trust_file=settings.trust_file,
+        neighbor_trust_files=tuple(
+            (one.neighbor.system, one.trust_file) for one in settings.neighbors if one.trust_file is not None
+        ),
     )
 
 

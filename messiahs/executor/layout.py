@@ -58,26 +58,57 @@ def prepare_attempts_root(directory: Path, account: Account, *, fallback: Path) 
 
     Only the account (and root) can enter it. Raises `ExecutorError` if something else stands in its place.
     """
-    directory = directory.resolve()
-    if can_traverse(directory, account):
-        root = directory / "tasks"
-    else:
-        digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
-        root = fallback / f"messiahs-{account.uid}-{digest}"
-    try:
-        root.mkdir(mode=0o700)
-        os.chown(root, account.uid, account.gid, follow_symlinks=False)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise ExecutorError(f"{root}: the folder for tasks cannot be made: {error.strerror}", transient=True) from error
-    found = root.lstat()
+    root = _beside(directory, account, name="tasks", fallback=fallback)
+    found = _made(root, owner=account, mode=0o700)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.uid or found.st_mode & 0o077:
         raise ExecutorError(
             f"{root} is not a folder that only {account.name} can enter: remove it (someone else made it)",
             transient=False,
         )
     return root
+
+
+def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> Path:
+    """Give the folder for the inputs of tasks, made and safe, in a place chosen as that of the attempts.
+
+    The account can open a file there whose name it is told, and cannot list them; the daemon's own account owns it.
+    Raises `ExecutorError` if something else stands in its place.
+    """
+    root = _beside(directory, account, name="files", fallback=fallback)
+    own = _own_account()
+    found = _made(root, owner=own, mode=0o711)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != own.uid or found.st_mode & 0o066:
+        raise ExecutorError(
+            f"{root} is not a folder that only {own.name} can change: remove it (someone else made it)", transient=False
+        )
+    return root
+
+
+def file_name(sha256: bytes) -> str:
+    """Name a file by its content."""
+    return sha256.hex()
+
+
+def _beside(directory: Path, account: Account, *, name: str, fallback: Path) -> Path:
+    """Choose a place: in `directory`, or if the account cannot get there, in `fallback`."""
+    directory = directory.resolve()
+    if can_traverse(directory, account):
+        return directory / name
+    digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
+    return fallback / f"messiahs-{name}-{account.uid}-{digest}"
+
+
+def _made(root: Path, *, owner: Account, mode: int) -> os.stat_result:
+    try:
+        root.mkdir(mode=mode)
+        # Whatever the umask leaves of it.
+        root.chmod(mode)
+        os.chown(root, owner.uid, owner.gid, follow_symlinks=False)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ExecutorError(f"{root}: the folder cannot be made: {error.strerror}", transient=True) from error
+    return root.lstat()
 
 
 def can_traverse(directory: Path, account: Account) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from lark import Lark, Token, Tree, UnexpectedToken
 
-from messiahs.core.attributes import Kind
+from messiahs.core.attributes import Kind, Value
 from messiahs.errors import PredicateError
 from messiahs.language.places import error_at, quoted
 from messiahs.language.scanning import scan
@@ -26,6 +26,8 @@ from messiahs.language.syntax import (
 
 _CONNECTIVES: Final = {"disjunction": Connective.OR, "exclusion": Connective.XOR, "conjunction": Connective.AND}
 _OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "STRING"})
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_STRING: Final = re.compile(r'"(?:\\.|[^"\\])*"')
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {"n": "\n", "t": "\t"}
 
@@ -39,6 +41,17 @@ def parse_expression(text: str) -> Expression:
         raise _syntax_error(text, surprise) from None
     asked = _trees_in(start)
     return _expression(text, asked[0]) if asked else ALWAYS
+
+
+def parse_literal(text: str) -> Value:
+    """Give the value of an integer or of a string in double quotes. Raises PredicateError."""
+    scan(text)
+    word = text.strip(" \t\r\n")
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    if _STRING.fullmatch(word):
+        return _unescaped(word[1:-1])
+    raise error_at(text, 0, "this is no literal", "write an integer, or a string in double quotes")
 
 
 @cache

@@ -17,12 +17,13 @@ BAD: Final = "BAD"
 """The type of what is no word; its problem is noted already."""
 
 FILE_LIMIT_BYTES: Final = 256 << 10
-KEYWORDS: Final = frozenset(
+_SPELLED: Final = (
     "policy version attribute let advertise combine reveal accept rank running migrate join timeouts "
     "string int size duration percent optional every or after change of send all set when else key carry drop default "
     "to nothing from require limit tasks per by first where most least random round robin "
-    "parent children siblings users any and xor not has in like".split()
+    "parent children siblings users any and xor not has in like"
 )
+KEYWORDS: Final = frozenset(_SPELLED.split())
 
 _TOKEN: Final = re.compile(
     r"""
@@ -36,6 +37,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_NEGATIVE: Final = re.compile(r"-[0-9](?:[\w%:]|\.(?!\.))*")
 _VARIABLE: Final = re.compile(r"\$(?:(?P<scope>\w+)\.)?(?P<name>[A-Za-z_][A-Za-z0-9_]{0,63})", re.ASCII)
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _ESCAPE: Final = re.compile(r"\\(.)")
@@ -62,6 +64,10 @@ _STRING_LIMIT_BYTES: Final = 4096
 def tokens_in(notebook: Notebook) -> Iterator[Token]:
     """Give the words of a file, each with its place; what is none is of type `BAD` and noted."""
     text = notebook.text
+    for character in FORBIDDEN.finditer(text):
+        token = Token(BAD, character[0], start_pos=character.start(), end_pos=character.end())
+        message = f"the character {quoted(token)} is not allowed anywhere in a policy"
+        notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")
     before, place = "", 0
     while place < len(text):
         match = _TOKEN.match(text, place)
@@ -71,7 +77,7 @@ def tokens_in(notebook: Notebook) -> Iterator[Token]:
             continue
         if match[0] == "-" and before not in _OPERANDS and text[place : place + 1].isdigit():
             # A minus sign directly before its digits, where no operand ends, is part of a number.
-            match = re.compile(r"-[0-9](?:[\w%:]|\.(?!\.))*").match(text, place - 1)
+            match = _NEGATIVE.match(text, place - 1)
             assert match is not None
             place = match.end()
             token = _token("number", match, notebook)
@@ -83,10 +89,7 @@ def tokens_in(notebook: Notebook) -> Iterator[Token]:
 
 def _token(group: str, match: re.Match[str], notebook: Notebook) -> Token:
     token = Token(BAD, match[0], start_pos=match.start(), end_pos=match.end())
-    forbidden = FORBIDDEN.search(match[0])
-    if forbidden:
-        message = f"the character U+{ord(forbidden[0]):04X} is not allowed anywhere in a policy"
-        notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")
+    if FORBIDDEN.search(match[0]):
         return token
     readers = {"string": _string, "variable": _variable, "number": _number, "word": _word, "symbol": _symbol}
     if group == "quote":
@@ -106,7 +109,7 @@ def _string(token: Token, notebook: Notebook) -> str:
         problem, hint = f"the string is longer than {_STRING_LIMIT_BYTES} bytes", ""
     if problem:
         notebook.error(token, Code.STRING, problem, hint=hint)
-    return BAD if problem else "STRING"
+    return BAD if problem else "TEXT"
 
 
 def _variable(token: Token, notebook: Notebook) -> str:

@@ -12,9 +12,8 @@ from lark import Token
 from messiahs.language.places import quoted
 from messiahs.language.policy_problems import Code, Notebook
 
-ITEM_WORDS: Final = frozenset(
-    "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING MIGRATE JOIN TIMEOUTS".split()
-)
+_ITEMS: Final = "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING MIGRATE JOIN TIMEOUTS"
+ITEM_WORDS: Final = frozenset(_ITEMS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def items_of(tokens: Sequence[Token], notebook: Notebook) -> tuple[Item, ...]:
 def _item(reader: _Reader) -> Item:
     words = [reader.take()]
     while reader.peek().type not in {"SEMICOLON", "LBRACE", "RBRACE", "$END"}:
-        if reader.peek().type in ITEM_WORDS and reader.peek().type not in {"RUNNING"}:
+        if reader.peek().type in ITEM_WORDS:
             break  # the `;` before it is missing
         words.append(reader.take())
     end = reader.peek()

@@ -16,6 +16,7 @@ _SIZES: Final = {
     "KiB": 1024,
 }
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_SECOND: Final = 1000
 _SHARE_STEPS: Final = 100
 _MINUTES_PER_HOUR: Final = 60
 _LAST_HOUR: Final = 24
@@ -109,7 +110,7 @@ def shown(value: int, unit: Unit) -> str:
         case Unit.BYTES:
             return _largest(value, {name: size for name, size in _SIZES.items() if name != "KiB"})
         case Unit.SECONDS:
-            return _largest(value, {name: step // 1000 for name, step in _MILLISECONDS.items() if step >= 1000})  # noqa: PLR2004, E501: a second
+            return _largest(value, {name: step // _SECOND for name, step in _MILLISECONDS.items() if step >= _SECOND})
         case Unit.SHARE:
             return f"{value / _SHARE_STEPS:.2f}".rstrip("0").rstrip(".") + "%"
         case Unit.CLOCK:

@@ -5,7 +5,20 @@ from dataclasses import dataclass, field
 from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import SystemId
-from messiahs.core.ports import Accepted, Asker, Candidate, Need, Randomness, Refused, Timeouts
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    Asker,
+    CalendarTime,
+    Candidate,
+    Need,
+    Randomness,
+    RankQuery,
+    Refused,
+    Timeouts,
+)
+from messiahs.core.vectors import Vector
 from messiahs.policy.placement import by_free_slots
 
 
@@ -24,3 +37,35 @@ class OpenPolicy:
     def rank(self, candidates: tuple[Candidate, ...], need: Need, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Ask by free slots."""
         return by_free_slots(candidates, need, randomness)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenToAll:
+    """Refuses nobody, says everything to everybody, and drops nothing."""
+
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    keys: tuple[str, ...] = KEY_ATTRIBUTES
+    change_share: int = 0
+
+    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
+        """Accept."""
+        del query
+        return Accepted()
+
+    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
+        """Ask by free slots."""
+        return by_free_slots(query.candidates, query.need, randomness)
+
+    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
+        """Say all that was measured."""
+        del now
+        return measured
+
+    def pass_on(self, vector: Vector, /) -> Vector:
+        """Pass on everything."""
+        return vector
+
+    def reveals_to(self, neighbor: Neighbor, /) -> bool:
+        """Reveal."""
+        del neighbor
+        return True

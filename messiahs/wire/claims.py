@@ -83,7 +83,7 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
         wire.text = shortened(status.text, TEXT_LIMIT_BYTES)
     wire.ran_ns = status.ran_ns
     for output in status.outputs:
-        wire.outputs.add(name=output.name, size_bytes=output.size_bytes)
+        wire.outputs.add(name=output.name, size_bytes=output.size_bytes, is_executable=output.is_executable)
 
 
 def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
@@ -107,7 +107,8 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
 
 
 def _read_output(wire: control_pb2.Output) -> Output:
-    return Output(name=relative_path(wire.name), size_bytes=counter(wire.size_bytes))
+    size_bytes = counter(wire.size_bytes)
+    return Output(name=relative_path(wire.name), size_bytes=size_bytes, is_executable=wire.is_executable)
 
 
 def _in_range(number: int, *, lowest: int, highest: int) -> int:

@@ -12,17 +12,30 @@ from messiahs.wire.control import (
     encode_control,
     joined_control,
 )
+from messiahs.wire.files import (
+    PutAnswer,
+    PutFile,
+    PutRequest,
+    ReadChunk,
+    chunk_from_bytes,
+    chunk_to_bytes,
+    put_answer_from_bytes,
+    put_answer_to_bytes,
+    put_content_from_bytes,
+    put_content_to_bytes,
+    put_request_from_bytes,
+    put_request_to_bytes,
+)
 from messiahs.wire.task import (
     ReadRequest,
     answer_from_bytes,
     answer_to_bytes,
-    chunk_from_bytes,
-    chunk_to_bytes,
     decode_transfer,
     encode_transfer,
     joined_transfers,
     read_request_from_bytes,
     read_request_to_bytes,
+    transfer_and_files_from_bytes,
     transfer_from_bytes,
     transfer_to_bytes,
 )
@@ -34,6 +47,10 @@ from messiahs.wire.update import (
 )
 
 __all__ = [
+    "PutAnswer",
+    "PutFile",
+    "PutRequest",
+    "ReadChunk",
     "ReadRequest",
     "answer_from_bytes",
     "answer_to_bytes",
@@ -49,10 +66,17 @@ __all__ = [
     "encode_transfer",
     "joined_control",
     "joined_transfers",
+    "put_answer_from_bytes",
+    "put_answer_to_bytes",
+    "put_content_from_bytes",
+    "put_content_to_bytes",
+    "put_request_from_bytes",
+    "put_request_to_bytes",
     "read_request_from_bytes",
     "read_request_to_bytes",
     "status_vector_from_bytes",
     "status_vector_to_bytes",
+    "transfer_and_files_from_bytes",
     "transfer_from_bytes",
     "transfer_to_bytes",
 ]

@@ -4,6 +4,8 @@ A check returns what it was given, or raises a `CodecError`; nothing that a neig
 """
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from messiahs.core.ids import SystemId
@@ -20,17 +22,24 @@ REASON_DEPTH_LIMIT: Final = 32
 REQUIREMENT_LIMIT_BYTES: Final = 4096
 COMMAND_LIMIT_BYTES: Final = 128 << 10
 ATTEMPT_LIMIT: Final = 8192
-OUTPUT_LIMIT: Final = 256
+FILE_LIMIT: Final = 1024
+"""Inputs of a task, declared outputs, outputs that are told, and files of one request."""
+OUTPUT_LIMIT: Final = FILE_LIMIT + 2
+NAMES_LIMIT_BYTES: Final = 128 << 10
+"""All names of a task's inputs and outputs together."""
 WORD_LIMIT_BYTES: Final = 64
 RULE_LIMIT_BYTES: Final = 256
 TEXT_LIMIT_BYTES: Final = 512
-PATH_LIMIT_BYTES: Final = 255
+PATH_LIMIT_BYTES: Final = 4096
+PATH_PART_LIMIT_BYTES: Final = 255
+SHA256_BYTES: Final = 32
 SECRET_BYTES: Final = 16
 WIRE_VERSION_LIMIT: Final = 16
 NEIGHBOR_LIMIT: Final = 1024
 
 _SYSTEM = re.compile(r"[a-z0-9.-]{1,255}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ADDRESS = re.compile(r"[!-~]{0,300}")
 
 
@@ -98,8 +107,30 @@ def shortened(text: str, limit_bytes: int) -> str:
 
 
 def relative_path(text: str) -> str:
-    """Check the name of an output: a printable path that cannot lead out of the folder it is put into."""
+    """Check the name of an input or output: a path that cannot lead out of the folder it is put into.
+
+    It has no control characters: names are shown on terminals.
+    """
     bounded(text, PATH_LIMIT_BYTES)
-    if not text.isprintable() or not {"", ".", ".."}.isdisjoint(text.split("/")):
-        raise CodecError(f"{text!r} is no name of an output")
+    parts = text.split("/")
+    if _CONTROL.search(text) is not None or not {"", ".", ".."}.isdisjoint(parts):
+        raise CodecError(f"{text[:80]!r} is no relative path of a file")
+    for part in parts:
+        bounded(part, PATH_PART_LIMIT_BYTES)
     return text
+
+
+def separate_paths(names: Sequence[str]) -> None:
+    """Check names of inputs: no two are the same, and none is a folder of another."""
+    # With a separator that sorts before every other character, what is in a folder follows directly on its name.
+    ascending = sorted(names, key=lambda name: name.replace("/", "\0"))
+    for name, following in pairwise(ascending):
+        if name == following or following.startswith(f"{name}/"):
+            raise CodecError(f"two inputs cannot have the places {name[:80]!r} and {following[:80]!r}")
+
+
+def sha256(content: bytes) -> bytes:
+    """Check the hash of a file."""
+    if len(content) != SHA256_BYTES:
+        raise CodecError(f"a SHA-256 of {len(content)} bytes")
+    return content

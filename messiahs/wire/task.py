@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
 from messiahs.core.messages import BoundTask, Command, TaskTransfer
 from messiahs.errors import CodecError
+from messiahs.wire.files import check_files, read_inputs, write_files
 from messiahs.wire.ids import read_attempt, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
     BATCH_LIMIT,
     COMMAND_LIMIT_BYTES,
+    FILE_LIMIT,
     TEXT_LIMIT_BYTES,
     at_most,
     bounded,
@@ -34,9 +36,9 @@ class ReadRequest:
     follow: bool = False
 
 
-def encode_transfer(transfer: TaskTransfer) -> task_pb2.TaskTransfer:
-    """Make a transfer; a `CodecError` says why it cannot be sent."""
-    wire = task_pb2.TaskTransfer()
+def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task_pb2.TaskTransfer:
+    """Make a transfer, with contents of small inputs; a `CodecError` says why it cannot be sent."""
+    wire = task_pb2.TaskTransfer(files=files)
     at_most(len(transfer.tasks), BATCH_LIMIT, what="tasks")
     try:
         write_claim(wire.claim, transfer.claim)
@@ -62,16 +64,20 @@ def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
     command.argv.extend([_to_bytes(argument) for argument in task.command.argv])
     for name, value in task.command.env:
         command.env.add(name=_to_bytes(name), value=_to_bytes(value))
+    write_files(command, task.command)
     _check_command(command)
 
 
 def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
     _check_command(wire.command)
+    check_files(wire.command)
     return BoundTask(
         attempt=read_attempt(wire.attempt),
         command=Command(
             argv=tuple(map(_to_text, wire.command.argv)),
             env=tuple((_to_text(variable.name), _to_text(variable.value)) for variable in wire.command.env),
+            inputs=read_inputs(wire.command),
+            outputs=tuple(wire.command.outputs),
         ),
     )
 
@@ -98,14 +104,21 @@ def _to_text(content: bytes) -> str:
     return content.decode(errors="surrogateescape")
 
 
-def transfer_to_bytes(transfer: TaskTransfer) -> bytes:
-    """Make the bytes of a transfer."""
-    return serialized(encode_transfer(transfer))
+def transfer_to_bytes(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> bytes:
+    """Make the bytes of a transfer, with contents of small inputs."""
+    return serialized(encode_transfer(transfer, files))
 
 
 def transfer_from_bytes(content: bytes) -> TaskTransfer:
-    """Read the bytes of a transfer."""
+    """Read the bytes of a transfer; contents of files are left out."""
     return decode_transfer(parsed(task_pb2.TaskTransfer(), content))
+
+
+def transfer_and_files_from_bytes(content: bytes) -> tuple[TaskTransfer, tuple[bytes, ...]]:
+    """Read the bytes of a transfer, and the contents of files that came with it."""
+    wire = parsed(task_pb2.TaskTransfer(), content)
+    at_most(len(wire.files), FILE_LIMIT, what="files")
+    return decode_transfer(wire), tuple(wire.files)
 
 
 def joined_transfers(transfers: Sequence[bytes]) -> bytes:
@@ -144,13 +157,3 @@ def read_request_from_bytes(content: bytes) -> ReadRequest:
         offset_bytes=counter(wire.offset_bytes),
         follow=wire.follow,
     )
-
-
-def chunk_to_bytes(content: bytes) -> bytes:
-    """Make a piece of an output."""
-    return serialized(task_pb2.ReadChunk(content=content))
-
-
-def chunk_from_bytes(content: bytes) -> bytes:
-    """Read a piece of an output."""
-    return parsed(task_pb2.ReadChunk(), content).content

@@ -24,6 +24,7 @@ from messiahs.core.messages import (
     ControlMessage,
     DenyCode,
     Hello,
+    InputFile,
     Output,
     Reason,
     SchedAccept,
@@ -148,7 +149,12 @@ sched_accepts = st.builds(
 sched_denies = st.builds(
     SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts
 )
-outputs = st.builds(Output, name=st.sampled_from(("stdout", "stderr", "a b/c.txt")), size_bytes=counters)
+outputs = st.builds(
+    Output,
+    name=st.sampled_from(("stdout", "stderr", "work/a b/c.txt", "work/\xa0")),
+    size_bytes=counters,
+    is_executable=st.booleans(),
+)
 attempt_statuses = st.builds(
     AttemptStatus,
     attempt=attempt_ids,
@@ -186,10 +192,19 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
 # What Unix passes on need not be Unicode: the bytes that are not are surrogates here, as `os.fsdecode` makes them.
 arguments = st.binary(max_size=12).map(lambda content: content.replace(b"\0", b"").decode(errors="surrogateescape"))
 _variable_names = arguments.map(lambda text: text.replace("=", "") or "A")
+hashes = st.binary(min_size=32, max_size=32)
+_paths = st.sampled_from(("data", "a b/ü.txt", "a b/c", ".hidden", "x" * 255, "/".join(["deep"] * 800)))
+_inputs = st.lists(
+    st.builds(InputFile, name=_paths, sha256=hashes, size_bytes=counters, is_executable=st.booleans()),
+    max_size=3,
+    unique_by=lambda one: one.name,
+)
 commands = st.builds(
     Command,
     argv=st.lists(arguments, max_size=3).map(lambda rest: ("true", *rest)),
     env=st.lists(st.tuples(_variable_names, arguments), max_size=3).map(tuple),
+    inputs=_inputs.map(tuple),
+    outputs=st.lists(_paths, max_size=3).map(tuple),
 )
 task_transfers = st.builds(
     TaskTransfer,

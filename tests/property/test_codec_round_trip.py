@@ -9,17 +9,29 @@ from hypothesis import strategies as st
 from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
+    PutAnswer,
+    PutFile,
+    PutRequest,
+    ReadChunk,
     ReadRequest,
     answer_from_bytes,
     chunk_from_bytes,
+    chunk_to_bytes,
     control_from_bytes,
     control_to_bytes,
     joined_control,
     joined_transfers,
+    put_answer_from_bytes,
+    put_answer_to_bytes,
+    put_content_from_bytes,
+    put_content_to_bytes,
+    put_request_from_bytes,
+    put_request_to_bytes,
     read_request_from_bytes,
     read_request_to_bytes,
     status_vector_from_bytes,
     status_vector_to_bytes,
+    transfer_and_files_from_bytes,
     transfer_from_bytes,
     transfer_to_bytes,
 )
@@ -28,10 +40,13 @@ from tests.property import strategies
 READERS: tuple[Callable[[bytes], object], ...] = (
     control_from_bytes,
     status_vector_from_bytes,
-    transfer_from_bytes,
+    transfer_and_files_from_bytes,
     read_request_from_bytes,
     answer_from_bytes,
     chunk_from_bytes,
+    put_request_from_bytes,
+    put_content_from_bytes,
+    put_answer_from_bytes,
 )
 read_requests = st.builds(
     ReadRequest,
@@ -42,11 +57,20 @@ read_requests = st.builds(
     offset_bytes=strategies.counters,
     follow=st.booleans(),
 )
+put_requests = st.builds(
+    PutRequest,
+    claim=strategies.claim_ids,
+    ticket=strategies.tickets,
+    files=st.lists(
+        st.builds(PutFile, strategies.hashes, strategies.counters), max_size=3, unique_by=lambda one: one.sha256
+    ).map(tuple),
+)
 valid_bytes = st.one_of(
     st.lists(strategies.control_messages, min_size=1, max_size=2).map(control_to_bytes),
     strategies.status_vectors.map(status_vector_to_bytes),
     strategies.task_transfers.map(transfer_to_bytes),
     read_requests.map(read_request_to_bytes),
+    put_requests.map(put_request_to_bytes),
 )
 
 
@@ -82,6 +106,26 @@ def test_transfers_joined_are_one_transfer(transfer: TaskTransfer) -> None:
 @given(read_requests)
 def test_read_requests_come_out_as_they_went_in(request: ReadRequest) -> None:
     assert read_request_from_bytes(read_request_to_bytes(request)) == request
+
+
+@given(strategies.task_transfers, st.lists(st.binary(max_size=9), max_size=3))
+def test_contents_of_files_come_out_with_their_transfer(transfer: TaskTransfer, files: list[bytes]) -> None:
+    received = transfer_and_files_from_bytes(transfer_to_bytes(transfer, files))
+    assert received == (transfer, tuple(files))
+
+
+@given(put_requests)
+def test_requests_to_bring_files_come_out_as_they_went_in(request: PutRequest) -> None:
+    assert put_request_from_bytes(put_request_to_bytes(request)) == request
+
+
+@given(st.lists(strategies.counters, max_size=3), st.binary(max_size=9), strategies.hashes)
+def test_answers_and_pieces_come_out_as_they_went_in(offsets: list[int], content: bytes, sha256: bytes) -> None:
+    for answer in (PutAnswer(offsets_bytes=tuple(offsets)), PutAnswer(problem="no")):
+        assert put_answer_from_bytes(put_answer_to_bytes(answer)) == answer
+    assert put_content_from_bytes(put_content_to_bytes(content)) == content
+    for chunk in (ReadChunk(content=content), ReadChunk(sha256=sha256)):
+        assert chunk_from_bytes(chunk_to_bytes(chunk)) == chunk
 
 
 @pytest.mark.parametrize("read", READERS)

@@ -25,19 +25,19 @@ _sym_db = _symbol_database.Default()
 from messiahs.wire.v1 import descriptions_pb2 as messiahs_dot_wire_dot_v1_dot_descriptions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emessiahs/wire/v1/control.proto\x12\x10messiahs.wire.v1\x1a#messiahs/wire/v1/descriptions.proto\"N\n\x05Hello\x12\x0e\n\x06system\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\x12\x15\n\rwire_versions\x18\x03 \x03(\r\x12\x0f\n\x07release\x18\x04 \x01(\t\"\xca\x01\n\x0cSchedRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x0e\n\x06search\x18\x02 \x01(\x0c\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12.\n\x03tdv\x18\x04 \x01(\x0b\x32!.messiahs.wire.v1.TaskDescription\x12\x13\n\x0brequirement\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x11\n\thops_left\x18\x07 \x01(\x04\x12\x11\n\tasks_left\x18\x08 \x01(\x04\x12\x14\n\x0cremaining_ns\x18\t \x01(\x04\"\xae\x01\n\x0bSchedAccept\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12(\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0e\n\x06ticket\x18\x04 \x01(\x0c\x12\x0e\n\x06places\x18\x05 \x01(\x04\x12\x0e\n\x06window\x18\x06 \x01(\x04\x12\x10\n\x08lease_ns\x18\x07 \x01(\x04\x12\x11\n\tasks_left\x18\x08 \x01(\x04\"\x86\x01\n\x06Reason\x12\x0e\n\x06module\x18\x01 \x01(\t\x12(\n\x04\x63ode\x18\x02 \x01(\x0e\x32\x1a.messiahs.wire.v1.DenyCode\x12\x0c\n\x04rule\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12&\n\x04hops\x18\x05 \x03(\x0b\x32\x18.messiahs.wire.v1.Reason\"Z\n\tSchedDeny\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12)\n\x07reasons\x18\x02 \x03(\x0b\x32\x18.messiahs.wire.v1.Reason\x12\x11\n\tasks_left\x18\x03 \x01(\x04\"*\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\"\xb5\x02\n\rAttemptStatus\x12,\n\x07\x61ttempt\x18\x01 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.messiahs.wire.v1.TaskState\x12,\n\x08substate\x18\x03 \x01(\x0e\x32\x1a.messiahs.wire.v1.Substate\x12\x16\n\texit_code\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\x13\n\x06signal\x18\x05 \x01(\x11H\x01\x88\x01\x01\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\x12\x0c\n\x04text\x18\x07 \x01(\t\x12\x0e\n\x06ran_ns\x18\x08 \x01(\x04\x12)\n\x07outputs\x18\t \x03(\x0b\x32\x18.messiahs.wire.v1.OutputB\x0c\n\n_exit_codeB\t\n\x07_signal\"\x8a\x01\n\nTaskStatus\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x31\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1f.messiahs.wire.v1.AttemptStatus\x12\x0e\n\x06window\x18\x03 \x01(\x04\x12\x0f\n\x07renewal\x18\x04 \x01(\x04\"\xa4\x01\n\rTaskStatusAck\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12*\n\x05taken\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12,\n\x07unbound\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12\x0f\n\x07renewal\x18\x04 \x01(\x04\"j\n\x0fTaskStatusQuery\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12-\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\"c\n\x08TaskKill\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12-\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\"4\n\x08\x43laimEnd\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\"\x13\n\x11SystemStatusQuery\"\xbc\x04\n\x0e\x43ontrolMessage\x12(\n\x05hello\x18\x01 \x01(\x0b\x32\x17.messiahs.wire.v1.HelloH\x00\x12\x37\n\rsched_request\x18\x02 \x01(\x0b\x32\x1e.messiahs.wire.v1.SchedRequestH\x00\x12\x35\n\x0csched_accept\x18\x03 \x01(\x0b\x32\x1d.messiahs.wire.v1.SchedAcceptH\x00\x12\x31\n\nsched_deny\x18\x04 \x01(\x0b\x32\x1b.messiahs.wire.v1.SchedDenyH\x00\x12\x33\n\x0btask_status\x18\x05 \x01(\x0b\x32\x1c.messiahs.wire.v1.TaskStatusH\x00\x12:\n\x0ftask_status_ack\x18\x06 \x01(\x0b\x32\x1f.messiahs.wire.v1.TaskStatusAckH\x00\x12>\n\x11task_status_query\x18\x07 \x01(\x0b\x32!.messiahs.wire.v1.TaskStatusQueryH\x00\x12/\n\ttask_kill\x18\x08 \x01(\x0b\x32\x1a.messiahs.wire.v1.TaskKillH\x00\x12/\n\tclaim_end\x18\t \x01(\x0b\x32\x1a.messiahs.wire.v1.ClaimEndH\x00\x12\x42\n\x13system_status_query\x18\n \x01(\x0b\x32#.messiahs.wire.v1.SystemStatusQueryH\x00\x42\x06\n\x04kind\"B\n\x0c\x43ontrolBatch\x12\x32\n\x08messages\x18\x01 \x03(\x0b\x32 .messiahs.wire.v1.ControlMessage*\xb8\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14TASK_STATE_EXECUTING\x10\x01\x12\x17\n\x13TASK_STATE_FINISHED\x10\x02\x12\x16\n\x12TASK_STATE_ABORTED\x10\x03\x12\x15\n\x11TASK_STATE_KILLED\x10\x04\x12\x16\n\x12TASK_STATE_REVOKED\x10\x05\x12\x15\n\x11TASK_STATE_DENIED\x10\x06*e\n\x08Substate\x12\x18\n\x14SUBSTATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSUBSTATE_QUEUED\x10\x01\x12\x14\n\x10SUBSTATE_STAGING\x10\x02\x12\x14\n\x10SUBSTATE_RUNNING\x10\x03*\x82\x03\n\x08\x44\x65nyCode\x12\x19\n\x15\x44\x45NY_CODE_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x45NY_CODE_REFUSED_BY_POLICY\x10\x01\x12\x1b\n\x17\x44\x45NY_CODE_LIMIT_REACHED\x10\x02\x12\x16\n\x12\x44\x45NY_CODE_NO_CLASS\x10\x03\x12\x1f\n\x1b\x44\x45NY_CODE_REQUIREMENT_UNMET\x10\x04\x12\x19\n\x15\x44\x45NY_CODE_NO_CAPACITY\x10\x05\x12\x17\n\x13\x44\x45NY_CODE_HOP_LIMIT\x10\x06\x12\x17\n\x13\x44\x45NY_CODE_TIMED_OUT\x10\x07\x12\x1b\n\x17\x44\x45NY_CODE_ALREADY_ASKED\x10\x08\x12\x12\n\x0e\x44\x45NY_CODE_LOST\x10\t\x12\x1b\n\x17\x44\x45NY_CODE_BAD_PREDICATE\x10\n\x12\x19\n\x15\x44\x45NY_CODE_UNREACHABLE\x10\x0b\x12\x16\n\x12\x44\x45NY_CODE_DRAINING\x10\x0c\x12\x16\n\x12\x44\x45NY_CODE_NO_SPACE\x10\r2Y\n\x07\x43ontrol\x12N\n\x08\x45xchange\x12\x1e.messiahs.wire.v1.ControlBatch\x1a\x1e.messiahs.wire.v1.ControlBatch(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emessiahs/wire/v1/control.proto\x12\x10messiahs.wire.v1\x1a#messiahs/wire/v1/descriptions.proto\"N\n\x05Hello\x12\x0e\n\x06system\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\x06\x12\x15\n\rwire_versions\x18\x03 \x03(\r\x12\x0f\n\x07release\x18\x04 \x01(\t\"\xca\x01\n\x0cSchedRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x0e\n\x06search\x18\x02 \x01(\x0c\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12.\n\x03tdv\x18\x04 \x01(\x0b\x32!.messiahs.wire.v1.TaskDescription\x12\x13\n\x0brequirement\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x11\n\thops_left\x18\x07 \x01(\x04\x12\x11\n\tasks_left\x18\x08 \x01(\x04\x12\x14\n\x0cremaining_ns\x18\t \x01(\x04\"\xae\x01\n\x0bSchedAccept\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12(\n\x05\x63laim\x18\x02 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x0e\n\x06ticket\x18\x04 \x01(\x0c\x12\x0e\n\x06places\x18\x05 \x01(\x04\x12\x0e\n\x06window\x18\x06 \x01(\x04\x12\x10\n\x08lease_ns\x18\x07 \x01(\x04\x12\x11\n\tasks_left\x18\x08 \x01(\x04\"\x86\x01\n\x06Reason\x12\x0e\n\x06module\x18\x01 \x01(\t\x12(\n\x04\x63ode\x18\x02 \x01(\x0e\x32\x1a.messiahs.wire.v1.DenyCode\x12\x0c\n\x04rule\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12&\n\x04hops\x18\x05 \x03(\x0b\x32\x18.messiahs.wire.v1.Reason\"Z\n\tSchedDeny\x12\x0f\n\x07request\x18\x01 \x01(\x04\x12)\n\x07reasons\x18\x02 \x03(\x0b\x32\x18.messiahs.wire.v1.Reason\x12\x11\n\tasks_left\x18\x03 \x01(\x04\"A\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x15\n\ris_executable\x18\x03 \x01(\x08\"\xb5\x02\n\rAttemptStatus\x12,\n\x07\x61ttempt\x18\x01 \x01(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.messiahs.wire.v1.TaskState\x12,\n\x08substate\x18\x03 \x01(\x0e\x32\x1a.messiahs.wire.v1.Substate\x12\x16\n\texit_code\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\x13\n\x06signal\x18\x05 \x01(\x11H\x01\x88\x01\x01\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\x12\x0c\n\x04text\x18\x07 \x01(\t\x12\x0e\n\x06ran_ns\x18\x08 \x01(\x04\x12)\n\x07outputs\x18\t \x03(\x0b\x32\x18.messiahs.wire.v1.OutputB\x0c\n\n_exit_codeB\t\n\x07_signal\"\x8a\x01\n\nTaskStatus\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12\x31\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1f.messiahs.wire.v1.AttemptStatus\x12\x0e\n\x06window\x18\x03 \x01(\x04\x12\x0f\n\x07renewal\x18\x04 \x01(\x04\"\xa4\x01\n\rTaskStatusAck\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12*\n\x05taken\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12,\n\x07unbound\x18\x03 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\x12\x0f\n\x07renewal\x18\x04 \x01(\x04\"j\n\x0fTaskStatusQuery\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12-\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\"c\n\x08TaskKill\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\x12-\n\x08\x61ttempts\x18\x02 \x03(\x0b\x32\x1b.messiahs.wire.v1.AttemptId\"4\n\x08\x43laimEnd\x12(\n\x05\x63laim\x18\x01 \x01(\x0b\x32\x19.messiahs.wire.v1.ClaimId\"\x13\n\x11SystemStatusQuery\"\xbc\x04\n\x0e\x43ontrolMessage\x12(\n\x05hello\x18\x01 \x01(\x0b\x32\x17.messiahs.wire.v1.HelloH\x00\x12\x37\n\rsched_request\x18\x02 \x01(\x0b\x32\x1e.messiahs.wire.v1.SchedRequestH\x00\x12\x35\n\x0csched_accept\x18\x03 \x01(\x0b\x32\x1d.messiahs.wire.v1.SchedAcceptH\x00\x12\x31\n\nsched_deny\x18\x04 \x01(\x0b\x32\x1b.messiahs.wire.v1.SchedDenyH\x00\x12\x33\n\x0btask_status\x18\x05 \x01(\x0b\x32\x1c.messiahs.wire.v1.TaskStatusH\x00\x12:\n\x0ftask_status_ack\x18\x06 \x01(\x0b\x32\x1f.messiahs.wire.v1.TaskStatusAckH\x00\x12>\n\x11task_status_query\x18\x07 \x01(\x0b\x32!.messiahs.wire.v1.TaskStatusQueryH\x00\x12/\n\ttask_kill\x18\x08 \x01(\x0b\x32\x1a.messiahs.wire.v1.TaskKillH\x00\x12/\n\tclaim_end\x18\t \x01(\x0b\x32\x1a.messiahs.wire.v1.ClaimEndH\x00\x12\x42\n\x13system_status_query\x18\n \x01(\x0b\x32#.messiahs.wire.v1.SystemStatusQueryH\x00\x42\x06\n\x04kind\"B\n\x0c\x43ontrolBatch\x12\x32\n\x08messages\x18\x01 \x03(\x0b\x32 .messiahs.wire.v1.ControlMessage*\xb8\x01\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14TASK_STATE_EXECUTING\x10\x01\x12\x17\n\x13TASK_STATE_FINISHED\x10\x02\x12\x16\n\x12TASK_STATE_ABORTED\x10\x03\x12\x15\n\x11TASK_STATE_KILLED\x10\x04\x12\x16\n\x12TASK_STATE_REVOKED\x10\x05\x12\x15\n\x11TASK_STATE_DENIED\x10\x06*e\n\x08Substate\x12\x18\n\x14SUBSTATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSUBSTATE_QUEUED\x10\x01\x12\x14\n\x10SUBSTATE_STAGING\x10\x02\x12\x14\n\x10SUBSTATE_RUNNING\x10\x03*\x82\x03\n\x08\x44\x65nyCode\x12\x19\n\x15\x44\x45NY_CODE_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x45NY_CODE_REFUSED_BY_POLICY\x10\x01\x12\x1b\n\x17\x44\x45NY_CODE_LIMIT_REACHED\x10\x02\x12\x16\n\x12\x44\x45NY_CODE_NO_CLASS\x10\x03\x12\x1f\n\x1b\x44\x45NY_CODE_REQUIREMENT_UNMET\x10\x04\x12\x19\n\x15\x44\x45NY_CODE_NO_CAPACITY\x10\x05\x12\x17\n\x13\x44\x45NY_CODE_HOP_LIMIT\x10\x06\x12\x17\n\x13\x44\x45NY_CODE_TIMED_OUT\x10\x07\x12\x1b\n\x17\x44\x45NY_CODE_ALREADY_ASKED\x10\x08\x12\x12\n\x0e\x44\x45NY_CODE_LOST\x10\t\x12\x1b\n\x17\x44\x45NY_CODE_BAD_PREDICATE\x10\n\x12\x19\n\x15\x44\x45NY_CODE_UNREACHABLE\x10\x0b\x12\x16\n\x12\x44\x45NY_CODE_DRAINING\x10\x0c\x12\x16\n\x12\x44\x45NY_CODE_NO_SPACE\x10\r2Y\n\x07\x43ontrol\x12N\n\x08\x45xchange\x12\x1e.messiahs.wire.v1.ControlBatch\x1a\x1e.messiahs.wire.v1.ControlBatch(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'messiahs.wire.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKSTATE']._serialized_start=2372
-  _globals['_TASKSTATE']._serialized_end=2556
-  _globals['_SUBSTATE']._serialized_start=2558
-  _globals['_SUBSTATE']._serialized_end=2659
-  _globals['_DENYCODE']._serialized_start=2662
-  _globals['_DENYCODE']._serialized_end=3048
+  _globals['_TASKSTATE']._serialized_start=2395
+  _globals['_TASKSTATE']._serialized_end=2579
+  _globals['_SUBSTATE']._serialized_start=2581
+  _globals['_SUBSTATE']._serialized_end=2682
+  _globals['_DENYCODE']._serialized_start=2685
+  _globals['_DENYCODE']._serialized_end=3071
   _globals['_HELLO']._serialized_start=89
   _globals['_HELLO']._serialized_end=167
   _globals['_SCHEDREQUEST']._serialized_start=170
@@ -49,25 +49,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCHEDDENY']._serialized_start=688
   _globals['_SCHEDDENY']._serialized_end=778
   _globals['_OUTPUT']._serialized_start=780
-  _globals['_OUTPUT']._serialized_end=822
-  _globals['_ATTEMPTSTATUS']._serialized_start=825
-  _globals['_ATTEMPTSTATUS']._serialized_end=1134
-  _globals['_TASKSTATUS']._serialized_start=1137
-  _globals['_TASKSTATUS']._serialized_end=1275
-  _globals['_TASKSTATUSACK']._serialized_start=1278
-  _globals['_TASKSTATUSACK']._serialized_end=1442
-  _globals['_TASKSTATUSQUERY']._serialized_start=1444
-  _globals['_TASKSTATUSQUERY']._serialized_end=1550
-  _globals['_TASKKILL']._serialized_start=1552
-  _globals['_TASKKILL']._serialized_end=1651
-  _globals['_CLAIMEND']._serialized_start=1653
-  _globals['_CLAIMEND']._serialized_end=1705
-  _globals['_SYSTEMSTATUSQUERY']._serialized_start=1707
-  _globals['_SYSTEMSTATUSQUERY']._serialized_end=1726
-  _globals['_CONTROLMESSAGE']._serialized_start=1729
-  _globals['_CONTROLMESSAGE']._serialized_end=2301
-  _globals['_CONTROLBATCH']._serialized_start=2303
-  _globals['_CONTROLBATCH']._serialized_end=2369
-  _globals['_CONTROL']._serialized_start=3050
-  _globals['_CONTROL']._serialized_end=3139
+  _globals['_OUTPUT']._serialized_end=845
+  _globals['_ATTEMPTSTATUS']._serialized_start=848
+  _globals['_ATTEMPTSTATUS']._serialized_end=1157
+  _globals['_TASKSTATUS']._serialized_start=1160
+  _globals['_TASKSTATUS']._serialized_end=1298
+  _globals['_TASKSTATUSACK']._serialized_start=1301
+  _globals['_TASKSTATUSACK']._serialized_end=1465
+  _globals['_TASKSTATUSQUERY']._serialized_start=1467
+  _globals['_TASKSTATUSQUERY']._serialized_end=1573
+  _globals['_TASKKILL']._serialized_start=1575
+  _globals['_TASKKILL']._serialized_end=1674
+  _globals['_CLAIMEND']._serialized_start=1676
+  _globals['_CLAIMEND']._serialized_end=1728
+  _globals['_SYSTEMSTATUSQUERY']._serialized_start=1730
+  _globals['_SYSTEMSTATUSQUERY']._serialized_end=1749
+  _globals['_CONTROLMESSAGE']._serialized_start=1752
+  _globals['_CONTROLMESSAGE']._serialized_end=2324
+  _globals['_CONTROLBATCH']._serialized_start=2326
+  _globals['_CONTROLBATCH']._serialized_end=2392
+  _globals['_CONTROL']._serialized_start=3073
+  _globals['_CONTROL']._serialized_end=3162
 # @@protoc_insertion_point(module_scope)

@@ -146,12 +146,14 @@ class SchedDeny(_message.Message):
     def __init__(self, request: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., asks_left: _Optional[int] = ...) -> None: ...
 
 class Output(_message.Message):
-    __slots__ = ("name", "size_bytes")
+    __slots__ = ("name", "size_bytes", "is_executable")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_EXECUTABLE_FIELD_NUMBER: _ClassVar[int]
     name: str
     size_bytes: int
-    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+    is_executable: bool
+    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ...) -> None: ...
 
 class AttemptStatus(_message.Message):
     __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs")

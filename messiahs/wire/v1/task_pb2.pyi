@@ -15,13 +15,29 @@ class Variable(_message.Message):
     value: bytes
     def __init__(self, name: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
 
+class InputFile(_message.Message):
+    __slots__ = ("name", "sha256", "size_bytes", "is_executable")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_EXECUTABLE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    sha256: bytes
+    size_bytes: int
+    is_executable: bool
+    def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ...) -> None: ...
+
 class Command(_message.Message):
-    __slots__ = ("argv", "env")
+    __slots__ = ("argv", "env", "inputs", "outputs")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[bytes]
     env: _containers.RepeatedCompositeFieldContainer[Variable]
-    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ...) -> None: ...
+    inputs: _containers.RepeatedCompositeFieldContainer[InputFile]
+    outputs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BoundTask(_message.Message):
     __slots__ = ("attempt", "command")
@@ -32,14 +48,16 @@ class BoundTask(_message.Message):
     def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., command: _Optional[_Union[Command, _Mapping]] = ...) -> None: ...
 
 class TaskTransfer(_message.Message):
-    __slots__ = ("claim", "ticket", "tasks")
+    __slots__ = ("claim", "ticket", "tasks", "files")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     tasks: _containers.RepeatedCompositeFieldContainer[BoundTask]
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[BoundTask, _Mapping]]] = ...) -> None: ...
+    files: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[BoundTask, _Mapping]]] = ..., files: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class TransferAnswer(_message.Message):
     __slots__ = ("problem",)
@@ -64,7 +82,43 @@ class ReadRequest(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ...) -> None: ...
 
 class ReadChunk(_message.Message):
-    __slots__ = ("content",)
+    __slots__ = ("content", "sha256")
     CONTENT_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
     content: bytes
-    def __init__(self, content: _Optional[bytes] = ...) -> None: ...
+    sha256: bytes
+    def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+
+class PutRequest(_message.Message):
+    __slots__ = ("claim", "ticket", "files")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    ticket: bytes
+    files: _containers.RepeatedCompositeFieldContainer[PutFile]
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., files: _Optional[_Iterable[_Union[PutFile, _Mapping]]] = ...) -> None: ...
+
+class PutFile(_message.Message):
+    __slots__ = ("sha256", "size_bytes")
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    size_bytes: int
+    def __init__(self, sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class PutMessage(_message.Message):
+    __slots__ = ("request", "content")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    request: PutRequest
+    content: bytes
+    def __init__(self, request: _Optional[_Union[PutRequest, _Mapping]] = ..., content: _Optional[bytes] = ...) -> None: ...
+
+class PutAnswer(_message.Message):
+    __slots__ = ("offsets_bytes", "problem")
+    OFFSETS_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    offsets_bytes: _containers.RepeatedScalarFieldContainer[int]
+    problem: str
+    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ...) -> None: ...

@@ -39,6 +39,11 @@ class TaskStub:
                 request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.TaskTransfer.SerializeToString,
                 response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.TransferAnswer.FromString,
                 _registered_method=True)
+        self.Put = channel.stream_stream(
+                '/messiahs.wire.v1.Task/Put',
+                request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PutMessage.SerializeToString,
+                response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PutAnswer.FromString,
+                _registered_method=True)
         self.Read = channel.unary_stream(
                 '/messiahs.wire.v1.Task/Read',
                 request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.ReadRequest.SerializeToString,
@@ -50,6 +55,12 @@ class TaskServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Transfer(self, request_iterator, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Put(self, request_iterator, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -68,6 +79,11 @@ def add_TaskServicer_to_server(servicer, server):
                     servicer.Transfer,
                     request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.TaskTransfer.FromString,
                     response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.TransferAnswer.SerializeToString,
+            ),
+            'Put': grpc.stream_stream_rpc_method_handler(
+                    servicer.Put,
+                    request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PutMessage.FromString,
+                    response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.PutAnswer.SerializeToString,
             ),
             'Read': grpc.unary_stream_rpc_method_handler(
                     servicer.Read,
@@ -102,6 +118,33 @@ class Task:
             '/messiahs.wire.v1.Task/Transfer',
             messiahs_dot_wire_dot_v1_dot_task__pb2.TaskTransfer.SerializeToString,
             messiahs_dot_wire_dot_v1_dot_task__pb2.TransferAnswer.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Put(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/messiahs.wire.v1.Task/Put',
+            messiahs_dot_wire_dot_v1_dot_task__pb2.PutMessage.SerializeToString,
+            messiahs_dot_wire_dot_v1_dot_task__pb2.PutAnswer.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,113 @@
+"""Files on their way to executors, on streams of their own (MESSIAHS 5.3.3)."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final
+
+from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Stream
+from messiahs.core.ids import SystemId
+from messiahs.errors import ChannelError, CodecError, MessiahsError
+from messiahs.wire.codec import (
+    PutAnswer,
+    PutFile,
+    PutRequest,
+    put_answer_from_bytes,
+    put_answer_to_bytes,
+    put_content_from_bytes,
+    put_content_to_bytes,
+    put_request_from_bytes,
+    put_request_to_bytes,
+)
+
+_PIECE_LIMIT_BYTES: Final = 512 << 10
+_SILENCE_SECONDS: Final = 60.0
+"""A peer that brings nothing for so long, while it should, has gone."""
+
+
+async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFile) -> None:
+    """Bring what the executor lacks of some files; the stream is over when this returns or raises `ChannelError`."""
+    sending: asyncio.Task[None] | None = None
+    try:
+        await stream.write(put_request_to_bytes(request))
+        offsets = await _answer(stream, request)
+        sending = asyncio.create_task(_send(stream, request, offsets, read))
+        # Listened to at once: an executor that takes no more says why, and then nobody reads what is sent.
+        final = asyncio.create_task(_answer(stream, request))
+        try:
+            await asyncio.wait({sending, final}, return_when=asyncio.FIRST_COMPLETED)
+            if not final.done():
+                await sending
+            offsets = await final
+        finally:
+            sending.cancel()
+            final.cancel()
+            await asyncio.gather(sending, final, return_exceptions=True)
+        if offsets != tuple(one.size_bytes for one in request.files):
+            raise ChannelError("the executor has not all of the files that it was brought")
+    except CodecError as error:
+        raise ChannelError(f"the executor's answer is malformed: {error}") from error
+    finally:
+        stream.close()
+
+
+async def _answer(stream: Stream, request: PutRequest) -> tuple[int, ...]:
+    content = await stream.read()
+    if content is None:
+        raise ChannelError("the executor ended the stream")
+    answer = put_answer_from_bytes(content)
+    if answer.problem:
+        raise ChannelError(answer.problem)
+    if len(answer.offsets_bytes) != len(request.files):
+        raise CodecError(f"{len(answer.offsets_bytes)} offsets of {len(request.files)} files")
+    return answer.offsets_bytes
+
+
+async def _send(stream: OutgoingStream, request: PutRequest, offsets: tuple[int, ...], read: ReadFile) -> None:
+    for one, offset in zip(request.files, offsets, strict=True):
+        if offset < one.size_bytes:
+            await _send_file(stream, one, read(one.sha256, offset))
+    await stream.finish()
+
+
+async def _send_file(stream: Stream, file: PutFile, pieces: AsyncGenerator[bytes, None]) -> None:
+    async with aclosing(pieces):
+        async for piece in pieces:
+            for start in range(0, len(piece), _PIECE_LIMIT_BYTES):
+                await stream.write(put_content_to_bytes(piece[start : start + _PIECE_LIMIT_BYTES]))
+
+
+async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks) -> None:
+    """Take the files that a peer brings on a stream, or tell it and the administrator why not."""
+    try:
+        content = await stream.read()
+        if content is None:
+            return
+        request = put_request_from_bytes(content)
+        receipt = callbacks.arrivals.receive(peer, request)
+        try:
+            await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=await receipt.begin())))
+            while not receipt.is_complete:
+                content = await _next(stream)
+                await receipt.add(put_content_from_bytes(content))
+        finally:
+            await receipt.close()
+        sizes = tuple(one.size_bytes for one in request.files)
+        await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=sizes)))
+    except ChannelError:
+        # The peer has gone, and goes on when it is back.
+        return
+    except MessiahsError as error:
+        callbacks.on_dropped(peer, str(error))
+        await stream.write(put_answer_to_bytes(PutAnswer(problem=str(error))))
+
+
+async def _next(stream: Stream) -> bytes:
+    try:
+        async with asyncio.timeout(_SILENCE_SECONDS):
+            content = await stream.read()
+    except TimeoutError as error:
+        raise ChannelError("nothing came for long") from error
+    if content is None:
+        raise ChannelError("the peer ended the stream")
+    return content

@@ -1,0 +1,59 @@
+"""From the words of a command line to a submission whose files the module has."""
+
+from messiahs.cli.members import Members
+from messiahs.cli.options import SubmitOptions
+from messiahs.cli.progress import shown_progress
+from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, prepare_inputs
+from messiahs.client.module import ModuleClient
+from messiahs.client.names import checked_name
+from messiahs.client.submission import Submission, new_key
+from messiahs.client.uploading import upload
+
+_SINGLE = Members()
+
+
+def handed_in(
+    module: ModuleClient, command: tuple[str, ...], *, options: SubmitOptions, members: Members = _SINGLE
+) -> Submission:
+    """Find, hash and upload the inputs, and give what is to be submitted; nothing has been submitted yet.
+
+    Interrupted at any moment it can simply be repeated: what is uploaded stays, and nobody is charged for it.
+    """
+    for output in options["outputs"]:
+        if PLACEHOLDER in output:
+            for text in members.texts():
+                checked_name(output.replace(PLACEHOLDER, text))
+    with shown_progress() as on_progress:
+        items = members.texts() if options["inputs"] else ()
+        prepared = prepare_inputs(options["inputs"], items=items, on_progress=on_progress)
+        if prepared.contents:
+            upload(module, prepared.contents, on_progress=on_progress)
+    return _submission_of(command, options, members, prepared)
+
+
+def _submission_of(
+    command: tuple[str, ...], options: SubmitOptions, members: Members, prepared: PreparedInputs
+) -> Submission:
+    """Give what the options describe; what was not said is not in the TDV."""
+    wanted = {
+        "mem": options["mem"],
+        "disk": options["disk"],
+        "cpus": options["cpus"],
+        "est_time": options["time"],
+    }
+    return Submission(
+        argv=command,
+        env=dict(options["env"]),
+        tdv={**dict(options["sets"]), **{name: value for name, value in wanted.items() if value is not None}},
+        requirement=options["require"],
+        members=members.count,
+        name=options["name"],
+        retries=options["retries"],
+        waits=not options["no_wait"],
+        deadline_seconds=options["deadline"],
+        inputs=prepared.inputs,
+        outputs=options["outputs"],
+        items=members.items,
+        member_inputs=prepared.member_inputs,
+        key=options["key"] or new_key(),
+    )

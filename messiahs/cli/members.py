@@ -1,0 +1,62 @@
+"""How many tasks a submit makes: one, the members of an array, or one for each line of a file."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+MEMBER_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """`count` is 0 for a single task; `items` says what `{}` is for each member, by default its number."""
+
+    count: int = 0
+    items: tuple[str, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        """Give what `{}` stands for in each member; nothing for a single task."""
+        return self.items or tuple(str(number) for number in range(1, self.count + 1))
+
+
+def array_range(text: str) -> Members:
+    """Read `A-B`; numbers that do not begin with 1 are the items of members 1, 2, …."""
+    first, dash, last = text.partition("-")
+    if not dash or not _is_number(first) or not _is_number(last):
+        raise click.BadParameter(f"`{text}` is no range such as 1-100")
+    low, high = int(first), int(last)
+    if not 1 <= low <= high:
+        raise click.BadParameter(f"an array goes from 1 or more upwards, and `{text}` does not")
+    _check_count(high - low + 1)
+    if low == 1:
+        return Members(count=high)
+    return Members(count=high - low + 1, items=tuple(str(number) for number in range(low, high + 1)))
+
+
+def each_line(file: str) -> Members:
+    """Read one item from each line of a file (`-`: of the standard input); empty lines are skipped."""
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}") from error
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"`{file}` is not UTF-8 text (byte {error.start + 1})") from error
+    lines = (line.removesuffix("\r") for line in text.split("\n"))
+    items = tuple(line for line in lines if line.strip())
+    if not items:
+        raise click.BadParameter(f"`{file}` has no line to make a task of")
+    _check_count(len(items))
+    return Members(count=len(items), items=items)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= len(str(MEMBER_LIMIT**2))
+
+
+def _check_count(count: int) -> None:
+    if count > MEMBER_LIMIT:
+        raise click.BadParameter(f"one submit takes at most {MEMBER_LIMIT} tasks, and these are {count}")

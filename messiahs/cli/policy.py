@@ -1,0 +1,135 @@
+"""`messiahs policy …`: check policy files, try predicates, list the attributes."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.exit_codes import USAGE
+from messiahs.cli.options import JSON
+from messiahs.cli.output import print_document, print_table
+from messiahs.errors import ClientError, PolicyError, PredicateError
+
+if TYPE_CHECKING:
+    from messiahs.core.attributes import Value
+    from messiahs.errors import Problem
+
+_FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+_SET = click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Give $NAME a value.")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_INTEGER = re.compile(r"-?[0-9]+")
+_DIGITS = 19
+
+
+@click.group()
+def policy() -> None:
+    """Check policy files and try predicates."""
+
+
+@policy.command()
+@_FILES
+@JSON
+def check(files: tuple[Path, ...], *, as_json: bool) -> int:
+    """Check every FILE and tell all problems with line and column; 1 if one of them is an error."""
+    found = {file: _problems_in(file) for file in files}
+    problems = [problem for each in found.values() for problem in each]
+    if as_json:
+        print_document({"problems": [_facts(problem) for problem in problems]})
+    for file, each in () if as_json else found.items():
+        for problem in each:
+            click.echo(str(problem), err=True)
+        click.echo(f"{file}: {_count(each)}")
+    return 0 if all(problem.is_warning for problem in problems) else 1
+
+
+def _problems_in(file: Path) -> "tuple[Problem, ...]":
+    from messiahs.config.policies import read_policy
+
+    try:
+        return read_policy(file).warnings
+    except PolicyError as error:
+        return error.problems
+
+
+def _facts(problem: "Problem") -> dict[str, object]:
+    return {
+        "code": problem.code,
+        "severity": "warning" if problem.is_warning else "error",
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+        "hint": problem.hint,
+        "source": problem.source,
+    }
+
+
+def _count(problems: "tuple[Problem, ...]") -> str:
+    warnings = sum(problem.is_warning for problem in problems)
+    errors = len(problems) - warnings
+    told = [f"{count} {word}{'s' * (count > 1)}" for count, word in ((errors, "error"), (warnings, "warning")) if count]
+    return ", ".join(told) or "no problems"
+
+
+# A predicate may begin with a minus sign; what is no option of ours is one.
+@policy.command(name="eval", context_settings={"ignore_unknown_options": True})
+@click.argument("predicate")
+@_SET
+@JSON
+def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> int:
+    """Judge PREDICATE, as on the wire: true (0) or false (1); 2 if it is none.
+
+    --set NAME=VALUE takes an integer, or else a string; --set 'NAME:="5"' takes a literal of the language.
+    """
+    from messiahs.language.predicates import parse_predicate
+
+    description = dict(_assigned(text) for text in assignments)
+    try:
+        parsed = parse_predicate(predicate)
+    except PredicateError as error:
+        raise ClientError(str(error), code=USAGE) from error
+    result = parsed.holds(description)
+    if as_json:
+        print_document({"result": result, "unset": list(parsed.unset_in(description))})
+    else:
+        click.echo("true" if result else "false")
+    return 0 if result else 1
+
+
+def _assigned(text: str) -> "tuple[str, Value]":
+    from messiahs.language.parsing import parse_literal
+
+    name, equals, value = text.partition("=")
+    is_literal = name.endswith(":")
+    name = name.removesuffix(":")
+    if not equals or not _NAME.fullmatch(name):
+        raise click.BadParameter(f"`{text}` is no NAME=VALUE, with NAME as in a predicate but without $")
+    if not is_literal:
+        return name, _value(value)
+    try:
+        return name, parse_literal(value)
+    except PredicateError as error:
+        raise click.BadParameter(f"{name}: {error}") from error
+
+
+def _value(text: str) -> "Value":
+    if not _INTEGER.fullmatch(text):
+        return text
+    # What is too long for 64 bits is as good as any other integer outside of them: it counts as unset.
+    digits = text.lstrip("-").lstrip("0")
+    return int(text) if len(digits) <= _DIGITS else 2**63
+
+
+@policy.command()
+@JSON
+def schema(*, as_json: bool) -> None:
+    """List the attributes that policies and predicates may name."""
+    from messiahs.core.attributes import CATALOGUE, SEEN_BY_THE_OWNER
+
+    columns = ("name", "scope", "kind", "unit", "supplier", "meaning")
+    rows = [[str(getattr(each, column)) for column in columns] for each in (*CATALOGUE, *SEEN_BY_THE_OWNER)]
+    if as_json:
+        print_document({"attributes": [dict(zip(columns, row, strict=True)) for row in rows]})
+    else:
+        print_table([column.upper() for column in columns], rows)

@@ -1,0 +1,64 @@
+"""Tasks as people read them: one line each, and below why something waits or was denied."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import click
+
+from messiahs.cli.output import print_table, reason_lines, result_of, state_of
+from messiahs.client.connection import Document
+from messiahs.client.module import is_final
+
+_HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
+_SHORT_SECONDS = 100
+_SECONDS_PER_MINUTE = 60
+
+
+def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
+    """Print a table, and below it once for all that share them the reasons of what waits or was denied."""
+    now = datetime.now(UTC) if now is None else now
+    if tasks:
+        print_table(_HEADER, [_row(document, now) for document in tasks])
+    alike: dict[str, list[Document]] = {}
+    for document in tasks:
+        if document.get("reasons"):
+            told = "\n".join(reason_lines(document["reasons"], depth=1))
+            alike.setdefault(f"{_verb(document)}\n{told}", []).append(document)
+    for told, documents in alike.items():
+        click.echo(f"\n{_names(documents)} {told}")
+
+
+def ran_of(document: Document, now: datetime) -> str:
+    """Give how long a task ran or has run; of an array, how long it took from its submission."""
+    begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
+    if begun is None:
+        return "-"
+    if document.get("ended_at") is None and is_final(document):
+        return "-"
+    end = datetime.fromisoformat(document["ended_at"]) if document.get("ended_at") else now
+    seconds = max(0.0, (end - datetime.fromisoformat(begun)).total_seconds())
+    if seconds < _SHORT_SECONDS:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
+    hours, minutes = divmod(minutes, _SECONDS_PER_MINUTE)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def _row(document: Document, now: datetime) -> tuple[object, ...]:
+    ran, name = ran_of(document, now), document.get("name") or ""
+    submitted_at = document.get("submitted_at") or "-"
+    if "counts" in document:
+        counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items() if count)
+        codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
+        return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
+    attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
+    return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, name)
+
+
+def _verb(document: Document) -> str:
+    return "was denied by" if is_final(document) else "waits; asked and refused by"
+
+
+def _names(documents: Iterable[Document]) -> str:
+    first, *others = [document["id"] for document in documents]
+    return f"{first} and {len(others)} more" if others else str(first)

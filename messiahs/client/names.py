@@ -1,0 +1,74 @@
+"""Names of files in a task's working directory: relative, within it, and no two of them in each other's way."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+from messiahs.errors import ClientError
+
+_PART_LIMIT_BYTES = 255
+_USAGE = 2
+
+
+def checked_name(name: str) -> str:
+    """Give a name without needless dots and slashes; a `ClientError` if it leads out of the working directory."""
+    parts = [part for part in name.split("/") if part not in {"", "."}]
+    if name.startswith("/") or ".." in parts:
+        raise _bad(name, "it leads out of the task's working directory")
+    if not parts:
+        raise _bad(name, "it names nothing in the task's working directory")
+    _check_characters(name)
+    return "/".join(parts)
+
+
+def check_received_name(name: str) -> None:
+    """Refuse a name that came from a module unless it is written as plainly as a relative path can be."""
+    if checked_name(name) != name:
+        raise _bad(name, "it is no plain relative path")
+
+
+def _check_characters(name: str) -> None:
+    try:
+        encoded = name.encode()
+    except UnicodeEncodeError:
+        raise _bad(name, "it is not UTF-8") from None
+    if b"\0" in encoded:
+        raise _bad(name, "it has a NUL character")
+    if any(len(part) > _PART_LIMIT_BYTES for part in encoded.split(b"/")):
+        raise _bad(name, f"a part of it is longer than {_PART_LIMIT_BYTES} bytes")
+
+
+def _bad(name: str, why: str) -> ClientError:
+    shown = name.encode(errors="replace").decode()
+    return ClientError(f"`{shown}` cannot be the name of a task's file: {why}", code=_USAGE)
+
+
+@dataclass(slots=True)
+class TakenNames:
+    """The names that are taken and by whom, also below `common`, which is shared and left as it is; mutable."""
+
+    common: Self | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, str] = field(default_factory=dict)
+
+    def take(self, name: str, source: str) -> None:
+        """Give a name to a source; a `ClientError` names both if it is another's file or folder."""
+        above = [name[:end] for end, letter in enumerate(name) if letter == "/"]
+        other = self.owner_of(name) or next(filter(None, map(self.owner_of_file, above)), None)
+        if other is not None:
+            raise ClientError(
+                f"`{other}` and `{source}` would both be `{name}` in the task's working directory: "
+                "give one of them another name with SRC:DST",
+                code=_USAGE,
+            )
+        self.files[name] = source
+        for folder in above:
+            self.folders.setdefault(folder, source)
+
+    def owner_of(self, name: str) -> str | None:
+        """Give what has a name, or something in the folder of that name."""
+        own = self.owner_of_file(name) or self.folders.get(name)
+        return own or (self.common.owner_of(name) if self.common is not None else None)
+
+    def owner_of_file(self, name: str) -> str | None:
+        """Give the file that has a name."""
+        return self.files.get(name) or (self.common.owner_of_file(name) if self.common is not None else None)

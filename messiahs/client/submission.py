@@ -1,0 +1,77 @@
+"""What a user hands in: a command, what it needs, and the files that travel with it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from messiahs.client.connection import Document
+
+
+def new_key() -> str:
+    """Give a key under which a submit can be repeated without doubling it."""
+    return os.urandom(16).hex()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file that a task finds at `name` in its working directory; the module has its content under `sha256`."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+    is_executable: bool = False
+
+    def document(self) -> Document:
+        """Give its part of the request."""
+        return {"name": self.name, "sha256": self.sha256, "size": self.size_bytes, "executable": self.is_executable}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What a user wants to run; `tdv` says what one task needs, `members` is 0 for a single task.
+
+    With `items` there is one member for each, and `{}` stands for it; without them `{}` stands for a member's number.
+    `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is drawn
+    anew for each submission: one that is sent twice is still one.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    tdv: Mapping[str, int | str] = field(default_factory=dict)
+    requirement: str = ""
+    members: int = 0
+    name: str = ""
+    retries: int = 0
+    waits: bool = True
+    deadline_seconds: int | None = None
+    inputs: tuple[InputFile, ...] = ()
+    outputs: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    member_inputs: tuple[tuple[InputFile, ...], ...] = ()
+    key: str = field(default_factory=new_key)
+
+    def __post_init__(self) -> None:
+        assert not self.items or self.members == len(self.items), "there is one member for each item"
+        assert not self.member_inputs or self.members == len(self.member_inputs), "every member has its inputs"
+
+    def document(self) -> Document:
+        """Give the body of the request; files and items that there are none of are left out."""
+        files: Document = {
+            "inputs": [each.document() for each in self.inputs],
+            "outputs": list(self.outputs),
+            "items": list(self.items),
+            "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
+        }
+        return {
+            "key": self.key,
+            "argv": list(self.argv),
+            "env": dict(self.env),
+            "tdv": dict(self.tdv),
+            "requirement": self.requirement,
+            "members": self.members,
+            "name": self.name,
+            "retries": self.retries,
+            "waits": self.waits,
+            "deadline_s": self.deadline_seconds,
+            **{part: value for part, value in files.items() if value},
+        }

@@ -1,0 +1,222 @@
+"""Files by their content: inputs of local users' tasks, and of tasks that run here (MESSIAHS 5.3.3).
+
+A file is named by its SHA-256 and never changes. It comes as a draft, which counts for nothing until all of it is
+there, is what its name says, and is safe on the disk.
+"""
+
+import errno
+import hashlib
+import os
+import threading
+import time
+from collections.abc import AsyncIterable, Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+import asyncio
+
+from messiahs.errors import MessiahsError, StoreError
+from messiahs.executor.layout import file_name
+
+PIECE_BYTES: Final = 512 << 10
+_DRAFTS: Final = "drafts"
+_HEX_DIGITS: Final = 64
+
+
+class WrongContentError(MessiahsError):
+    """What came is not the file that was announced: its size or its hash differs."""
+
+
+class FileStore:
+    """One folder of files, which tasks read and only this module writes; drafts lie in a folder of their own below it.
+
+    Nothing here needs the event loop; what takes time is for a thread. Trouble with the disk is a `StoreError`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._drafts = root / _DRAFTS
+        self._drafts.mkdir(mode=0o700, exist_ok=True)
+        self._lock = threading.Lock()
+
+    def path(self, sha256: bytes) -> Path:
+        """Say where a file is, or would be."""
+        return self._root / file_name(sha256)
+
+    def size(self, sha256: bytes) -> int | None:
+        """Say how large a file is; None if it is not here."""
+        try:
+            return self.path(sha256).stat().st_size
+        except OSError:
+            return None
+
+    def missing(self, hashes: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Name the files that are not here; for those that are, the time for which unused ones are kept begins anew."""
+        return tuple(sha256 for sha256 in dict.fromkeys(hashes) if not self._touch(sha256))
+
+    def keep(self, content: bytes) -> bytes:
+        """Store a small file and give its hash."""
+        sha256 = hashlib.sha256(content).digest()
+        if not self._touch(sha256):
+            draft = self.draft(sha256, size_bytes=len(content))
+            try:
+                draft.add(content)
+                draft.finish()
+            finally:
+                draft.discard()
+        return sha256
+
+    async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int) -> int:
+        """Store a file of at most `limit_bytes` and give its size; `WrongContentError` if it is another one.
+
+        Nothing is left of what could not be stored. Pieces of a file that is here already are read and forgotten.
+        """
+        size = self.size(sha256) if self._touch(sha256) else None
+        if size is not None:
+            async for _ in pieces:
+                pass
+            return size
+        draft = await asyncio.to_thread(self.draft, sha256, size_bytes=limit_bytes)
+        try:
+            async for piece in pieces:
+                await asyncio.to_thread(draft.add, piece)
+            draft.size_bytes = draft.offset_bytes
+            await asyncio.to_thread(draft.finish)
+        finally:
+            await asyncio.to_thread(draft.discard)
+        return draft.size_bytes
+
+    def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
+        """Begin a file; with a name (`of`) of who brings it, go on where that one's earlier draft ended."""
+        suffix = hashlib.sha256(of.encode()).hexdigest()[:32] if of else os.urandom(16).hex()
+        path = self._drafts / f"{file_name(sha256)}.{suffix}"
+        return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes)
+
+    def offset(self, sha256: bytes, *, of: str) -> int:
+        """Say how much of a file there is: all of it, or the draft of who brings it."""
+        size = self.size(sha256) if self._touch(sha256) else None
+        if size is not None:
+            return size
+        path = self._drafts / f"{file_name(sha256)}.{hashlib.sha256(of.encode()).hexdigest()[:32]}"
+        try:
+            return path.stat().st_size
+        except OSError:
+            return 0
+
+    def free_bytes(self) -> int:
+        """Say how much more the disk takes, but for a twentieth of it that is never used up by others' files."""
+        found = os.statvfs(self._root)
+        return max(0, (found.f_bavail - found.f_blocks // 20) * found.f_frsize)
+
+    def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
+        """Delete files and drafts that nobody used for so long, and say how many; what is in use stays."""
+        kept = {file_name(sha256) for sha256 in in_use}
+        before = time.time() - unused_seconds
+        files = [path for path in self._root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
+        return sum(self._delete(path, before) for path in (*files, *self._drafts.iterdir()))
+
+    def _touch(self, sha256: bytes) -> bool:
+        with self._lock:
+            try:
+                os.utime(self.path(sha256))
+            except OSError:
+                return False
+        return True
+
+    def _delete(self, path: Path, before: float) -> bool:
+        with self._lock, suppress(OSError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                return True
+        return False
+
+
+class Draft:
+    """A file that is not complete yet (mutable); once finished it is a file of the store.
+
+    `close` leaves what came so that a later draft goes on there; `discard` leaves nothing. Both wait for a thread that
+    is still writing, and what comes after them is refused.
+    """
+
+    def __init__(self, path: Path, target: Path, *, sha256: bytes, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.offset_bytes = 0
+        self._path, self._target, self._sha256 = path, target, sha256
+        self._hash = hashlib.sha256()
+        self._lock = threading.RLock()
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._file = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise _problem(path, error) from error
+        try:
+            # What an earlier draft wrote is hashed again: whether the disk has kept it shows at the end.
+            while piece := os.read(self._file, PIECE_BYTES):
+                self._hash.update(piece)
+                self.offset_bytes += len(piece)
+        except OSError as error:
+            self.close()
+            raise _problem(path, error) from error
+
+    def add(self, content: bytes) -> None:
+        """Append a piece."""
+        with self._lock:
+            if self.offset_bytes + len(content) > self.size_bytes:
+                self.discard()
+                raise WrongContentError(f"{self._target.name} is larger than {self.size_bytes} bytes")
+            try:
+                view = memoryview(content)
+                while view:
+                    view = view[os.write(self._open_file(), view) :]
+            except OSError as error:
+                self.discard()
+                raise _problem(self._path, error) from error
+            self._hash.update(content)
+            self.offset_bytes += len(content)
+
+    def finish(self) -> None:
+        """Make the draft a file that is on disk when this returns."""
+        with self._lock:
+            if self.offset_bytes != self.size_bytes or self._hash.digest() != self._sha256:
+                self.discard()
+                raise WrongContentError(f"what came as {self._target.name} is another file")
+            try:
+                os.fchmod(self._open_file(), 0o444)
+                os.fsync(self._file)
+                self._path.replace(self._target)
+                _sync_folder(self._target.parent)
+            except OSError as error:
+                self.discard()
+                raise _problem(self._path, error) from error
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the file; may be called again."""
+        with self._lock:
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
+
+    def discard(self) -> None:
+        """Remove what is left of the draft; nothing happens to a file that was finished."""
+        with self._lock:
+            if self._file >= 0:
+                self._path.unlink(missing_ok=True)
+                self.close()
+
+    def _open_file(self) -> int:
+        if self._file < 0:
+            raise OSError(errno.ESTALE, "it is being brought anew")
+        return self._file
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _problem(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path.parent}: a file cannot be stored: {error.strerror}; check that the disk is not full")

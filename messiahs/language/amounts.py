@@ -1,0 +1,130 @@
+"""Integer arithmetic of policy files: `+ - * /`, over numbers or over what a class of machines may say.
+
+An amount is the least and the greatest value that it may have, equal for exact facts. What leaves 64 bits on its
+way has no value, as what reads an attribute without one. Division is by literals and rounds down.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lark import Token, Tree
+
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit
+from messiahs.core.vectors import MachineClass
+from messiahs.language.policy_literals import quantity_of, read_literal
+from messiahs.language.policy_parsing import first_token, tokens_in_tree, trees_in
+from messiahs.language.policy_predicates import Reader, read_variable
+from messiahs.language.policy_problems import Code
+from messiahs.language.readings import Facts, Reading
+from messiahs.language.vocabulary import View
+
+Range = tuple[int, int]
+Ranges = Mapping[str, Range]
+Calculation = Callable[[Ranges], Range | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """An expression whose variables are the keys of `readings`."""
+
+    readings: tuple[Reading, ...]
+    calculate: Calculation = field(compare=False, repr=False)
+
+    def value_in(self, facts: Facts) -> int | None:
+        """Give its value; None if it has none."""
+        ranges: dict[str, Range] = {}
+        for reading in self.readings:
+            value = reading.value_in(facts)
+            if not isinstance(value, int):
+                return None
+            ranges[reading.key] = (value, value)
+        result = self.calculate(ranges)
+        return None if result is None else result[0]
+
+    def range_in(self, facts: Facts, scope: str, machine_class: MachineClass) -> Range | None:
+        """Give its least and greatest value in a class, which stands for one scope; None if it may have none."""
+        ranges: dict[str, Range] = {}
+        for reading in self.readings:
+            value = reading.value_in(facts)
+            if reading.scope == scope:
+                ends = reading.amounts_in(machine_class)
+            else:
+                ends = (value, value) if isinstance(value, int) else None
+            if ends is None:
+                return None
+            ranges[reading.key] = ends
+        return self.calculate(ranges)
+
+
+def read_amount(tree: Tree[Token], view: View, reader: Reader) -> Amount:
+    """Give the amount that an expression says; what it is after a problem is of no use."""
+    readings: dict[str, Reading] = {}
+    calculate = _calculation(tree, view, reader, readings=readings)
+    return Amount(readings=tuple(readings.values()), calculate=calculate)
+
+
+def _calculation(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str, Reading]) -> Calculation:
+    match tree.data:
+        case "quantity":
+            return _constant(first_token(tree), reader)
+        case "variable":
+            reading = read_variable(tree, view, reader, kind=Kind.INTEGER)
+            if reading is None:
+                return _nothing
+            readings[reading.key] = reading
+            key = reading.key
+            return lambda ranges: ranges.get(key)
+        case _:
+            return _joined(tree, view, reader, readings=readings)
+
+
+def _constant(token: Token, reader: Reader) -> Calculation:
+    value = read_literal(token, reader.notebook).value
+    assert isinstance(value, int)
+    return lambda _: (value, value)
+
+
+def _joined(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str, Reading]) -> Calculation:
+    parts = trees_in(tree)
+    result = _calculation(parts[0], view, reader, readings=readings)
+    for operator, part in zip(tokens_in_tree(tree, "ADD", "MUL"), parts[1:], strict=True):
+        if operator == "/":
+            _check_divisor(operator, part, reader)
+        result = _step(operator, result, _calculation(part, view, reader, readings=readings))
+    return result
+
+
+def _check_divisor(operator: Token, part: Tree[Token], reader: Reader) -> None:
+    if part.data != "quantity":
+        reader.notebook.error(operator, Code.MEANING, "division is by literals only")
+    elif quantity_of(first_token(part)).steps == 0 or quantity_of(first_token(part)).unit is not Unit.NONE:
+        reader.notebook.error(first_token(part), Code.MEANING, "division is by a plain number, and not by 0")
+
+
+def _step(operator: Token, left: Calculation, right: Calculation) -> Calculation:
+    def calculate(ranges: Ranges) -> Range | None:
+        one, other = left(ranges), right(ranges)
+        if one is None or other is None:
+            return None
+        low, high = _combine(operator, one, other)
+        return (low, high) if low >= INTEGER_LOWEST and high <= INTEGER_HIGHEST else None
+
+    return calculate
+
+
+def _combine(operator: str, one: Range, other: Range) -> Range:
+    match operator:
+        case "+":
+            return (one[0] + other[0], one[1] + other[1])
+        case "-":
+            return (one[0] - other[1], one[1] - other[0])
+        case "*":
+            corners = [a * b for a in one for b in other]
+        case _:
+            corners = [a // b for a in one for b in other]
+    return (min(corners), max(corners))
+
+
+def _nothing(ranges: Ranges) -> Range | None:
+    del ranges
+    return None

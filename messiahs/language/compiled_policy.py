@@ -1,0 +1,156 @@
+"""A policy file, ready to decide (MESSIAHS 5: acceptance, placement; 7.1: what vectors say of a machine)."""
+
+from dataclasses import dataclass, field
+
+from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Value
+from messiahs.core.descriptions import SDV, is_valid_value, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    CalendarTime,
+    Randomness,
+    RankQuery,
+    Refused,
+    Relation,
+    Timeouts,
+)
+from messiahs.core.vectors import MachineClass, Vector, coalesce
+from messiahs.errors import Problem
+from messiahs.language.accepting import AcceptRules, calendar_facts
+from messiahs.language.amounts import Amount
+from messiahs.language.conditions import Condition
+from messiahs.language.ranking import RankKey, order_by
+from messiahs.language.readings import HERE, NOW
+from messiahs.policy.placement import by_free_slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a machine says of one attribute: the first amount whose condition is true, and the last one otherwise."""
+
+    name: str
+    choices: tuple[tuple[Amount, Condition], ...]
+    otherwise: Amount
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advertising:
+    """What the own machine says beside the fixed attributes."""
+
+    sends_all: bool = False
+    sent: tuple[str, ...] = ()
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combining:
+    """What becomes of attributes in the vectors that this module computes; keys are carried whatever else is said."""
+
+    keys: tuple[str, ...] = KEY_ATTRIBUTES
+    carried: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    drops_others: bool = False
+
+    def drops(self, name: str) -> bool:
+        """Say whether what children said of an attribute is not passed on."""
+        if name in self.keys or name in self.carried:
+            return False
+        return self.drops_others or name in self.dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revealing:
+    """Who is told anything: the closest rule counts, and of several relations every one that has a rule."""
+
+    by_name: tuple[tuple[str, bool], ...] = ()
+    by_relation: tuple[tuple[Relation, bool], ...] = ()
+    to_any: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledPolicy:
+    """Everything that a policy file decides; without a block, what its part is by default.
+
+    `change_share` is how large a change of the own machine is worth a new vector, in 1/100 %; 0 is any.
+    """
+
+    name: str = ""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    status_ns: int | None = None
+    change_share: int = 0
+    advertising: Advertising = field(default_factory=Advertising)
+    combining: Combining = field(default_factory=Combining)
+    revealing: Revealing = field(default_factory=Revealing)
+    accepting: AcceptRules = field(default_factory=AcceptRules)
+    ranking: tuple[RankKey, ...] | None = None
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes that classes may split on, sorted."""
+        return self.combining.keys
+
+    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
+        """Judge tasks that somebody wants placed."""
+        return self.accepting.judge(query)
+
+    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
+        """Order those candidates that could hold a task, the one to ask first in front."""
+        if self.ranking is None:
+            return by_free_slots(query.candidates, query.need, randomness)
+        return order_by(self.ranking, query, randomness)
+
+    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
+        """Give what the own machine says: the fixed attributes, the extensions that are sent, and what is set.
+
+        What is set to an amount without a value, or out of its range, is not said.
+        """
+        said = measured.description()
+        facts = {HERE: said, NOW: calendar_facts(now)}
+        told: dict[str, Value] = {name: value for name, value in said.items() if self._is_sent(name)}
+        for setting in self.advertising.settings:
+            chosen = next(
+                (amount for amount, condition in setting.choices if condition.holds(facts)), setting.otherwise
+            )
+            value = chosen.value_in(facts)
+            told.pop(setting.name, None)
+            if value is not None and setting.low <= value <= setting.high and is_valid_value(value):
+                told[setting.name] = value
+        return SDV(sorted_pairs(told))
+
+    def pass_on(self, vector: Vector, /) -> Vector:
+        """Give what is passed on of what a child of the primary tree sent."""
+        names = {name for each in vector.classes for name, _ in each.attributes}
+        dropped = {name for name in names if self.combining.drops(name)}
+        if not dropped:
+            return vector
+        return coalesce((Vector(tuple(_without(each, dropped) for each in vector.classes)),), keys=self.keys)
+
+    def reveals_to(self, neighbor: Neighbor, /) -> bool:
+        """Say whether a neighbor is told anything."""
+        named = dict(self.revealing.by_name).get(neighbor.system)
+        if named is not None:
+            return named
+        relations = (
+            (neighbor.is_parent, Relation.PARENT),
+            (neighbor.is_child, Relation.CHILD),
+            (neighbor.is_sibling, Relation.SIBLING),
+        )
+        rules = dict(self.revealing.by_relation)
+        answers = [rules[relation] for is_so, relation in relations if is_so and relation in rules]
+        return all(answers) if answers else self.revealing.to_any
+
+    def _is_sent(self, name: str) -> bool:
+        return name in MACHINE_ATTRIBUTES or self.advertising.sends_all or name in self.advertising.sent
+
+
+def _without(machine_class: MachineClass, dropped: set[str]) -> MachineClass:
+    return MachineClass(
+        count=machine_class.count,
+        attributes=tuple(pair for pair in machine_class.attributes if pair[0] not in dropped),
+        some_lack=tuple(name for name in machine_class.some_lack if name not in dropped),
+    )

@@ -1,0 +1,87 @@
+"""A policy while its file is read, and how it is made ready when that is done."""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.attributes import KEY_ATTRIBUTES
+from messiahs.core.ports import Timeouts
+from messiahs.errors import Problem
+from messiahs.language.accepting import AcceptBlock, AcceptRules
+from messiahs.language.compiled_policy import Advertising, Combining, CompiledPolicy, Revealing, Setting
+from messiahs.language.policy_peers import rules_by_name, rules_by_relation
+from messiahs.language.policy_predicates import Reader
+from messiahs.language.policy_problems import Code
+from messiahs.language.ranking import RankKey
+
+DEFAULT: Final = "default:"
+"""Stands for every attribute that `combine` does not name; no attribute can be called so."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What the blocks that were read say; it grows. Rules stand under their peer as it was written."""
+
+    reader: Reader
+    timeouts: Timeouts
+    blocks: set[str] = field(default_factory=set)
+    name: str = ""
+    status_ns: int | None = None
+    change_share: int = 0
+    sends_all: bool = False
+    sent: list[str] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
+    combined: dict[str, str] = field(default_factory=dict)
+    revealed: dict[str, bool] = field(default_factory=dict)
+    accepted: dict[str, AcceptBlock] = field(default_factory=dict)
+    ranking: tuple[RankKey, ...] | None = None
+
+    def begin(self, block: Token) -> None:
+        """Note a block that a file may have only once, the second time."""
+        if block in self.blocks:
+            self.reader.notebook.error(block, Code.TWICE, f"`{block}` stands twice", hint="join the two blocks")
+        self.blocks.add(str(block))
+
+    def set_timeout(self, name: str, nanoseconds: int) -> None:
+        """Enter one of the durations of the core, by the name that it has there."""
+        if name == "status_ns":
+            self.status_ns = nanoseconds
+        else:
+            self.timeouts = replace(self.timeouts, **{name: nanoseconds})
+
+    def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
+        """Give the policy; there must have been no mistakes."""
+        return CompiledPolicy(
+            name=self.name,
+            timeouts=self.timeouts,
+            status_ns=self.status_ns,
+            change_share=self.change_share,
+            advertising=Advertising(
+                sends_all=self.sends_all, sent=tuple(sorted(self.sent)), settings=tuple(self.settings)
+            ),
+            combining=self._combining(),
+            revealing=Revealing(
+                by_name=rules_by_name(self.revealed),
+                by_relation=rules_by_relation(self.revealed),
+                to_any=self.revealed.get("any", True),
+            ),
+            accepting=AcceptRules(
+                by_name=rules_by_name(self.accepted),
+                by_relation=rules_by_relation(self.accepted),
+                for_any=self.accepted.get("any"),
+            ),
+            ranking=self.ranking,
+            warnings=warnings,
+        )
+
+    def _combining(self) -> Combining:
+        def named(rule: str) -> tuple[str, ...]:
+            return tuple(sorted(name for name, said in self.combined.items() if said == rule and name != DEFAULT))
+
+        return Combining(
+            keys=tuple(sorted({*KEY_ATTRIBUTES, *named("key")})),
+            carried=named("carry"),
+            dropped=named("drop"),
+            drops_others=self.combined.get(DEFAULT) == "drop",
+        )

@@ -1,0 +1,105 @@
+"""The door to policy files: text in, a policy that decides out, or every mistake of the file at once.
+
+Behind it stand, in the order of use, `policy_scanning` (words), `policy_structure` (statements and blocks),
+`policy_parsing` (policy_grammar.lark), `policy_small_blocks` and `policy_rules` (what each block says), `policy_draft`,
+and `compiled_policy` with `accepting` and `ranking`.
+
+Every block is one line in `_BLOCKS`: its word, the function that reads it, and whether it has a body.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.ports import Timeouts
+from messiahs.errors import PolicyError
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.places import quoted
+from messiahs.language.policy_draft import Draft
+from messiahs.language.policy_predicates import Reader
+from messiahs.language.policy_problems import Code, Notebook, nearest
+from messiahs.language.policy_rules import read_accept, read_advertise, read_rank
+from messiahs.language.policy_scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.policy_small_blocks import (
+    read_attribute,
+    read_combine,
+    read_header,
+    read_let,
+    read_reveal,
+    read_timeouts,
+)
+from messiahs.language.policy_structure import Item, items_of
+
+_NEVER, _ALWAYS, _EITHER = "never", "always", "either"
+_BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
+    "policy": (read_header, _NEVER),
+    "attribute": (read_attribute, _NEVER),
+    "let": (read_let, _NEVER),
+    "advertise": (read_advertise, _ALWAYS),
+    "combine": (read_combine, _ALWAYS),
+    "reveal": (read_reveal, _EITHER),
+    "accept": (read_accept, _ALWAYS),
+    "rank": (read_rank, _NEVER),
+    "timeouts": (read_timeouts, _ALWAYS),
+}
+_NOT_BUILT: Final = ("running", "migrate", "join")
+
+
+def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> CompiledPolicy:
+    """Give the policy that a text says; raises PolicyError with all of its mistakes, or carries its warnings.
+
+    `timeouts` are those that the policy need not say. `file` is for the messages.
+    """
+    notebook = Notebook(file=file, text=text)
+    draft = Draft(reader=Reader(notebook=notebook), timeouts=timeouts or Timeouts())
+    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
+        notebook.text = ""
+        start = Token(BAD, "", start_pos=0, end_pos=0)
+        notebook.error(start, Code.LIMIT, f"the file is longer than {FILE_LIMIT_BYTES} bytes")
+    else:
+        _read(draft)
+    if notebook.errors:
+        raise PolicyError(notebook.in_order())
+    return draft.finish(notebook.in_order())
+
+
+def _read(draft: Draft) -> None:
+    notebook = draft.reader.notebook
+    end = Token("$END", "", start_pos=len(notebook.text.rstrip()), end_pos=len(notebook.text.rstrip()))
+    items = items_of([*tokens_in(notebook), end], notebook)
+    # Declarations hold in the whole file, wherever they stand; a `let` must precede its use.
+    for item in items:
+        words = item.head.words
+        if words[0] == "attribute":
+            _check_body(item, draft)
+            read_attribute(item, draft)
+        elif words[0] == "let":
+            draft.reader.defined_below.update(str(word) for word in words[1:2] if word.type == "NAME")
+    for place, item in enumerate(items):
+        if notebook.is_full:
+            return
+        if item.head.words[0] == "policy" and place > 0:
+            notebook.error(item.head.words[0], Code.MEANING, "`policy` stands at the top of the file")
+        if item.head.words[0] != "attribute":
+            _read_item(item, draft)
+
+
+def _read_item(item: Item, draft: Draft) -> None:
+    word = item.head.words[0]
+    if word in _BLOCKS:
+        _check_body(item, draft)
+        _BLOCKS[word][0](item, draft)
+    elif word in _NOT_BUILT:
+        draft.reader.notebook.error(word, Code.NOT_BUILT, f"`{word}` is not built yet")
+    elif word.type != BAD:
+        hint = nearest(word, _BLOCKS) or f"a policy is made of {', '.join(_BLOCKS)}"
+        draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing", hint=hint)
+
+
+def _check_body(item: Item, draft: Draft) -> None:
+    word, rule = item.head.words[0], _BLOCKS[item.head.words[0]][1]
+    if rule == _ALWAYS and item.body is None:
+        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` needs a block", hint="write { ... }")
+    elif rule == _NEVER and item.body is not None:
+        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` has no block", hint="end it with `;`")

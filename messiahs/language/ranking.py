@@ -1,0 +1,93 @@
+"""In which order systems are asked: the keys of a `rank candidates` block, one after the other (MESSIAHS 6.2).
+
+An attribute without a scope is read over those classes of a candidate's view that could hold the task, and a key's
+value is the best one. What a class promises counts, not what it may have: the least of what is wanted most.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from messiahs.core.fitting import could_fit
+from messiahs.core.ids import SystemId
+from messiahs.core.ports import Candidate, Randomness, RankQuery
+from messiahs.core.vectors import MachineClass
+from messiahs.language.accepting import calendar_facts
+from messiahs.language.amounts import Amount
+from messiahs.language.conditions import Condition
+from messiahs.language.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
+
+_DRAW_BITS: Final = 64
+
+
+class Turn(StrEnum):
+    """Orders that look at nothing."""
+
+    RANDOM = "random"
+    ROUND_ROBIN = "round robin"
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Those first of which it is surely true, then those of which it could be."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Most:
+    """The greatest first, or with `is_least` the least; those without a value last."""
+
+    amount: Amount
+    is_least: bool = False
+
+
+RankKey = First | Most | Turn
+_Order = tuple[int, int]
+
+
+def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness) -> tuple[SystemId, ...]:
+    """Order the candidates that could hold the task; those through which tasks were lost lately come last.
+
+    What is equal by all keys stands in order of name.
+    """
+    fitting = [
+        (candidate, classes)
+        for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
+        if (classes := tuple(each for each in candidate.view.classes if could_fit(query.need, each)))
+    ]
+    turns = {key: _turns(key, len(fitting), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+    ranked: list[tuple[bool, list[_Order], SystemId]] = []
+    for place, (candidate, classes) in enumerate(fitting):
+        facts = _facts_of(query, candidate)
+        values = [(0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, classes) for key in keys]
+        ranked.append((candidate.has_lost, values, candidate.system))
+    return tuple(system for _, _, system in sorted(ranked))
+
+
+def _turns(turn: Turn, count: int, randomness: Randomness) -> list[int]:
+    """Give every place its turn; a policy remembers nothing, so a round begins at random and each is first as often."""
+    if turn is Turn.RANDOM:
+        return [randomness.bits(_DRAW_BITS) for _ in range(count)]
+    start = randomness.bits(_DRAW_BITS) % count if count > 1 else 0
+    return [(place - start) % count for place in range(count)]
+
+
+def _facts_of(query: RankQuery, candidate: Candidate) -> Facts:
+    link = {
+        "name": candidate.system,
+        "relation": candidate.relation.value,
+        "count": candidate.view.machines,
+    }
+    here = query.here.description() if query.here is not None else {}
+    return {CANDIDATE: link, TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
+
+
+def _value(key: First | Most, facts: Facts, classes: tuple[MachineClass, ...]) -> _Order:
+    if isinstance(key, First):
+        if any(key.condition.surely(facts, MACHINE, each) for each in classes):
+            return (0, 0)
+        return (0, 1 if any(key.condition.could(facts, MACHINE, each) for each in classes) else 2)
+    ranges = [key.amount.range_in(facts, MACHINE, each) for each in classes]
+    ends = [ends[1] if key.is_least else -ends[0] for ends in ranges if ends is not None]
+    return (0, min(ends)) if ends else (1, 0)

@@ -1,0 +1,107 @@
+"""What a policy reads of the world: attributes by scope, with a default, or whether they are there at all.
+
+Facts are one description per scope. Where many machines are judged at once, one scope is a class of machines instead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.buckets import highest_in, lowest_in
+from messiahs.core.descriptions import Description
+from messiahs.core.vectors import VARIOUS, Interval, MachineClass
+from messiahs.language.class_truth import Span
+
+TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now", "machine"
+"""The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
+
+Facts = Mapping[str, Description]
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """No machine of a class has the attribute in its type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One attribute of one scope, read as `kind`.
+
+    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches it and 0 if not; with
+    `is_presence` it is 1 if the attribute is there in whatever type, and 0 if not.
+    """
+
+    scope: str
+    name: str
+    kind: Kind
+    default: Value | None = None
+    pattern: str | None = None
+    is_presence: bool = False
+
+    @property
+    def key(self) -> str:
+        """A text that is different for different readings."""
+        return repr((self.scope, self.name, self.kind.value, self.default, self.pattern, self.is_presence))
+
+    def value_in(self, facts: Facts) -> Value | None:
+        """Give the value; None if the attribute has none of its type."""
+        said = facts.get(self.scope, {}).get(self.name)
+        if self.is_presence:
+            return int(_typed(said, Kind.STRING) is not None or _typed(said, Kind.INTEGER) is not None)
+        value = _typed(said, self.kind)
+        return self._matched(self.default if value is None else value)
+
+    def span_in(self, machine_class: MachineClass) -> Span | Impossible:
+        """Give the least and greatest value in a class; None where a value may have been withheld."""
+        said = dict(machine_class.attributes).get(self.name, VARIOUS)
+        if self.name in machine_class.some_lack or said is VARIOUS:
+            return None
+        if self.is_presence:
+            return (1, 1)
+        if isinstance(said, Interval) and self.kind is Kind.INTEGER:
+            return (lowest_in(said.low), highest_in(said.high))
+        value = self._matched(said if isinstance(said, str) and self.kind is Kind.STRING else self.default)
+        return Impossible() if value is None else (value, value)
+
+    def amounts_in(self, machine_class: MachineClass) -> tuple[int, int] | None:
+        """Give the least and greatest number in a class, what is not said being the default; None if there is none."""
+        said = dict(machine_class.attributes).get(self.name)
+        default = self.default if isinstance(self.default, int) else None
+        if not isinstance(said, Interval):
+            return None if default is None else (default, default)
+        low, high = lowest_in(said.low), highest_in(said.high)
+        if self.name not in machine_class.some_lack:
+            return (low, high)
+        return None if default is None else (min(low, default), max(high, default))
+
+    def _matched(self, value: Value | None) -> Value | None:
+        if value is None or self.pattern is None:
+            return value
+        return int(matches(self.pattern, str(value)))
+
+    def __str__(self) -> str:
+        return f"${self.name}" if self.scope in {TASK, MACHINE} else f"${self.scope}.{self.name}"
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether a text matches a pattern in which `*` stands for any characters, and everything else for itself."""
+    first, *parts = pattern.split("*")
+    if not parts:
+        return text == pattern
+    last = parts.pop()
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    place, end = len(first), len(text) - len(last)
+    # The leftmost place of each part leaves most for the others, so nothing is ever tried twice.
+    for part in parts:
+        place = text.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+def _typed(value: Value | None, kind: Kind) -> Value | None:
+    if kind is Kind.STRING:
+        return value if isinstance(value, str) else None
+    return value if isinstance(value, int) and INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None

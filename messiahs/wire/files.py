@@ -1,0 +1,150 @@
+"""Files on the task channel: what a task's command says of them, and how they are brought (MESSIAHS 5.3.3)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from messiahs.core.ids import ClaimId, Ticket
+from messiahs.core.messages import Command, InputFile
+from messiahs.errors import CodecError
+from messiahs.wire.ids import read_claim, write_claim
+from messiahs.wire.limits import (
+    FILE_LIMIT,
+    NAMES_LIMIT_BYTES,
+    TEXT_LIMIT_BYTES,
+    at_most,
+    bounded,
+    counter,
+    relative_path,
+    secret,
+    separate_paths,
+    sha256,
+    shortened,
+)
+from messiahs.wire.parsing import parsed, serialized
+from messiahs.wire.v1 import task_pb2
+
+
+class PutFile(NamedTuple):
+    """A file that is brought: its hash and its size."""
+
+    sha256: bytes
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutRequest:
+    """The origin of a claim brings files to its executor."""
+
+    claim: ClaimId
+    ticket: Ticket
+    files: tuple[PutFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutAnswer:
+    """How much of each file the executor has, or (`problem`) why it does not take them."""
+
+    offsets_bytes: tuple[int, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadChunk:
+    """A piece of an output; at the end of a read from offset 0 the hash of all pieces instead."""
+
+    content: bytes = b""
+    sha256: bytes = b""
+
+
+def write_files(wire: task_pb2.Command, command: Command) -> None:
+    """Fill in the inputs and outputs of a command."""
+    for one in command.inputs:
+        wire.inputs.add(name=one.name, sha256=one.sha256, size_bytes=one.size_bytes, is_executable=one.is_executable)
+    wire.outputs.extend(command.outputs)
+    check_files(wire)
+
+
+def check_files(wire: task_pb2.Command) -> None:
+    """Refuse files that no working directory could hold, and more than a message could."""
+    if not wire.inputs and not wire.outputs:
+        return
+    at_most(len(wire.inputs), FILE_LIMIT, what="inputs")
+    at_most(len(wire.outputs), FILE_LIMIT, what="outputs")
+    names = [one.name for one in wire.inputs]
+    separate_paths(names)
+    at_most(sum(len(name.encode()) for name in (*names, *wire.outputs)), NAMES_LIMIT_BYTES, what="bytes of names")
+    for name in (*names, *wire.outputs):
+        relative_path(name)
+    for one in wire.inputs:
+        sha256(one.sha256)
+        counter(one.size_bytes)
+
+
+def read_inputs(wire: task_pb2.Command) -> tuple[InputFile, ...]:
+    """Give the inputs of a command that was checked."""
+    return tuple(
+        InputFile(name=one.name, sha256=one.sha256, size_bytes=one.size_bytes, is_executable=one.is_executable)
+        for one in wire.inputs
+    )
+
+
+def put_request_to_bytes(request: PutRequest) -> bytes:
+    """Make the bytes of the first message of a stream that brings files."""
+    at_most(len(request.files), FILE_LIMIT, what="files")
+    wire = task_pb2.PutMessage()
+    write_claim(wire.request.claim, request.claim)
+    wire.request.ticket = request.ticket
+    for one in request.files:
+        wire.request.files.add(sha256=one.sha256, size_bytes=one.size_bytes)
+    return serialized(wire)
+
+
+def put_request_from_bytes(content: bytes) -> PutRequest:
+    """Read the first message of a stream that brings files."""
+    wire = parsed(task_pb2.PutMessage(), content)
+    if wire.WhichOneof("kind") != "request":
+        raise CodecError("contents of files without a request")
+    at_most(len(wire.request.files), FILE_LIMIT, what="files")
+    files = tuple(PutFile(sha256(one.sha256), counter(one.size_bytes)) for one in wire.request.files)
+    if len({one.sha256 for one in files}) != len(files):
+        raise CodecError("a file is brought twice")
+    return PutRequest(claim=read_claim(wire.request.claim), ticket=Ticket(secret(wire.request.ticket)), files=files)
+
+
+def put_content_to_bytes(content: bytes) -> bytes:
+    """Make the bytes of a piece of a file."""
+    return serialized(task_pb2.PutMessage(content=content))
+
+
+def put_content_from_bytes(content: bytes) -> bytes:
+    """Read a piece of a file."""
+    wire = parsed(task_pb2.PutMessage(), content)
+    if wire.WhichOneof("kind") != "content":
+        raise CodecError("a second request on one stream")
+    return wire.content
+
+
+def put_answer_to_bytes(answer: PutAnswer) -> bytes:
+    """Make the bytes of an answer to who brings files."""
+    problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
+    return serialized(task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem))
+
+
+def put_answer_from_bytes(content: bytes) -> PutAnswer:
+    """Read an answer to who brings files."""
+    wire = parsed(task_pb2.PutAnswer(), content)
+    at_most(len(wire.offsets_bytes), FILE_LIMIT, what="offsets")
+    return PutAnswer(
+        offsets_bytes=tuple(map(counter, wire.offsets_bytes)), problem=bounded(wire.problem, TEXT_LIMIT_BYTES)
+    )
+
+
+def chunk_to_bytes(chunk: ReadChunk) -> bytes:
+    """Make a piece of an output."""
+    return serialized(task_pb2.ReadChunk(content=chunk.content, sha256=chunk.sha256))
+
+
+def chunk_from_bytes(content: bytes) -> ReadChunk:
+    """Read a piece of an output."""
+    wire = parsed(task_pb2.ReadChunk(), content)
+    return ReadChunk(content=wire.content, sha256=sha256(wire.sha256) if wire.sha256 else b"")

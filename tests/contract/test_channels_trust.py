@@ -1,0 +1,207 @@
+"""Sites with roots of their own: which root vouches for which name (MESSIAHS 5.3; trust is per link)."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+
+from messiahs.channel import tls
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
+from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.channel.grpc_streams import open_stream
+from messiahs.core.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.vectors import EMPTY
+from messiahs.errors import ChannelError
+from tests.contract.channel_modules import (
+    CS,
+    NYNEVE,
+    XINU,
+    MakeChannels,
+    Recorded,
+    World,
+    tls_files,
+    transfer,
+    until,
+)
+
+GATE = SystemId("anl-gate")
+VECTOR = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, period_ns=1, age_ns=2)
+RECEIVED = (ControlReceived, VectorReceived, TransferReceived)
+METHODS = ("Control/Exchange", "Update/Exchange", "Task/Transfer")
+
+
+class Sites:
+    """Two sites with a root each: `cs` and its neighbors at ours, `anl-gate` at theirs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.ours, self.theirs = tls.make_root("campus"), tls.make_root("campus")
+        self.files: dict[SystemId, tls.TlsFiles] = {}
+        for name in (CS, XINU, NYNEVE):
+            self.files[name] = self.issued(self.ours, name)
+        self.files[GATE] = self.issued(self.theirs, GATE)
+        for name, other in ((CS, GATE), (GATE, CS)):
+            self.files[name] = self.trusting(name, other)
+
+    def issued(self, root: tls.KeyAndCertificate, name: SystemId) -> tls.TlsFiles:
+        """Give the files of a module that a root has signed."""
+        return tls_files(self._folder / ("ours" if root is self.ours else "theirs"), root, name=name)
+
+    def trusting(self, name: SystemId, other: SystemId) -> tls.TlsFiles:
+        """Give the files of a module that knows the root of the other site."""
+        files = self.files[name]
+        return replace(files, neighbor_trust_files=((other, self.files[other].trust_file),))
+
+    def make(self) -> MakeChannels:
+        """Give a maker of channels that uses these files."""
+
+        def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
+            return grpc_channels(settings, callbacks, self.files[settings.name])
+
+        return make
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Sites:
+    return Sites(tmp_path)
+
+
+def play(sites: Sites, scene: Callable[[World], Awaitable[None]]) -> None:
+    async def run() -> None:
+        world = World(sites.make())
+        try:
+            async with asyncio.timeout(60):
+                await scene(world)
+        finally:
+            await world.stop_all()
+
+    asyncio.run(run())
+
+
+async def cs_of_two_sites(world: World) -> Recorded:
+    return await world.start(CS, neighbors=((XINU, None), (GATE, None)))
+
+
+async def codes(files: tls.TlsFiles, address: str) -> set[grpc.StatusCode]:
+    """Try every method of a module at `address` as any program could that has these files."""
+    material = tls.load(files)
+    credentials = grpc.ssl_channel_credentials(material.trust, material.key, material.certificate)
+    options = (("grpc.ssl_target_name_override", "cs"),)
+    async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
+        link = (("messiahs-link", "1"),)
+        calls = [open_stream(channel, f"/messiahs.wire.v1.{method}", metadata=link) for method in METHODS]
+        reading = channel.unary_stream("/messiahs.wire.v1.Task/Read", None, None)(b"")
+        return {await call.code() for call in calls} | {await reading.code()}
+
+
+def test_a_neighbor_with_a_root_of_its_own_is_one_like_any_other(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_of_two_sites(world)
+        gate = await world.start(GATE, neighbors=((CS, cs.channels.address),))
+        xinu = await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: gate.of_kind(LinkUp) and xinu.of_kind(LinkUp), "both links")
+        for module in (gate, xinu):
+            module.channels.send_control(CS, SystemStatusQuery())
+            module.channels.send_vector(CS, VECTOR)
+            module.channels.send_tasks(CS, cs.channels.address, transfer(1))
+        await until(
+            lambda: senders(cs) == {(name, kind) for name in (GATE, XINU) for kind in RECEIVED}, "what was sent"
+        )
+        cs.channels.send_tasks(GATE, gate.channels.address, transfer(2))
+        await until(lambda: gate.of_kind(TransferReceived), "tasks for the other site")
+        assert cs.refused == gate.refused == xinu.refused == []
+
+    play(sites, scene)
+
+
+def senders(module: Recorded) -> set[tuple[SystemId, type]]:
+    return {(event.sender, type(event)) for event in module.events if isinstance(event, RECEIVED)}
+
+
+@pytest.mark.parametrize("name", [XINU, NYNEVE, CS])
+def test_the_root_of_another_site_vouches_for_none_of_our_names(sites: Sites, name: SystemId) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_of_two_sites(world)
+        forged = replace(sites.issued(sites.theirs, name), trust_file=sites.files[CS].trust_file)
+        assert await codes(forged, cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
+        assert {text for _, text in cs.refused} == {
+            f"its certificate names {name}, but is by no root that vouches for {name}"
+        }
+        # A name that is not proven is nobody's: the refusals stand under the address.
+        assert all(peer.startswith("ipv4:127.0.0.1:") for peer, _ in cs.refused)
+        assert len(cs.refused) == len(METHODS) + 1
+        assert cs.events == []
+
+    play(sites, scene)
+
+
+def test_our_own_root_does_not_vouch_for_a_neighbor_at_another_site(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_of_two_sites(world)
+        forged = sites.issued(sites.ours, GATE)
+        assert await codes(forged, cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
+        assert cs.events == []
+
+    play(sites, scene)
+
+
+def test_a_good_certificate_does_not_make_a_forged_one_good(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_of_two_sites(world)
+        await world.start(XINU, neighbors=((CS, cs.channels.address),))
+        await until(lambda: cs.of_kind(LinkUp), "a link with the true one")
+        forged = replace(sites.issued(sites.theirs, XINU), trust_file=sites.files[CS].trust_file)
+        assert await codes(forged, cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
+        assert len(cs.of_kind(LinkUp)) == 1
+
+    play(sites, scene)
+
+
+def test_who_dials_takes_only_the_roots_of_that_link(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        sites.files[GATE] = sites.trusting(GATE, CS)
+        impostor = replace(sites.issued(sites.theirs, XINU), neighbor_trust_files=())
+        true, sites.files[XINU] = sites.files[XINU], impostor
+        listening = await world.start(XINU)
+        sites.files[XINU] = true
+        cs = await world.start(CS, neighbors=((XINU, listening.channels.address), (GATE, None)))
+        await until(lambda: cs.refused, "the refusal")
+        assert "unavailable" in cs.refused[0][1]
+        cs.channels.send_tasks(XINU, listening.channels.address, transfer(1))
+        await until(lambda: cs.of_kind(TransferFailed), "a transfer that fails")
+        assert listening.events == []
+
+    play(sites, scene)
+
+
+def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
+    files = sites.files[XINU]
+    program = """
+import sys
+from pathlib import Path
+from messiahs.channel import tls, vouching
+certificate, key, trust = map(Path, sys.argv[1:])
+same = (("cs", trust),)
+files = tls.TlsFiles(certificate_file=certificate, key_file=key, trust_file=trust, neighbor_trust_files=same)
+material = tls.load(files)
+context = {"x509_pem_cert": [material.certificate]}
+assert vouching.Vouching(material).is_vouched_for("xinu", context)
+assert not [name for name in sys.modules if name.startswith("cryptography")]
+"""
+    paths = (files.certificate_file, files.key_file, files.trust_file)
+    subprocess.run([sys.executable, "-c", program, *map(str, paths)], check=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"no certificate\n"])
+def test_a_trust_file_without_a_certificate_is_a_channel_error_that_names_it(sites: Sites, content: bytes) -> None:
+    sites.files[GATE].trust_file.write_bytes(content)
+    with pytest.raises(ChannelError, match=r"theirs/root\.pem: it holds no certificate in PEM"):
+        tls.load(sites.files[CS])

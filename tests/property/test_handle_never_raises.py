@@ -1,0 +1,217 @@
+"""Whatever neighbors send, in whatever order: a module never raises, and every invariant holds after each event.
+
+What it says in answer can always be written on the wire and on disk. Ids are drawn from those that the module knows, so
+that messages hit conversations that are going on.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
+from messiahs.core.events import (
+    AnswerTo,
+    AttemptEnded,
+    AttemptStarted,
+    CancelRequested,
+    ControlReceived,
+    Event,
+    LinkDown,
+    LinkUp,
+    Measured,
+    OutputsFailed,
+    OutputsHome,
+    StoreChanged,
+    Submitted,
+    TransferFailed,
+    TransferReceived,
+    VectorReceived,
+)
+from messiahs.core.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.instants import HOUR, SECOND
+from messiahs.core.messages import (
+    AttemptStatus,
+    BoundTask,
+    ClaimEnd,
+    ControlMessage,
+    Hello,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    StatusVector,
+    SystemStatusQuery,
+    TaskKill,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+    TaskTransfer,
+)
+from messiahs.trace.rows import encode_key, encode_row
+from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes
+from tests.property import strategies as any_valid
+from tests.unit.core.rig import CHILD, COMMAND, EPOCH, ME, PARENT, SIBLING, STRANGER, Rig, hello, make_module, sdv, tdv
+
+SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
+NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
+SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
+FEW = st.integers(1, 3)
+
+
+def writable(actions: tuple[Action, ...]) -> None:
+    for action in actions:
+        match action:
+            case SendControl():
+                assert action.to != ME
+                control_to_bytes((action.message,))
+            case SendVector():
+                status_vector_to_bytes(action.message)
+            case SendTasks():
+                transfer_to_bytes(action.message)
+            case Store():
+                encode_row(action.row)
+            case Forget():
+                encode_key(action.key)
+            case _:
+                pass
+
+
+class Drawing:
+    """Draws events that concern what a module is busy with."""
+
+    def __init__(self, data: st.DataObject, rig: Rig) -> None:
+        self._data = data
+        self._state = rig.state
+
+    def event(self) -> Event:
+        kinds = [self._control, self._control, self._control, self._control, self._local, self._local, self._other]
+        return self._draw(st.sampled_from(kinds))()
+
+    def _draw(self, strategy: st.SearchStrategy[Any]) -> Any:  # noqa: ANN401 - as hypothesis types it
+        return self._data.draw(strategy)
+
+    def _claim(self) -> ClaimId:
+        state = self._state
+        known = [*state.origin.claims, *state.executor.claims, *state.hop.passed]
+        made_up = [ClaimId(SystemId("far"), EPOCH, 1), ClaimId(SystemId("far"), EPOCH, 2), ClaimId(ME, EPOCH, 1)]
+        claim: ClaimId = self._draw(st.sampled_from([*known, *known, *made_up]))
+        return claim
+
+    def _attempt(self) -> AttemptId:
+        state = self._state
+        bound = [attempt for claim in state.origin.claims.values() for attempt in claim.bound]
+        here = list(state.executor.attempts)
+        far = [AttemptId(_far(task), number) for task in (1, 2) for number in (1, 2)]
+        attempt: AttemptId = self._draw(st.sampled_from([*bound, *bound, *here, *here, *far]))
+        return attempt
+
+    def _attempts(self) -> tuple[AttemptId, ...]:
+        return tuple(self._attempt() for _ in range(self._draw(st.integers(0, 2))))
+
+    def _control(self) -> Event:
+        sender: SystemId = self._draw(SENDERS)
+        ask = self._draw(st.sampled_from([*self._state.hop.asks, MessageId(0), MessageId(1)]))
+        search = self._state.hop.asks.get(ask)
+        if search is not None and search.asked is not None and self._draw(st.booleans()):
+            sender = search.asked
+        message: ControlMessage = self._message(ask)
+        return ControlReceived(sender=sender, message=message)
+
+    def _message(self, ask: MessageId) -> ControlMessage:
+        drawn: ControlMessage = self._draw(any_valid.control_messages)
+        match drawn:
+            case Hello() | SystemStatusQuery():
+                return drawn
+            case SchedRequest():
+                known = {
+                    "id": self._draw(FEW),
+                    "search": self._draw(SEARCHES),
+                    "tdv": self._draw(NEEDS),
+                    "origin": "far",
+                }
+                return replace(drawn, **known, requirement=self._draw(st.sampled_from(["", "$speed > 1", "("])))
+            case SchedAccept():
+                return replace(drawn, request=ask, claim=self._claim(), places=self._draw(FEW))
+            case SchedDeny():
+                return replace(drawn, request=ask)
+            case TaskStatus():
+                attempts = tuple(self._status(self._attempt()) for _ in range(self._draw(st.integers(0, 2))))
+                return replace(drawn, claim=self._claim(), attempts=attempts)
+            case TaskStatusAck():
+                return replace(drawn, claim=self._claim(), taken=self._attempts(), unbound=self._attempts())
+            case TaskStatusQuery() | TaskKill():
+                return replace(drawn, claim=self._claim(), attempts=self._attempts())
+            case ClaimEnd():
+                return replace(drawn, claim=self._claim())
+
+    def _status(self, attempt: AttemptId) -> AttemptStatus:
+        status: AttemptStatus = self._draw(any_valid.attempt_statuses)
+        return replace(status, attempt=attempt)
+
+    def _local(self) -> Event:
+        attempt = self._attempt()
+        events: list[Event] = [
+            AttemptStarted(attempt=attempt),
+            AttemptEnded(attempt=attempt, exit_code=0, ran_ns=SECOND),
+            AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from(["lost", "killed", "not_found"]))),
+            OutputsHome(attempt=attempt),
+            OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
+            TransferFailed(claim=self._claim(), text=""),
+            CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
+            Submitted(
+                answer_to=AnswerTo(2),
+                key=ClientKey(str(self._draw(st.integers(1, 5)))),
+                tdv=self._draw(NEEDS),
+                requirement=self._draw(st.sampled_from(["", "$speed > 1"])),
+                command=COMMAND,
+                members=self._draw(st.integers(0, 3)),
+                retries=self._draw(st.integers(0, 2)),
+                waits=self._draw(st.booleans()),
+                deadline_ns=self._draw(st.sampled_from([None, SECOND])),
+            ),
+        ]
+        return events[self._draw(st.integers(0, len(events) - 1))]
+
+    def _other(self) -> Event:
+        sender = self._draw(SENDERS)
+        claim = self._claim()
+        granted = self._state.executor.claims.get(claim)
+        ticket = granted.row.ticket if granted is not None else Ticket(b"x" * 16)
+        tasks = tuple(BoundTask(attempt=attempt, command=COMMAND) for attempt in self._attempts())
+        vector: StatusVector = self._draw(any_valid.status_vectors)
+        events: list[Event] = [
+            LinkUp(neighbor=sender),
+            LinkDown(neighbor=sender),
+            ControlReceived(sender=sender, message=hello(sender)),
+            Measured(sdv=sdv(load=self._draw(st.integers(0, 10_000)))),
+            StoreChanged(has_space=self._draw(st.booleans())),
+            VectorReceived(sender=sender, message=vector),
+            TransferReceived(
+                sender=self._draw(st.sampled_from([SystemId("far"), CHILD])),
+                message=TaskTransfer(claim=claim, ticket=ticket, tasks=tasks),
+            ),
+        ]
+        return events[self._draw(st.integers(0, len(events) - 1))]
+
+
+def _far(number: int) -> TaskId:
+    return TaskId(SystemId("far"), EPOCH, number)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
+    rig = Rig(module=make_module())
+    rig.resume()
+    rig.greet(CHILD, SIBLING, PARENT)
+    for system in (CHILD, SIBLING, PARENT):
+        rig.see(system)
+    if data.draw(st.booleans()):
+        rig.measure()
+    drawing = Drawing(data, rig)
+    for _ in range(data.draw(st.integers(1, 30))):
+        if data.draw(st.integers(0, 9)):
+            writable(rig.handle(drawing.event()))
+        else:
+            writable(rig.wait(data.draw(st.sampled_from([0, SECOND // 5, 2 * SECOND, HOUR // 6, HOUR // 2]))))
