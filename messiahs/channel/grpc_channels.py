@@ -123,6 +123,10 @@ class GrpcTransport:
         """Open a task channel."""
         return self._connections.open_transfers(peer, address)
 
+    def open_put(self, peer: SystemId, address: str) -> GrpcTransfers:
+        """Open a stream that brings files."""
+        return self._connections.open_put(peer, address)
+
     def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask an executor for an output."""
         return self._connections.read(peer, address, request)
@@ -139,7 +143,8 @@ class _Services:
     def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
         """Give the three services, without (de)serialisers: messages are bytes here."""
         streams = grpc.stream_stream_rpc_method_handler
-        task = {"Transfer": streams(self.transfer), "Read": grpc.unary_stream_rpc_method_handler(self.read)}
+        read = grpc.unary_stream_rpc_method_handler(self.read)
+        task = {"Transfer": streams(self.transfer), "Put": streams(self.put), "Read": read}
         return (
             grpc.method_handlers_generic_handler(CONTROL, {"Exchange": streams(self.control)}),
             grpc.method_handlers_generic_handler(UPDATE, {"Exchange": streams(self.update)}),
@@ -177,6 +182,15 @@ class _Services:
             await self._incoming.serve_transfers(peer, GrpcStream(context))
         except ChannelError:
             # The peer is gone, and repeats what matters when it is back.
+            return
+
+    async def put(self, _: object, context: Context) -> None:
+        """Take files."""
+        peer = await self._caller(context)
+        try:
+            await self._incoming.serve_put(peer, GrpcStream(context))
+        except ChannelError:
+            # The peer is gone, and goes on when it is back.
             return
 
     async def read(self, request: bytes, context: Context) -> None:

@@ -140,6 +140,11 @@ class TaskConnections:
         channel = self._acquire(peer, address)
         return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Transfer"))
 
+    def open_put(self, peer: SystemId, address: str) -> "GrpcTransfers":
+        """Open a stream on which files travel."""
+        channel = self._acquire(peer, address)
+        return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Put"))
+
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask for an output and give the pieces of the answer."""
         call = self._acquire(peer, address).unary_stream(f"/{TASK}/Read", None, None)(request)

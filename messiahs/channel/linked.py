@@ -1,26 +1,37 @@
 """The channels of one module over any transport: links with neighbors are made, kept, replaced and made again."""
 
 import asyncio
+import hashlib
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Final
 
 from messiahs.channel.contract import (
+    NO_FILES,
     Callbacks,
     ChannelSettings,
     Connection,
     Counters,
+    ReadFile,
     Stream,
     Transport,
 )
 from messiahs.channel.link import Link
+from messiahs.channel.puts import bring_files, take_files
 from messiahs.channel.transfers import Transfers, take_transfers
 from messiahs.core.events import LinkDown, LinkUp
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.errors import ChannelError, CodecError
-from messiahs.wire.codec import ReadRequest, chunk_from_bytes, chunk_to_bytes, read_request_from_bytes
+from messiahs.wire.codec import (
+    PutRequest,
+    ReadChunk,
+    ReadRequest,
+    chunk_from_bytes,
+    chunk_to_bytes,
+    read_request_from_bytes,
+)
 from messiahs.wire.codec import read_request_to_bytes as request_to_bytes
 
 FIRST_RETRY_SECONDS: Final = 0.1
@@ -85,9 +96,15 @@ class LinkedChannels:
         else:
             link.send_vector(message)
 
-    def send_tasks(self, to: SystemId, address: str, message: TaskTransfer, /) -> None:
+    def send_tasks(
+        self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
+    ) -> None:
         """Bring tasks to another system (never to the own one: that is the core's own affair)."""
-        self._transfers.send(to, address, transfer=message)
+        self._transfers.send(to, address, transfer=message, files=files)
+
+    async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
+        """Bring files to an executor."""
+        await bring_files(self._transport.open_put(to, address), request, read)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""
@@ -96,10 +113,17 @@ class LinkedChannels:
             link.end(text or "dropped by this module")
 
     async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
-        """Read an output at its executor."""
+        """Read an output at its executor; from its beginning, what came is compared with what was sent."""
+        seen, said = hashlib.sha256(), b""
         async with aclosing(self._transport.read(to, address, request_to_bytes(request))) as contents:
             async for content in contents:
-                yield _chunk(content)
+                chunk = _chunk(content)
+                said = chunk.sha256
+                if chunk.content:
+                    seen.update(chunk.content)
+                    yield chunk.content
+        if not request.offset_bytes and said != seen.digest():
+            raise ChannelError(f"{request.name} of {request.attempt} came cut or damaged")
 
     def refusal(self, peer: SystemId) -> str:
         """Say why a peer may not open a link with this module; empty: it may."""
@@ -131,13 +155,21 @@ class LinkedChannels:
             peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer, Counters())
         )
 
+    async def serve_put(self, peer: SystemId, stream: Stream) -> None:
+        """Take the files that a peer brings on a stream."""
+        await take_files(peer, stream, self._callbacks)
+
     async def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output, in pieces that fit into a message."""
         request = read_request_from_bytes(content)
+        served = hashlib.sha256()
         async with aclosing(self._callbacks.read_output(request, peer)) as pieces:
             async for piece in pieces:
+                served.update(piece)
                 for start in range(0, len(piece), _CHUNK_LIMIT_BYTES):
-                    yield chunk_to_bytes(piece[start : start + _CHUNK_LIMIT_BYTES])
+                    yield chunk_to_bytes(ReadChunk(content=piece[start : start + _CHUNK_LIMIT_BYTES]))
+        if not request.offset_bytes:
+            yield chunk_to_bytes(ReadChunk(sha256=served.digest()))
 
     def _detach(self, link: Link, text: str) -> None:
         """End a link and say so, unless that was said before."""
@@ -170,7 +202,7 @@ class LinkedChannels:
         self._counters.setdefault(to, Counters()).dropped += 1
 
 
-def _chunk(content: bytes) -> bytes:
+def _chunk(content: bytes) -> ReadChunk:
     try:
         return chunk_from_bytes(content)
     except CodecError as error:

@@ -1,7 +1,7 @@
 """The in-process twin of the gRPC channels: no sockets, but the same bytes and the same behavior."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Final
 
@@ -143,6 +143,15 @@ class MemoryTransport:
             here.close()
         return here
 
+    def open_put(self, peer: SystemId, address: str) -> MemoryStream:
+        """Open a stream that brings files."""
+        here, there = _pair()
+        try:
+            self._network.find(peer, address).accept_put(self.name, there)
+        except ChannelError:
+            here.close()
+        return here
+
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Ask an executor for an output."""
         try:
@@ -165,26 +174,32 @@ class MemoryTransport:
             raise ChannelError(refusal)
         control, other_control = _pair()
         updates, other_updates = _pair()
-        task = asyncio.create_task(self._incoming.serve_link(peer, MemoryConnection(other_control, other_updates)))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        self._begin(self._incoming.serve_link(peer, MemoryConnection(other_control, other_updates)))
         return MemoryConnection(control, updates)
 
     def accept_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new task channel."""
-        task = asyncio.create_task(self._serve_transfers(peer, stream))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        assert self._incoming is not None, "only who listens is found"
+        self._begin(self._serve(self._incoming.serve_transfers(peer, stream), stream))
+
+    def accept_put(self, peer: SystemId, stream: MemoryStream) -> None:
+        """Serve a new stream that brings files."""
+        assert self._incoming is not None, "only who listens is found"
+        self._begin(self._serve(self._incoming.serve_put(peer, stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
         assert self._incoming is not None, "only who listens is found"
         return self._incoming.serve_read(peer, request)
 
-    async def _serve_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
-        assert self._incoming is not None, "only who listens is found"
+    def _begin(self, serving: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(serving)
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, serving: Coroutine[None, None, None], stream: MemoryStream) -> None:
         try:
-            await self._incoming.serve_transfers(peer, stream)
+            await serving
             await stream.finish()
         except ChannelError:
             # The peer is gone, and repeats what matters when it is back.

@@ -21,6 +21,7 @@ from messiahs.wire.codec import (
 )
 
 _PIECE_LIMIT_BYTES: Final = 512 << 10
+_LAST_WORD_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
 """A peer that brings nothing for so long, while it should, has gone."""
 
@@ -36,6 +37,9 @@ async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFil
         final = asyncio.create_task(_answer(stream, request))
         try:
             await asyncio.wait({sending, final}, return_when=asyncio.FIRST_COMPLETED)
+            if not final.done() and isinstance(sending.exception(), ChannelError):
+                # The executor's last word may still be on its way.
+                await asyncio.wait({final}, timeout=_LAST_WORD_SECONDS)
             if not final.done():
                 await sending
             offsets = await final

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Stream, Transport
@@ -13,14 +15,17 @@ from messiahs.wire.codec import (
     answer_from_bytes,
     answer_to_bytes,
     joined_transfers,
-    transfer_from_bytes,
+    transfer_and_files_from_bytes,
     transfer_to_bytes,
 )
 
 QUEUE_LIMIT_TASKS: Final = 16_384
 CLAIM_LIMIT: Final = 65_536
 _WRITE_LIMIT_TASKS: Final = 256
+_TASKS_IN_PART: Final = 4
 _WRITE_LIMIT_BYTES: Final = 512 << 10
+_KNOWN_SECONDS: Final = 600.0
+"""So long a file is not sent again on a stream; an executor keeps what is not needed any more for longer."""
 
 
 class _Queued(NamedTuple):
@@ -29,6 +34,8 @@ class _Queued(NamedTuple):
     key: tuple[ClaimId, bytes]
     content: bytes
     tasks: int
+    file: bytes = b""
+    """The hash, if it is a file."""
 
 
 class Transfers:
@@ -49,12 +56,12 @@ class Transfers:
         self._open: dict[tuple[SystemId, str], TransferStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def send(self, to: SystemId, address: str, *, transfer: TaskTransfer) -> None:
-        """Bring tasks to their executor; each claim's tasks arrive in order, at worst not all of them."""
+    def send(self, to: SystemId, address: str, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
+        """Bring tasks to their executor, after the files; each claim's tasks arrive in order, at worst not all."""
         assert to != self._own, "tasks for the own machine use no channel"
         counters = self._counters.setdefault(to, Counters())
         try:
-            queued = list(_serialized(transfer))
+            queued = _serialized(transfer, files)
         except CodecError as error:
             counters.dropped += 1
             self._callbacks.on_dropped(to, str(error))
@@ -97,12 +104,15 @@ class TransferStream:
         self._stream, self._callbacks, self._counters = stream, callbacks, counters
         self._queue: deque[_Queued] = deque()
         self._queued_tasks = 0
+        self._files: dict[bytes, float] = {}
         self._claims: dict[ClaimId, None] = {}
         self._wake = asyncio.Event()
         self.is_closing = False
 
     def put(self, queued: _Queued) -> None:
         """Queue a transfer; an executor that does not keep up loses the stream."""
+        if queued.file and self._is_known(queued.file):
+            return
         claim = queued.key[0]
         # Taken out first, so that the oldest claims are the ones that have been silent for longest.
         self._claims.pop(claim, None)
@@ -112,6 +122,15 @@ class TransferStream:
         self._queue.append(queued)
         self._queued_tasks += queued.tasks
         self._wake.set()
+
+    def _is_known(self, file: bytes) -> bool:
+        now = asyncio.get_running_loop().time()
+        if now - self._files.get(file, -_KNOWN_SECONDS) < _KNOWN_SECONDS:
+            return True
+        if len(self._files) >= CLAIM_LIMIT:
+            self._files.clear()
+        self._files[file] = now
+        return False
 
     async def run(self) -> None:
         """Send and listen until the stream is idle for long or breaks."""
@@ -181,15 +200,18 @@ class TransferStream:
 
     def _fail(self, text: str) -> None:
         claims, self._claims = self._claims, {}
+        # It may be that one of them could not be stored.
+        self._files.clear()
         for claim in claims:
             self._callbacks.on_event(TransferFailed(claim=claim, text=text))
 
 
-def _serialized(transfer: TaskTransfer) -> list[_Queued]:
-    """Serialise a transfer in parts that fit into a message."""
+def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:
+    """Serialise files and then the transfer, in parts that fit into a message."""
     key = (transfer.claim, bytes(transfer.ticket))
-    parts: list[_Queued] = []
-    step = 4
+    empty = replace(transfer, tasks=())
+    parts = [_Queued(key, transfer_to_bytes(empty, (content,)), 1, sha256) for sha256, content in files.items()]
+    step = _TASKS_IN_PART if not any(task.command.inputs or task.command.outputs for task in transfer.tasks) else 1
     for start in range(0, max(1, len(transfer.tasks)), step):
         tasks = transfer.tasks[start : start + step]
         part = TaskTransfer(claim=transfer.claim, ticket=transfer.ticket, tasks=tasks)
@@ -201,11 +223,17 @@ async def take_transfers(peer: SystemId, stream: Stream, *, callbacks: Callbacks
     """Deliver what a peer brings until it ends the stream; the answer to a malformed transfer says so."""
     while (content := await stream.read()) is not None:
         try:
-            transfer = transfer_from_bytes(content)
+            transfer, files = transfer_and_files_from_bytes(content)
+            problem = ""
+            if files or any(task.command.inputs for task in transfer.tasks):
+                problem = await callbacks.arrivals.keep(peer, transfer, files)
         except CodecError as error:
+            problem = str(error)
+        if problem:
             counters.dropped += 1
-            callbacks.on_dropped(peer, str(error))
-            await stream.write(answer_to_bytes(f"a transfer was dropped: {error}"))
+            callbacks.on_dropped(peer, problem)
+            await stream.write(answer_to_bytes(f"a transfer was dropped: {problem}"))
             continue
         counters.received += 1
-        callbacks.on_event(TransferReceived(sender=peer, message=transfer))
+        if transfer.tasks or not files:
+            callbacks.on_event(TransferReceived(sender=peer, message=transfer))

@@ -13,7 +13,9 @@ SIGNAL_BASE = 128
 def exit_code_of(task: Document) -> int:
     """Give the exit code of a task in a final state, or of an array: 0 if every member exited 0, else 1."""
     if "counts" in task:
-        return 0 if task["exit_codes"].get("0", 0) == task["members"] else 1
+        # One that lacks an output, say, may have exited with 0 and did not finish.
+        good = min(task["exit_codes"].get("0", 0), task["counts"].get("finished", 0))
+        return 0 if good == task["members"] else 1
     if task["state"] == "killed":
         return KILLED_BY_ITS_USER
     if task.get("cause") == "not_found":

@@ -60,6 +60,6 @@ def problem_with_roots(path: Path) -> str:
         x509.load_pem_x509_certificates(path.read_bytes())
     except OSError as error:
         return f"the trust file {path} cannot be read: {error.strerror}; it is a copy of the other site's root.pem"
-    except ValueError as error:
-        return f"the trust file {path} holds no certificates in PEM: {str(error).splitlines()[0]}"
+    except ValueError:
+        return f"the trust file {path} holds no certificate in PEM, or a broken one"
     return ""

@@ -12,10 +12,12 @@ from messiahs.core.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
 from messiahs.core.granting import answer_renewal, forget_attempt, let_go, renew, status_action
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.judging import judge
 from messiahs.core.messages import (
     AttemptStatus,
     BoundTask,
@@ -28,12 +30,11 @@ from messiahs.core.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.own_machine import own_sdv
-from messiahs.core.ports import Asker, Refused, Relation
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Asker, Refused
 from messiahs.core.rows import AttemptRow
 from messiahs.core.state import GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
-from messiahs.core.updating import mark_changed
 
 _SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long are free for others."""
@@ -232,7 +233,7 @@ def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, 
 
 
 def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant) -> AttemptRow:
-    refusal = _refusal(state, claim)
+    refusal = _refusal(state, claim, now)
     if refusal is None:
         status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
         claim.live += 1
@@ -245,7 +246,7 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant
     return row
 
 
-def _refusal(state: ModuleState, claim: GrantedClaim) -> str | None:
+def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str | None:
     if claim.is_ending:
         return "the claim has ended"
     if claim.live >= _HELD_LIMIT:
@@ -254,7 +255,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim) -> str | None:
         return "the disk of the executor is full"
     via = state.neighbors.get(claim.row.via)
     asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
-    verdict = state.policy.accept(claim.row.tdv, asker, own_sdv(state))
+    verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
     return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else None
 
 

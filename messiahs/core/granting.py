@@ -8,6 +8,7 @@ renewal that was answered, the origin from answering it and a tenth longer: so n
 from dataclasses import replace
 
 from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, ExtendLease, Forget, SendControl, Store
+from messiahs.core.advertising import mark_changed
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
@@ -17,7 +18,6 @@ from messiahs.core.ports import Need
 from messiahs.core.rows import GrantedClaimRow, RowKind
 from messiahs.core.state import GrantedClaim, ModuleState, Search
 from messiahs.core.timers import TimerKind
-from messiahs.core.updating import mark_changed
 
 RENEWALS_PER_LEASE = 5
 UNUSED_NS = 30 * SECOND

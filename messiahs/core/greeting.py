@@ -4,7 +4,7 @@ Control channels forget what was in flight when they break. So after each connec
 over the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
-from messiahs.core import searching, updating
+from messiahs.core import advertising, searching, updating
 from messiahs.core.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
 from messiahs.core.granting import renew
 from messiahs.core.ids import ClaimId, SystemId
@@ -51,7 +51,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
     state.updates.links[sender] = True
     updating.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
-    return (opened, *updating.advertise_to(state, sender, now), *_repeat(state, sender, now))
+    return (opened, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))
 
 
 def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:

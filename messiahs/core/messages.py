@@ -219,7 +219,7 @@ class StatusVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file that a task finds at `name`, a relative path in its working directory; its content is known by its hash."""
+    """A file that a task finds at `name`, a relative path in its working directory; its hash says what is in it."""
 
     name: str
     sha256: bytes

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, assert_never
 
 from messiahs.core import (
+    advertising,
     executing,
     granting,
     greeting,
@@ -153,7 +154,7 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
         case SchedDeny():
             return searching.on_sched_deny(state, message, sender=sender, now=now)
         case SystemStatusQuery():
-            return updating.advertise_to(state, sender, now)
+            return advertising.advertise_to(state, sender, now)
         case _:
             return passing.on_claim_message(state, message, sender=sender, now=now)
 

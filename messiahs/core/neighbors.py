@@ -1,9 +1,18 @@
 """A module's neighbors: parents, children and siblings (MESSIAHS 5, 7.3)."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from messiahs.core.ids import SystemId
-from messiahs.core.ports import Relation
+
+
+class Relation(StrEnum):
+    """What a system is to the one that looks (MESSIAHS 5)."""
+
+    SELF = "self"
+    CHILD = "child"
+    SIBLING = "sibling"
+    PARENT = "parent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

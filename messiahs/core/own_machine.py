@@ -7,7 +7,6 @@ from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.instants import SECOND
 from messiahs.core.state import GrantedClaim, ModuleState
-from messiahs.core.vectors import EMPTY, Vector, vector_of
 
 _FULL_SHARE = 10_000
 
@@ -29,12 +28,6 @@ def own_sdv(state: ModuleState) -> SDV | None:
     said["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
     said["wait_time"] = state.executor.mean_wait_ns // SECOND
     return SDV(sorted_pairs(said))
-
-
-def own_vector(state: ModuleState) -> Vector:
-    """Give the vector {x}; empty for a system without a machine."""
-    sdv = own_sdv(state)
-    return EMPTY if sdv is None else vector_of(sdv)
 
 
 def reserved_places(claim: GrantedClaim) -> int:

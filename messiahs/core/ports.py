@@ -5,13 +5,13 @@ Mechanism stays apart from policy: the core asks, a policy answers, and neither 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from messiahs.core.descriptions import SDV, TDV, Description
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MINUTE, SECOND, Instant
 from messiahs.core.messages import DenyCode
+from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.vectors import MachineClass, Vector
 
 
@@ -55,15 +55,6 @@ class Randomness(Protocol):
 
     def bits(self, count: int, /) -> int:
         """Give a random integer of `count` bits."""
-
-
-class Relation(StrEnum):
-    """What a system is to the one that looks (MESSIAHS 5)."""
-
-    SELF = "self"
-    CHILD = "child"
-    SIBLING = "sibling"
-    PARENT = "parent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +172,21 @@ class Policy(Protocol):
     def keys(self) -> tuple[str, ...]:
         """The attributes that classes may split on, sorted."""
 
-    def accept(self, tdv: TDV, asker: Asker, here: SDV | None, /) -> Accepted | Refused:
-        """Judge tasks that an asker wants placed; `here` is the own machine, if there is one."""
+    @property
+    def change_share(self) -> int:
+        """How large a change of the own machine is worth a new vector, in 1/100 %; 0 is any."""
 
-    def rank(self, candidates: tuple[Candidate, ...], need: Need, randomness: Randomness, /) -> tuple[SystemId, ...]:
+    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
+        """Judge tasks that somebody wants placed."""
+
+    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order those candidates that could hold a task, the likeliest first; the others are left out."""
+
+    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
+        """Give what the own machine says of itself to others."""
+
+    def pass_on(self, vector: Vector, /) -> Vector:
+        """Give what is passed on of what a child of the primary tree sent."""
+
+    def reveals_to(self, neighbor: Neighbor, /) -> bool:
+        """Say whether a neighbor is told anything of the machines here."""

@@ -122,6 +122,9 @@ class PassedClaimRow:
     id: ClaimId
     toward_origin: SystemId
     toward_executor: SystemId
+    tdv: TDV
+    slots: int
+    """What all its places take, as it was granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

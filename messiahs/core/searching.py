@@ -13,10 +13,11 @@ from messiahs.core.fitting import need_of, why_not
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Instant, after
+from messiahs.core.judging import judge, rank
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
-from messiahs.core.own_machine import own_sdv
+from messiahs.core.neighbors import Relation
 from messiahs.core.placing import ASKS, HOPS
-from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Refused, Relation
+from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Need, Refused
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
 from messiahs.core.sums import view_of
@@ -53,15 +54,17 @@ def on_sched_request(
         return _answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
     state.hop.seen[request.search] = climbing or bool(asked_before)
     state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
-    verdict = state.policy.accept(request.tdv, asker, own_sdv(state))
+    need = need_of(request.tdv, parsed)
+    verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
         reason = _refused(state, verdict)
         return _answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
     search = Search(
         request=request,
         asker=asker,
-        need=need_of(request.tdv, parsed),
+        need=need,
         left=request.count,
+        allowed=_allowed_places(state, request, asker, need, now),
         asks_left=request.asks_left,
         until=after(now, request.remaining_ns - _MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
@@ -81,6 +84,8 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
         # Its end would end the claim that we know by this name.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search.left -= accept.places
+    if _is_child(state, sender):
+        search.allowed -= accept.places
     search.asks_left = min(search.asks_left, accept.asks_left)
     finishing = _close(state, accept.request, search) if search.left == 0 else ()
     return (*_pass_accept(state, search, accept, via=sender, now=now), *finishing)
@@ -154,10 +159,11 @@ def _work_on(
     actions: list[Action] = []
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
     is_open = isinstance(verdict, Accepted) and is_first
-    places = places_for(state, search.need, search.left) if is_open else 0
+    places = places_for(state, search.need, min(search.left, search.allowed)) if is_open else 0
     if places:
         accept, granted = grant(state, search, places, now=now)
         search.left -= places
+        search.allowed -= places
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
     if search.left == 0:
@@ -165,7 +171,7 @@ def _work_on(
     relations = _allowed(search.asker, verdict, is_open=is_open)
     candidates = _candidates(state, search, relations)
     search.reason = _own_reason(state, search, verdict, candidates)
-    search.untried = list(state.policy.rank(candidates, search.need, state.randomness))
+    search.untried = list(rank(state, candidates, search.need, tdv=search.request.tdv, now=now))
     state.hop.searches[search.asker.system, search.request.id] = search
     actions.extend(_ask_next(state, search, now))
     return tuple(actions)
@@ -176,6 +182,25 @@ def _allowed(asker: Asker, verdict: Accepted | Refused, *, is_open: bool) -> tup
     # Local users are not gated for forwarding: a refusal concerns the own machine only.
     descends = is_open or (asker.relation is Relation.SELF and isinstance(verdict, Refused))
     return ((Relation.CHILD,) if descends else ()) + ((Relation.SIBLING, Relation.PARENT) if climbing else ())
+
+
+def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
+    """Give how many of the wanted places the policy leaves to this system and its children.
+
+    Local users are not gated for forwarding.
+    """
+    if asker.relation is Relation.SELF:
+        return request.count
+    low, high = 0, request.count
+    while low < high:
+        middle = (low + high + 1) // 2
+        verdict = judge(state, request.tdv, asker, slots=middle * need.slots, now=now)
+        low, high = (middle, high) if isinstance(verdict, Accepted) else (low, middle - 1)
+    return low
+
+
+def _is_child(state: ModuleState, system: SystemId) -> bool:
+    return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD
 
 
 def _candidates(state: ModuleState, search: Search, relations: tuple[Relation, ...]) -> tuple[Candidate, ...]:
@@ -222,7 +247,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         if search.asks_left <= 0 or remaining_ns <= _MARGIN_NS:
             return _deny(state, search, now, code=DenyCode.TIMED_OUT)
         system = search.untried.pop(0)
-        if not state.updates.links.get(system):
+        if not state.updates.links.get(system) or (_is_child(state, system) and not search.allowed):
             continue
         # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
@@ -233,7 +258,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         request = replace(
             search.request,
             id=ask,
-            count=search.left,
+            count=min(search.left, search.allowed) if _is_child(state, system) else search.left,
             hops_left=search.request.hops_left - 1,
             asks_left=search.asks_left,
             remaining_ns=given_ns,
@@ -288,7 +313,13 @@ def _pass_accept(
     send = SendControl(to=search.asker.system, message=passed)
     if via == state.system:
         return (send,)
-    row = PassedClaimRow(id=accept.claim, toward_origin=search.asker.system, toward_executor=via)
+    row = PassedClaimRow(
+        id=accept.claim,
+        toward_origin=search.asker.system,
+        toward_executor=via,
+        tdv=search.request.tdv,
+        slots=accept.places * search.need.slots,
+    )
     state.hop.passed[accept.claim] = row
     return (Store(row=row), send)
 

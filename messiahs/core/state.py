@@ -6,12 +6,13 @@ Rows are kept as they are stored (rows.py); everything else here is soft and mad
 from collections import deque
 from dataclasses import dataclass, field
 
+from messiahs.core.calendar import utc
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
 from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Asker, Need, Policy, PredicateParser, Randomness
+from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.rows import (
     AttemptRow,
     CountersRow,
@@ -60,8 +61,14 @@ class Updates:
     sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
     sent_at: Instant | None = None
     measured: SDV | None = None
+    described: SDV | None = None
+    """What the own machine was last said to be."""
     own: Vector = EMPTY
     """The vector {x}, as it was advertised last."""
+    up: Vector = EMPTY
+    """U, as it was computed last."""
+    has_news: bool = True
+    """A view or a link has changed since the sums were computed."""
 
 
 @dataclass(slots=True)
@@ -73,6 +80,8 @@ class Search:
     need: Need
     left: int
     """Places still wanted."""
+    allowed: int
+    """How many of them the policy's limits leave to this system and its children."""
     asks_left: int
     until: Instant
     """When the asker must have its answer."""
@@ -192,6 +201,7 @@ class ModuleState:
     policy: Policy
     parse: PredicateParser
     randomness: Randomness
+    calendar: Calendar = utc
     timers: Timers = field(default_factory=Timers)
     counters: CountersRow = field(default_factory=CountersRow)
     messages_sent: int = 0

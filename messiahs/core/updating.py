@@ -4,49 +4,31 @@ Vectors go out at the policy's period, and on change at most every 50 ms. A neig
 is queried once; silent still, it is down and its view leaves every sum.
 """
 
-from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, SendVector
-from messiahs.core.compaction import compact
+from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.advertising import advertise, mark_changed, mark_news
 from messiahs.core.events import Measured
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import HOUR, MILLISECOND, Instant, after
+from messiahs.core.instants import Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.own_machine import own_vector
 from messiahs.core.placing import on_view_changed
 from messiahs.core.state import ModuleState, View
-from messiahs.core.sums import vector_for_child, vector_for_parents, view_of
+from messiahs.core.sums import view_of
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import Vector
 
-_CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _SILENT_PERIODS = 3
-_OLDEST_NS = 24 * HOUR
-"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Recompute the update vectors and advertise them to every neighbor (MESSIAHS 6.1)."""
     state.timers.set(TimerKind.OUTPUT, state.system, after(now, state.policy.timeouts.update_period_ns))
-    return _advertise(state, now, only_changed=False)
+    return advertise(state, now, only_changed=False)
 
 
 def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Advertise the vectors that have changed since they were sent."""
-    return _advertise(state, now, only_changed=True)
-
-
-def mark_changed(state: ModuleState, now: Instant) -> None:
-    """Advertise soon: something that a vector shows may have changed."""
-    if not state.timers.is_set(TimerKind.CHANGE, state.system):
-        sent_at = state.updates.sent_at
-        at = now if sent_at is None else max(now, after(sent_at, _CHANGE_INTERVAL_NS))
-        state.timers.set(TimerKind.CHANGE, state.system, at)
-
-
-def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Send one neighbor its vectors now, as it asked or because its link is new."""
-    neighbor = state.neighbors[system]
-    return tuple(_send(state, neighbor, kind, now) for kind in _kinds_for(neighbor))
+    return advertise(state, now, only_changed=True)
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
@@ -73,7 +55,7 @@ def on_status_vector(
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message)))
     if previous is not None and previous.message.vector == message.vector and previous.message.hears == message.hears:
         return ()
-    mark_changed(state, now)
+    mark_news(state, now)
     vectors[sender, message.kind] = message.vector
     return on_view_changed(state, before, view_of(neighbor, vectors), now)
 
@@ -102,87 +84,17 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
         state.updates.sent.pop((system, kind), None)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
-    mark_changed(state, now)
+    mark_news(state, now)
     return ()
-
-
-def _advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
-    state.updates.sent_at = now
-    before, state.updates.own = state.updates.own, own_vector(state)
-    actions: list[Action] = []
-    for system, neighbor in state.neighbors.items():
-        if not state.updates.links.get(system):
-            continue
-        for kind in _kinds_for(neighbor):
-            sent = state.updates.sent.get((system, kind))
-            action = _send(state, neighbor, kind, now)
-            if not only_changed or sent is None or not _says_the_same(sent, action.message):
-                actions.append(action)
-    if state.updates.own != before:
-        actions.extend(on_view_changed(state, before, state.updates.own, now))
-    return tuple(actions)
-
-
-def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, now: Instant) -> SendVector:
-    message = StatusVector(
-        kind=kind,
-        vector=_vector_for(state, neighbor, kind),
-        period_ns=state.policy.timeouts.update_period_ns,
-        age_ns=min(_OLDEST_NS, max((_age_ns(view, now) for view in state.updates.views.values()), default=0)),
-        hears=_heard_siblings(state) if kind is VectorKind.FOR_PARENTS else (),
-    )
-    state.updates.sent[neighbor.system, kind] = message
-    return SendVector(to=neighbor.system, message=message)
-
-
-def _age_ns(view: View, now: Instant) -> int:
-    return now - view.received_at + view.message.age_ns
-
-
-def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind) -> Vector:
-    keys = state.policy.keys
-    neighbors = tuple(state.neighbors.values())
-    if kind is VectorKind.FOR_CHILDREN:
-        heard = state.updates.views.get((neighbor.system, VectorKind.FOR_PARENTS))
-        vector = vector_for_child(
-            neighbor.system,
-            state.updates.own,
-            neighbors=neighbors,
-            views=_vectors(state),
-            hears=heard.message.hears if heard is not None else (),
-            keys=keys,
-        )
-    else:
-        # What siblings and parents get is the same sum (equation 21).
-        vector = vector_for_parents(state.updates.own, neighbors, views=_vectors(state), keys=keys)
-    return compact(vector, keys=keys)
-
-
-def _says_the_same(one: StatusVector, other: StatusVector) -> bool:
-    return one.vector == other.vector and one.hears == other.hears
 
 
 def _vectors(state: ModuleState) -> dict[tuple[SystemId, VectorKind], Vector]:
     return {key: view.message.vector for key, view in state.updates.views.items()}
 
 
-def _heard_siblings(state: ModuleState) -> tuple[SystemId, ...]:
-    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
-
-
 def _input_timeout_ns(state: ModuleState, message: StatusVector) -> int:
     set_by_policy = state.policy.timeouts.input_ns
     return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * message.period_ns
-
-
-def _kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
-    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
-    kinds = (
-        (neighbor.is_parent, VectorKind.FOR_PARENTS),
-        (neighbor.is_child, VectorKind.FOR_CHILDREN),
-        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
-    )
-    return tuple(kind for is_so, kind in kinds if is_so)
 
 
 def _kinds_from(neighbor: Neighbor) -> tuple[VectorKind, ...]:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncIterable, Collection, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -85,6 +85,13 @@ class FileStore:
         finally:
             await asyncio.to_thread(draft.discard)
         return draft.size_bytes
+
+    async def read(self, sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
+        """Give a file from an offset on; an `OSError` if it is not here."""
+        with await asyncio.to_thread(self.path(sha256).open, "rb") as file:
+            file.seek(offset)
+            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+                yield piece
 
     def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
         """Begin a file; with a name (`of`) of who brings it, go on where that one's earlier draft ended."""

@@ -8,7 +8,8 @@ from typing import Final
 
 from messiahs.core.descriptions import TDV
 from messiahs.core.messages import DenyCode
-from messiahs.core.ports import Accepted, AcceptQuery, Asker, CalendarTime, Placed, Refused, Relation
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Accepted, AcceptQuery, Asker, CalendarTime, Placed, Refused
 from messiahs.language.conditions import Condition
 from messiahs.language.readings import HERE, NOW, PEER, TASK, Facts, Reading
 

@@ -88,17 +88,21 @@ def _joined(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str
     parts = trees_in(tree)
     result = _calculation(parts[0], view, reader, readings=readings)
     for operator, part in zip(tokens_in_tree(tree, "ADD", "MUL"), parts[1:], strict=True):
-        if operator == "/":
-            _check_divisor(operator, part, reader)
+        if operator == "/" and not _is_divisor(operator, part, reader):
+            return _nothing
         result = _step(operator, result, _calculation(part, view, reader, readings=readings))
     return result
 
 
-def _check_divisor(operator: Token, part: Tree[Token], reader: Reader) -> None:
+def _is_divisor(operator: Token, part: Tree[Token], reader: Reader) -> bool:
     if part.data != "quantity":
         reader.notebook.error(operator, Code.MEANING, "division is by literals only")
-    elif quantity_of(first_token(part)).steps == 0 or quantity_of(first_token(part)).unit is not Unit.NONE:
+        return False
+    quantity = quantity_of(first_token(part))
+    if quantity.steps == 0 or quantity.unit is not Unit.NONE:
         reader.notebook.error(first_token(part), Code.MEANING, "division is by a plain number, and not by 0")
+        return False
+    return True
 
 
 def _step(operator: Token, left: Calculation, right: Calculation) -> Calculation:

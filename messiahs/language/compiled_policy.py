@@ -5,17 +5,8 @@ from dataclasses import dataclass, field
 from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Value
 from messiahs.core.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import (
-    Accepted,
-    AcceptQuery,
-    CalendarTime,
-    Randomness,
-    RankQuery,
-    Refused,
-    Relation,
-    Timeouts,
-)
+from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.ports import Accepted, AcceptQuery, CalendarTime, Randomness, RankQuery, Refused, Timeouts
 from messiahs.core.vectors import MachineClass, Vector, coalesce
 from messiahs.errors import Problem
 from messiahs.language.accepting import AcceptRules, calendar_facts

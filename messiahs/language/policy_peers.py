@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from lark import Token, Tree
 
-from messiahs.core.ports import Relation
+from messiahs.core.neighbors import Relation
 from messiahs.language.places import quoted
 from messiahs.language.policy_literals import unescaped
 from messiahs.language.policy_parsing import first_token, trees_in

@@ -81,14 +81,12 @@ class _Filled:
 
 def define_let(name: str, tree: Tree[Token] | None, reader: Reader) -> None:
     """Remember a named predicate; one that is ill-formed or too large is remembered as such, and spoils no others."""
-    reader.defined_below.discard(name)
-    reader.lets[name] = None
-    if tree is None:
-        return
-    comparisons, depth = _weight(tree, reader)
-    if _is_within_limits(tree, reader):
+    let = None
+    if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
         _expression(tree, _Scene(reader=reader, view=LET))
-        reader.lets[name] = Let(tree, comparisons, depth)
+        let = Let(tree, *_weight(tree, reader))
+    reader.defined_below.discard(name)
+    reader.lets[name] = let
 
 
 def read_condition(tree: Tree[Token], view: View, reader: Reader, *, text: str) -> Condition:
@@ -106,6 +104,11 @@ def read_variable(tree: Tree[Token], view: View, reader: Reader, *, kind: Kind) 
         return None
     _check_operand(filled, kind, scene)
     return _reading(filled, kind)
+
+
+def _uses_a_bad_let(tree: Tree[Token], reader: Reader) -> bool:
+    uses = (first_token(use) for use in tree.find_data("let_use"))
+    return any(use in reader.lets and reader.lets[use] is None for use in uses)
 
 
 def _is_within_limits(tree: Tree[Token], reader: Reader) -> bool:
@@ -198,6 +201,12 @@ def _comparison(tree: Tree[Token], scene: _Scene) -> Expression:
     if left is None or right is None:
         return ALWAYS
     kind, order = COMPARATORS[comparator]
+    if kind not in {*_kinds_of(left), *_kinds_of(right)}:
+        other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
+        hint = f"write {SPELLINGS[other, order]} to compare {other}s"
+        message = f"`{comparator}` compares {kind}s, and these are {other}s"
+        scene.reader.notebook.error(comparator, Code.TYPE, message, hint=hint)
+        return ALWAYS
     for operand in (left, right):
         _check_operand(operand, kind, scene, comparator=comparator)
     _check_pair(left, right, order, notebook=scene.reader.notebook)
@@ -250,13 +259,19 @@ def _filled(tree: Tree[Token], scene: _Scene) -> _Filled | None:
     return _Filled(token, known.scope, known.attribute, default)
 
 
+def _kinds_of(operand: _Filled | Literal) -> tuple[Kind, ...]:
+    if isinstance(operand, Literal):
+        return (operand.kind,)
+    return tuple(Kind) if operand.attribute is None else (operand.attribute.kind,)
+
+
 def _check_operand(operand: _Filled | Literal, kind: Kind, scene: _Scene, *, comparator: Token | None = None) -> None:
     """Note an operand of another type than is compared here, and an attribute that is compared as both."""
     notebook = scene.reader.notebook
     other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
     hint = f"write {SPELLINGS[other, COMPARATORS[comparator][1]]} to compare {other}s" if comparator else ""
     article = "a string" if other is Kind.STRING else "an integer"
-    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are compared here"
+    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are wanted here"
     if isinstance(operand, Literal):
         if operand.kind is not kind:
             notebook.error(operand.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)

@@ -116,13 +116,14 @@ def _check_constant(token: Token, amount: Amount, attribute: Attribute, *, reade
 def read_accept(item: Item, draft: Draft) -> None:
     """Enter the rules for some senders."""
     notebook = draft.reader.notebook
-    errors = notebook.errors
     tree = parse_statement(item.head, "accept", notebook)
+    is_whole = item.body is not None
     requirements: list[Requirement] = []
     occasions: list[Requirement] = []
     limits: list[Limit] = []
     for statement in item.body or ():
         entry = parse_statement(statement, "accept_entry", notebook)
+        is_whole &= entry is not None
         match entry.data if entry is not None else "":
             case "require":
                 assert entry is not None
@@ -138,7 +139,7 @@ def read_accept(item: Item, draft: Draft) -> None:
     peers = read_peers(tree, notebook)
     block = AcceptBlock(requirements=tuple(requirements), occasions=tuple(occasions), limits=tuple(limits))
     enter(peers, block, draft.accepted, notebook=notebook)
-    if not limits and notebook.errors == errors and any(peer != "users" for peer in peers):
+    if not limits and is_whole and any(peer != "users" for peer in peers):
         notebook.warning(
             first_token(tree), Code.NO_LIMIT, "these senders may take everything", hint="add: limit 100 tasks;"
         )

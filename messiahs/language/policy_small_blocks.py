@@ -74,6 +74,7 @@ def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
     low, high = ends or (None, None)
     if low is not None and high is not None and low > high:
         notebook.error(word, Code.RANGE, f"nothing is between {low} and {high}")
+        low, high = None, None
     return Attribute(
         name=name,
         kind=kind,

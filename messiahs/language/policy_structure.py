@@ -11,6 +11,7 @@ from lark import Token
 
 from messiahs.language.places import quoted
 from messiahs.language.policy_problems import Code, Notebook
+from messiahs.language.policy_scanning import BAD
 
 _ITEMS: Final = "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING MIGRATE JOIN TIMEOUTS"
 ITEM_WORDS: Final = frozenset(_ITEMS.split())
@@ -80,7 +81,7 @@ def _item(reader: _Reader) -> Item:
     if end.type == "SEMICOLON":
         reader.take()
     else:
-        reader.notebook.error(end, Code.SYNTAX, f"a `;` is missing before {_shown(end)}")
+        _note_missing_end(reader, words)
         if end.type == "RBRACE":
             reader.take()
     return Item(Statement(tuple(words), end))
@@ -113,9 +114,15 @@ def _statement(reader: _Reader) -> Statement:
             break
         depth += (token.type == "LBRACE") - (token.type == "RBRACE")
         words.append(reader.take())
-    end = reader.peek()
-    reader.notebook.error(end, Code.SYNTAX, f"a `;` is missing before {_shown(end)}")
-    return Statement(tuple(words), end)
+    _note_missing_end(reader, words)
+    return Statement(tuple(words), reader.peek())
+
+
+def _note_missing_end(reader: _Reader, words: list[Token]) -> None:
+    # A string without an end may have swallowed it, and is a problem already.
+    if not words or words[-1].type != BAD:
+        end = reader.peek()
+        reader.notebook.error(end, Code.SYNTAX, f"a `;` is missing before {_shown(end)}")
 
 
 def _shown(token: Token) -> str:

@@ -86,6 +86,8 @@ class Vocabulary:
         elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]
         if elsewhere:
             return f"write ${elsewhere[0]}.{name}"
+        if name in TASK_ATTRIBUTES or name in MACHINE_ATTRIBUTES:
+            return f"it tells of {'tasks' if name in TASK_ATTRIBUTES else 'machines'}"
         near = get_close_matches(name, sorted(known), n=1)
         if near:
             return f"did you mean ${near[0]}?"

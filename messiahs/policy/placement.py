@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from messiahs.core.buckets import lowest_in
 from messiahs.core.fitting import could_fit, surely_fits
 from messiahs.core.ids import SystemId
-from messiahs.core.ports import Candidate, Need, Randomness, Relation
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Candidate, Need, Randomness
 from messiahs.core.vectors import Interval, MachineClass
 
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)

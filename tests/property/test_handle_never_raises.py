@@ -4,6 +4,7 @@ What it says in answer can always be written on the wire and on disk. Ids are dr
 that messages hit conversations that are going on.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -85,8 +86,10 @@ class Drawing:
         self._state = rig.state
 
     def event(self) -> Event:
+        """Draw any event."""
         kinds = [self._control, self._control, self._control, self._control, self._local, self._local, self._other]
-        return self._draw(st.sampled_from(kinds))()
+        make: Callable[[], Event] = self._draw(st.sampled_from(kinds))
+        return make()
 
     def _draw(self, strategy: st.SearchStrategy[Any]) -> Any:  # noqa: ANN401 - as hypothesis types it
         return self._data.draw(strategy)
@@ -171,7 +174,8 @@ class Drawing:
                 deadline_ns=self._draw(st.sampled_from([None, SECOND])),
             ),
         ]
-        return events[self._draw(st.integers(0, len(events) - 1))]
+        event: Event = self._draw(st.sampled_from(events))
+        return event
 
     def _other(self) -> Event:
         sender = self._draw(SENDERS)
@@ -192,7 +196,8 @@ class Drawing:
                 message=TaskTransfer(claim=claim, ticket=ticket, tasks=tasks),
             ),
         ]
-        return events[self._draw(st.integers(0, len(events) - 1))]
+        event: Event = self._draw(st.sampled_from(events))
+        return event
 
 
 def _far(number: int) -> TaskId:

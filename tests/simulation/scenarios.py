@@ -75,7 +75,7 @@ SCENARIOS = {
         at="blays",
     ),
     "denial": Scenario(
-        about="The only machine refuses by its policy; the denial comes back with every hop, and the task does not wait.",
+        about="The only machine refuses by its policy; the denial comes back with every hop; the task does not wait.",
         parents={"root": None, "middle": "root", "leaf": "middle"},
         machines=("leaf",),
         at="root",

@@ -48,12 +48,12 @@ def test_a_good_topology_is_said_to_be_good(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_bad_topology_is_told_with_file_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {policy: p}}\n")
+    file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {reach: proxy}}\n")
     assert main(["topology", "check", str(file)]) == 1
     assert main(["up", str(file), "--state", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert told.count(f"{file}:3:23: there is no system `x`") == 2
-    assert f"{file}:3:31: `policy` is not built yet" in told
+    assert f"{file}:3:38: `reach: proxy` is not built yet" in told
 
 
 def test_a_topology_is_drawn_under_the_primary_parents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,15 @@
 """A peer that speaks the local API over a Unix socket, with answers that the test lays out."""
 
+import hashlib
 import json
 import socketserver
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -20,6 +23,8 @@ class Peer:
 
     `answers` come one after the other, the last one for ever; `by_path` goes before them, and answers whatever has its
     key in its path. Of a log, either `logs` has all, or each of `pieces` but the last is cut off after what it has.
+    `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken; `outputs` are those of
+    tasks by name (one that ends with `.sh` is executable). While `cuts` is above 0, a file is cut off in the middle.
     """
 
     socket_path: Path
@@ -28,6 +33,10 @@ class Peer:
     pieces: list[list[bytes]] = field(default_factory=list)
     logs: dict[str, bytes] = field(default_factory=dict)
     asked: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    refuses_files: str = ""
+    cuts: int = 0
 
     def answer_to(self, path: str) -> Answer:
         """Give the answer for a path."""
@@ -39,6 +48,11 @@ class Peer:
     def next_answer(self) -> Answer:
         """Take the next answer off the list, except the last one."""
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def is_cut(self) -> bool:
+        """Say whether this file is to be cut off."""
+        self.cuts -= 1
+        return self.cuts >= 0
 
 
 StartPeer = Callable[..., Peer]
@@ -55,6 +69,24 @@ def _handler(peer: Peer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
+        def do_PUT(self) -> None:
+            peer.asked.append((self.command, self.path, {}))
+            size = int(self.headers["Content-Length"])
+            if peer.refuses_files:
+                self.close_connection = True
+                self._answer(507, {"error": peer.refuses_files})
+                return
+            if peer.is_cut():
+                self.rfile.read(size // 2)
+                self.close_connection = True
+                return
+            body, wanted = self.rfile.read(size), self.path.rpartition("/")[2]
+            if hashlib.sha256(body).hexdigest() != wanted:
+                self._answer(400, {"error": "the hash differs"})
+                return
+            peer.files[wanted] = body
+            self._answer(200, {"sha256": wanted, "size": size})
+
         def _reply(self, body: dict[str, object]) -> None:
             peer.asked.append((self.command, self.path, body))
             if "/logs?" in self.path:
@@ -62,12 +94,39 @@ def _handler(peer: Peer) -> type[BaseHTTPRequestHandler]:
                 pieces = [peer.logs[stream]] if peer.logs else peer.pieces.pop(0)
                 self._stream(pieces, is_cut=bool(peer.pieces))
                 return
+            if self.path == "/v1/files/missing":
+                hashes = body["sha256"]
+                assert isinstance(hashes, list)
+                self._answer(200, {"missing": [each for each in hashes if each not in peer.files]})
+                return
+            task, _, name = urlsplit(self.path).path.removeprefix("/v1/tasks/").partition("/outputs")
+            if task in peer.outputs:
+                self._output(peer.outputs[task], unquote(name[1:]))
+                return
             answer = peer.answer_to(self.path)
             if answer is None:
                 self.close_connection = True
                 return
-            raw = json.dumps(answer[1]).encode()
-            self.send_response(answer[0])
+            self._answer(*answer)
+
+        def _output(self, outputs: dict[str, bytes], name: str) -> None:
+            if not name:
+                listed = [
+                    {"name": each, "size": len(body), "executable": each.endswith(".sh")}
+                    for each, body in outputs.items()
+                ]
+                self._answer(200, {"outputs": listed})
+                return
+            body = outputs[name][int(parse_qs(urlsplit(self.path).query)["offset"][0]) :]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.close_connection = peer.is_cut()
+            self.wfile.write(body[: len(body) // 2] if self.close_connection else body)
+
+        def _answer(self, status: int, document: object) -> None:
+            raw = json.dumps(document).encode()
+            self.send_response(status)
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
             self.wfile.write(raw)
@@ -90,17 +149,27 @@ def _handler(peer: Peer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class Server(socketserver.ThreadingUnixStreamServer):
+    """Bears clients that hang up in the middle of an answer."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of those that hung up."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type] # typeshed is narrower than it need be
+
+
 @pytest.fixture
 def start_peer(tmp_path: Path) -> Iterator[StartPeer]:
-    servers: list[socketserver.ThreadingUnixStreamServer] = []
+    servers: list[Server] = []
 
     def start(*answers: Answer, state: Path | None = None, name: str = "left") -> Peer:
         path = (tmp_path if state is None else state / "pair") / f"{name}.sock"
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
         peer = Peer(socket_path=path, answers=list(answers))
-        server = socketserver.ThreadingUnixStreamServer(str(path), _handler(peer))
-        server.daemon_threads = True
+        server = Server(str(path), _handler(peer))
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         return peer

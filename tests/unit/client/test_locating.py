@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.client.locating import locate_module, module_of, state_directory
+from messiahs.client.locating import locate_module, member_of, module_of, state_directory
 from messiahs.errors import ClientError
 
 NOTHING: dict[str, str] = {}
@@ -92,3 +92,10 @@ def test_a_path_that_is_too_long_for_a_socket_is_refused_in_words(tmp_path: Path
     known(deep, "left")
     with pytest.raises(ClientError, match="a Unix socket can have 107"):
         locate_module(state=deep, environment=NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("task", "member"), [("left.1", 0), ("left.1.3", 3), ("a.b.1", 0), ("a.b.1.12", 12), ("left", 0)]
+)
+def test_the_number_of_a_member_is_read_from_its_id(task: str, member: int) -> None:
+    assert member_of(task) == member

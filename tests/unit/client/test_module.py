@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.client import ModuleClient, Submission
+from messiahs.client import InputFile, ModuleClient, Submission
 from messiahs.errors import ClientError, ModuleUnreachableError
 from tests.unit.client.local_api_peer import StartPeer
 
@@ -129,3 +129,23 @@ def test_logs_are_taken_up_where_they_were_cut(start_peer: StartPeer, connect: C
         "stream=stderr&offset=0&follow=1",
         "stream=stderr&offset=8&follow=1",
     ]
+
+
+def test_files_and_items_are_part_of_a_submit(start_peer: StartPeer) -> None:
+    peer = start_peer((200, {"id": "left.1"}))
+    one = InputFile(name="a", sha256="00", size_bytes=1, is_executable=True)
+    submission = Submission(
+        argv=("cat",), inputs=(one,), outputs=("b",), items=("x", "y"), members=2, member_inputs=((one,), ())
+    )
+    with ModuleClient(peer.socket_path) as module:
+        module.submit(submission)
+    told = {"name": "a", "sha256": "00", "size": 1, "executable": True}
+    body = peer.asked[0][2]
+    assert (body["inputs"], body["outputs"], body["items"]) == ([told], ["b"], ["x", "y"])
+    assert body["member_inputs"] == [[told], []]
+
+
+def test_a_retry_gives_how_many_run_again(start_peer: StartPeer, connect: Connect) -> None:
+    peer = start_peer((200, {"id": "left.1", "retried": 4}))
+    assert connect(peer.socket_path).retry("left.1") == 4
+    assert peer.asked[0][:2] == ("POST", "/v1/tasks/left.1/retry")

@@ -50,7 +50,7 @@ def test_the_update_period_may_be_in_milliseconds() -> None:
     assert read_topology(text, "t").update_period_ns == 500_000_000
 
 
-@pytest.mark.parametrize("name", ["pair", "trio"])
+@pytest.mark.parametrize("name", sorted(file.stem for file in EXAMPLES.glob("*.yaml")))
 def test_the_examples_are_without_problems(name: str) -> None:
     assert load_topology(EXAMPLES / f"{name}.yaml").federation == name
 
@@ -73,10 +73,11 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a.17: {}\n", "4:3", "system `a.17`: the last part of a name is not all digits"),
         ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is taken"),
         ("  a:\n", "4:3", "system `a` needs a mapping"),
-        ("  a: {policy: x.policy}\n", "4:7", "`policy` is not built yet"),
-        ("  a: {external: true}\n", "4:7", "`external` is not built yet"),
         ("  a: {reach: proxy}\n", "4:14", "`reach: proxy` is not built yet; only `open` is"),
+        ("  a: {reach: far}\n", "4:14", "unknown reach `far`: open, proxy, outbound"),
         ("  a: {host: h}\n", "4:7", "`host` needs `port` beside it"),
+        ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),
+        ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is no host name or address"),
         ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is no port: 1 to 65535"),
         ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
         ("  a: {machine: {probe: magic}}\n", "4:24", "unknown probe `magic`: proc or fixed"),

@@ -49,6 +49,7 @@ NEIGHBOR_OF = {
     LEFT: Neighbor(system=RIGHT, is_child=True, is_primary_child=True),
     RIGHT: Neighbor(system=LEFT, is_parent=True, is_primary_parent=True),
 }
+START = Instant(0)
 RUN_NS = 300 * MILLISECOND
 DOWN_NS = 700 * MILLISECOND
 
@@ -72,7 +73,7 @@ class Pair:
 
     kill_at: tuple[SystemId, int] | None = None
     before_commit: bool = False
-    now: Instant = Instant(0)
+    now: Instant = START
     commits: dict[SystemId, int] = field(default_factory=lambda: {LEFT: 0, RIGHT: 0})
     started: list[AttemptId] = field(default_factory=list)
     backend: dict[AttemptId, AttemptEnded | None] = field(default_factory=dict)
@@ -156,8 +157,8 @@ class Pair:
         if dies:
             self._kill(name)
             return
-        for action in actions:
-            self._perform_one(name, action)
+        for each in actions:
+            self._perform_one(name, each)
 
     def _kill(self, name: SystemId) -> None:
         host = self.hosts[name]

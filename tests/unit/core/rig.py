@@ -31,7 +31,16 @@ from messiahs.core.messages import (
 )
 from messiahs.core.module import SchedulingModule
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Accepted, Asker, Candidate, Need, Policy, Randomness, Refused, Timeouts
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    CalendarTime,
+    Policy,
+    Randomness,
+    RankQuery,
+    Refused,
+    Timeouts,
+)
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
 from messiahs.core.vectors import Vector, vector_of
@@ -108,15 +117,31 @@ class ScriptedPolicy:
     order: tuple[SystemId, ...] = ()
     keys: tuple[str, ...] = OpenPolicy().keys
 
-    def accept(self, tdv: TDV, asker: Asker, here: SDV | None, /) -> Accepted | Refused:
+    change_share: int = 0
+    silent_to: tuple[SystemId, ...] = ()
+
+    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Say what the test wants said."""
-        del tdv, asker, here
+        del query
         return self.verdict
 
-    def rank(self, candidates: tuple[Candidate, ...], need: Need, randomness: Randomness, /) -> tuple[SystemId, ...]:
+    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order as the test wants, or as the open policy does."""
-        able = OpenPolicy().rank(candidates, need, randomness)
+        able = OpenPolicy().rank(query, randomness)
         return tuple(sorted(able, key=self.order.index)) if self.order else able
+
+    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
+        """Say all that was measured."""
+        del now
+        return measured
+
+    def pass_on(self, vector: Vector, /) -> Vector:
+        """Pass on everything."""
+        return vector
+
+    def reveals_to(self, neighbor: Neighbor, /) -> bool:
+        """Reveal, but for those that the test names."""
+        return neighbor.system not in self.silent_to
 
 
 class Numbers:
@@ -222,7 +247,7 @@ def hello(system: SystemId, *, versions: tuple[int, ...] = (1,)) -> Hello:
     return Hello(system=system, epoch=Epoch(3), wire_versions=versions, release="1")
 
 
-def request(number: int = 1, **said: object) -> SchedRequest:
+def request(number: int = 1, /, **said: object) -> SchedRequest:
     """Give a request as a neighbor makes it."""
     given = {
         "search": SearchId(b"s" * 16), "origin": ORIGIN, "tdv": tdv(), "requirement": "", "count": 1,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, Forget, Report, SendControl, StartAttempt, Store
+from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, Forget, Report, SendControl, StartAttempt, Store
 from messiahs.core.events import AttemptEnded, AttemptStarted, StoreChanged, TransferReceived
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.instants import MILLISECOND, SECOND
@@ -51,7 +51,7 @@ def claim(rig: Rig) -> SchedAccept:
     return told(rig.hear(PARENT, request(count=4, tdv=tdv(est_time=60))), SchedAccept)
 
 
-def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[object, ...]:
+def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[Action, ...]:
     return rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, *attempts)))
 
 
@@ -93,8 +93,8 @@ def test_a_transfer_that_comes_twice_is_only_reported(rig: Rig, claim: SchedAcce
     ],
 )
 def test_a_transfer_without_a_claim_and_its_ticket_is_reported_and_starts_nothing(
-    rig: Rig, claim: SchedAccept, sender: SystemId, ticket: Ticket | None, number: int | None
-, code: str) -> None:
+    rig: Rig, claim: SchedAccept, sender: SystemId, ticket: Ticket | None, number: int | None, code: str
+) -> None:
     name = claim.claim if number is None else ClaimId(ME, EPOCH, number)
     message = transfer(name, ticket or claim.ticket, remote())
     assert reported(rig.handle(TransferReceived(sender=sender, message=message))) == code

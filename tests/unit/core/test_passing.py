@@ -70,9 +70,7 @@ def test_the_executors_word_of_the_end_is_not_the_last_one_but_the_origins_is(pa
 
 
 @pytest.mark.parametrize("message", TO_THE_EXECUTOR)
-def test_what_is_said_to_the_executor_of_a_claim_that_nobody_knows_is_reported(
-    rig: Rig, message: ClaimMessage
-) -> None:
+def test_what_is_said_to_the_executor_of_a_claim_that_nobody_knows_is_reported(rig: Rig, message: ClaimMessage) -> None:
     assert reported(rig.hear(CHILD, message)) == "no_such_claim"
 
 

@@ -134,7 +134,8 @@ def test_a_claim_without_tasks_ends(rig: Rig) -> None:
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
     assert Forget(key=(RowKind.HELD_CLAIM, CLAIM)) in actions
     rig.wait(2 * SECOND)
-    assert rig.state.origin.shapes == rig.state.origin.shapes_by_number == {}
+    assert not (rig.state.origin.shapes)
+    assert not (rig.state.origin.shapes_by_number)
 
 
 def test_places_for_tasks_that_were_cancelled_meanwhile_are_given_back(rig: Rig) -> None:

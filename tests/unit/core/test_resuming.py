@@ -83,7 +83,9 @@ def test_a_module_killed_at_any_commit_loses_and_repeats_nothing(
     assert all(row.attempt <= 2 for row in rows)
     for host in pair.hosts.values():
         state = host.module.state
-        assert state.origin.claims == state.executor.claims == state.executor.attempts == {}
+        assert not (state.origin.claims)
+        assert not (state.executor.claims)
+        assert not (state.executor.attempts)
     left_behind = [key.name for key, _ in pair.hosts[RIGHT].rows]
     assert left_behind == ["COUNTERS"]
 

@@ -42,6 +42,7 @@ from tests.unit.core.rig import (
     view,
 )
 
+
 def asked(actions: tuple[Action, ...]) -> tuple[SystemId, SchedRequest]:
     ((to, message),) = sent(actions, SchedRequest)
     return to, message
@@ -167,9 +168,7 @@ def test_a_module_whose_disk_is_full_denies(rig: Rig) -> None:
 def test_a_denial_is_known_by_its_request_and_returns_the_asks_that_are_left(rig: Rig) -> None:
     to, ask = asked(rig.hear(PARENT, request(41, asks_left=9)))
     actions = rig.hear(to, replace(deny(ask.id, asks_left=5), reasons=(Reason(module=FAR, code=DenyCode.NO_CLASS),)))
-    reason = Reason(
-        module=ME, code=DenyCode.NO_CAPACITY, hops=(Reason(module=FAR, code=DenyCode.NO_CLASS),)
-    )
+    reason = Reason(module=ME, code=DenyCode.NO_CAPACITY, hops=(Reason(module=FAR, code=DenyCode.NO_CLASS),))
     assert actions == (
         Decision(what="sched_deny", task=(b"s" * 16).hex()[:8], text="parent: no_capacity"),
         SendControl(to=PARENT, message=SchedDeny(request=MessageId(41), reasons=(reason,), asks_left=5)),
@@ -242,7 +241,9 @@ def test_a_soft_refusal_denies_a_request_from_above_or_beside(
 
 @pytest.mark.parametrize("is_final", [True, False])
 def test_the_gate_keeps_local_users_from_the_own_machine_and_from_nothing_else(
-    rig: Rig, policy: ScriptedPolicy, is_final: bool  # noqa: FBT001 - pytest hands it in by name
+    rig: Rig,
+    policy: ScriptedPolicy,
+    is_final: bool,  # noqa: FBT001 - pytest hands it in by name
 ) -> None:
     rig.measure()
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, is_final=is_final)
@@ -271,10 +272,11 @@ def test_an_accept_is_stored_and_passed_on_under_the_askers_request(rig: Rig) ->
     given = accept(ask.id, places=2)
     actions = rig.hear(CHILD, given)
     assert actions == (
-        Store(row=PassedClaimRow(id=CLAIM, toward_origin=PARENT, toward_executor=CHILD)),
+        Store(row=PassedClaimRow(id=CLAIM, toward_origin=PARENT, toward_executor=CHILD, tdv=tdv(), slots=2)),
         SendControl(to=PARENT, message=replace(given, request=MessageId(41))),
     )
-    assert rig.state.hop.searches == rig.state.hop.asks == {}
+    assert not (rig.state.hop.searches)
+    assert not (rig.state.hop.asks)
 
 
 def test_after_a_partial_accept_the_same_neighbor_answers_the_rest(rig: Rig) -> None:

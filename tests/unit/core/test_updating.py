@@ -14,9 +14,7 @@ from tests.unit.core.rig import CHILD, PARENT, SIBLING, STRANGER, Rig, ScriptedP
 
 
 def advertised(actions: tuple[Action, ...]) -> list[tuple[SystemId, VectorKind, int]]:
-    return [
-        (action.to, action.message.kind, action.message.vector.machines) for action in only(actions, SendVector)
-    ]
+    return [(action.to, action.message.kind, action.message.vector.machines) for action in only(actions, SendVector)]
 
 
 def heard(sender: SystemId, kind: VectorKind, **said: int) -> VectorReceived:

@@ -1,0 +1,179 @@
+"""What a module says of the machines behind it, to whom and when (MESSIAHS 5.3.1, 7.2).
+
+The policy decides what the own machine says, what is passed on, and who is told anything.
+"""
+
+from dataclasses import dataclass
+
+from messiahs.core.actions import Action, SendVector
+from messiahs.core.attributes import Value
+from messiahs.core.compaction import compact
+from messiahs.core.descriptions import SDV
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import HOUR, MILLISECOND, Instant, after
+from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.placing import on_view_changed
+from messiahs.core.state import ModuleState, View
+from messiahs.core.sums import Views, vector_for_child, vector_for_parents
+from messiahs.core.timers import TimerKind
+from messiahs.core.vectors import EMPTY, Vector, vector_of
+
+_CHANGE_INTERVAL_NS = 50 * MILLISECOND
+_OLDEST_NS = 24 * HOUR
+"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
+_WHOLE = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """What is sent to neighbors, small enough to leave; `down` fills up, by the siblings that a child hears."""
+
+    views: Views
+    up: Vector
+    down: dict[tuple[SystemId | None, tuple[SystemId, ...]], Vector]
+
+
+def mark_changed(state: ModuleState, now: Instant) -> None:
+    """Advertise soon: something that a vector shows may have changed."""
+    if not state.timers.is_set(TimerKind.CHANGE, state.system):
+        sent_at = state.updates.sent_at
+        at = now if sent_at is None else max(now, after(sent_at, _CHANGE_INTERVAL_NS))
+        state.timers.set(TimerKind.CHANGE, state.system, at)
+
+
+def mark_news(state: ModuleState, now: Instant) -> None:
+    """Compute the sums anew and advertise them soon: a neighbor's view came, changed or went."""
+    state.updates.has_news = True
+    mark_changed(state, now)
+
+
+def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Send one neighbor its vectors now, as it asked or because its link is new."""
+    neighbor, sums = state.neighbors[system], _sum_up(state)
+    return tuple(_send(state, neighbor, kind, sums=sums, now=now) for kind in kinds_for(neighbor))
+
+
+def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
+    """Send every neighbor its vectors, or with `only_changed` those that say something new."""
+    state.updates.sent_at = now
+    before = state.updates.own
+    if not _describe(state, now, only_changed=only_changed) and not state.updates.has_news and only_changed:
+        return ()
+    sums = _sum_up(state)
+    actions: list[Action] = []
+    for system, neighbor in state.neighbors.items():
+        if not state.updates.links.get(system):
+            continue
+        for kind in kinds_for(neighbor):
+            sent = state.updates.sent.get((system, kind))
+            action = _send(state, neighbor, kind, sums=sums, now=now)
+            if not only_changed or sent is None or not _says_the_same(sent, action.message):
+                actions.append(action)
+    if state.updates.own != before:
+        actions.extend(on_view_changed(state, before, state.updates.own, now))
+    return tuple(actions)
+
+
+def has_changed(before: SDV | None, after: SDV | None, *, share: int) -> bool:
+    """Say whether a machine changed by more than a share (1/100 %) in a number, or in anything else."""
+    if before is None or after is None:
+        return before != after
+    if not share:
+        return before != after
+    old, new = before.description(), after.description()
+    return old.keys() != new.keys() or any(_differs(old[name], value, share) for name, value in new.items())
+
+
+def _describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
+    """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
+    sdv = own_sdv(state)
+    described = state.policy.describe_here(sdv, state.calendar(now)) if sdv is not None else None
+    if only_changed and not has_changed(state.updates.described, described, share=state.policy.change_share):
+        return False
+    state.updates.described = described
+    vector = vector_of(described) if described is not None else EMPTY
+    is_new = vector != state.updates.own
+    state.updates.own = vector
+    return is_new
+
+
+def _differs(old: Value, new: Value, share: int) -> bool:
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
+    return abs(new - old) * _WHOLE > share * max(abs(old), abs(new))
+
+
+def _sum_up(state: ModuleState) -> _Sums:
+    """Compute U once for all parents and siblings (equation 21)."""
+    state.updates.has_news = False
+    views = {
+        (system, kind): state.policy.pass_on(view.message.vector)
+        if kind is VectorKind.FOR_PARENTS
+        else view.message.vector
+        for (system, kind), view in state.updates.views.items()
+    }
+    keys = state.policy.keys
+    up = vector_for_parents(state.updates.own, state.neighbors.values(), views=views, keys=keys)
+    state.updates.up = compact(up, keys=keys)
+    return _Sums(views=views, up=state.updates.up, down={})
+
+
+def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: _Sums, now: Instant) -> SendVector:
+    message = StatusVector(
+        kind=kind,
+        vector=_vector_for(state, neighbor, kind, sums) if state.policy.reveals_to(neighbor) else EMPTY,
+        period_ns=state.policy.timeouts.update_period_ns,
+        age_ns=min(_OLDEST_NS, max((_age_ns(view, now) for view in state.updates.views.values()), default=0)),
+        hears=_heard_siblings(state) if kind is VectorKind.FOR_PARENTS else (),
+    )
+    state.updates.sent[neighbor.system, kind] = message
+    return SendVector(to=neighbor.system, message=message)
+
+
+def _age_ns(view: View, now: Instant) -> int:
+    return now - view.received_at + view.message.age_ns
+
+
+def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: _Sums) -> Vector:
+    if kind is not VectorKind.FOR_CHILDREN:
+        return sums.up
+    heard = state.updates.views.get((neighbor.system, VectorKind.FOR_PARENTS))
+    hears = heard.message.hears if heard is not None else ()
+    unheard = any(
+        other.is_primary_child and other.system != neighbor.system and other.system not in hears
+        for other in state.neighbors.values()
+    )
+    # Children that hear all their siblings are told the same.
+    place = (neighbor.system if unheard else None, hears if unheard else ())
+    if place not in sums.down:
+        keys = state.policy.keys
+        down = vector_for_child(
+            neighbor.system,
+            state.updates.own,
+            neighbors=state.neighbors.values(),
+            views=sums.views,
+            hears=hears,
+            keys=keys,
+        )
+        sums.down[place] = compact(down, keys=keys)
+    return sums.down[place]
+
+
+def _says_the_same(one: StatusVector, other: StatusVector) -> bool:
+    return one.vector == other.vector and one.hears == other.hears
+
+
+def _heard_siblings(state: ModuleState) -> tuple[SystemId, ...]:
+    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
+
+
+def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
+    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
+    kinds = (
+        (neighbor.is_parent, VectorKind.FOR_PARENTS),
+        (neighbor.is_child, VectorKind.FOR_CHILDREN),
+        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
+    )
+    return tuple(kind for is_so, kind in kinds if is_so)

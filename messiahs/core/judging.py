@@ -1,0 +1,49 @@
+"""Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
+
+from messiahs.core.descriptions import TDV
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.neighbors import Relation
+from messiahs.core.own_machine import own_sdv, reserved_places
+from messiahs.core.ports import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
+from messiahs.core.state import ModuleState
+
+
+def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
+    """Judge a task that takes so many slots; those of live claims in this module's subtree count against limits."""
+    query = AcceptQuery(
+        tdv=tdv,
+        asker=asker,
+        here=own_sdv(state),
+        subtree=state.updates.up,
+        now=state.calendar(now),
+        placed=_placed(state),
+        wanted_slots=slots,
+    )
+    return state.policy.accept(query)
+
+
+def rank(
+    state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
+) -> tuple[SystemId, ...]:
+    """Order candidates by the policy."""
+    query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=own_sdv(state), now=state.calendar(now))
+    return state.policy.rank(query, state.randomness)
+
+
+def _placed(state: ModuleState) -> tuple[Placed, ...]:
+    granted = (
+        Placed(tdv=claim.row.tdv, slots=reserved_places(claim) * claim.need.slots)
+        for claim in state.executor.claims.values()
+    )
+    passed = (
+        Placed(tdv=row.tdv, slots=row.slots)
+        for row in state.hop.passed.values()
+        if _is_below(state, row.toward_executor)
+    )
+    return (*granted, *passed)
+
+
+def _is_below(state: ModuleState, system: SystemId) -> bool:
+    neighbor = state.neighbors.get(system)
+    return neighbor is not None and neighbor.relation is Relation.CHILD

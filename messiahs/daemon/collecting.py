@@ -1,0 +1,31 @@
+"""Which files are still needed, and the job that deletes the others."""
+
+import asyncio
+import logging
+from typing import Final
+
+from messiahs.core.messages import TaskState
+from messiahs.core.state import ModuleState
+from messiahs.daemon.arrivals import ArrivingFiles
+
+UNUSED_SECONDS: Final = 3_600.0
+"""A file that nothing names is kept for so long: a submit, or a transfer, may be about to name it."""
+_PERIOD_SECONDS: Final = 600.0
+_LOG = logging.getLogger(__name__)
+
+
+def live_inputs(state: ModuleState) -> set[bytes]:
+    """Name the inputs of submissions that have not ended and of attempts that run or wait here."""
+    commands = [one.row.command for one in state.origin.submissions.values() if one.row.ended_at is None]
+    commands += [row.command for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
+    return {one.sha256 for command in commands for one in command.inputs}
+
+
+async def collect_for_ever(arrivals: ArrivingFiles, state: ModuleState) -> None:
+    """Delete what nobody needs, now and then."""
+    while True:
+        arrivals.forget_ended()
+        deleted = await asyncio.to_thread(arrivals.files.collect, live_inputs(state), unused_seconds=UNUSED_SECONDS)
+        if deleted:
+            _LOG.info("%d files that no task needs were deleted", deleted)
+        await asyncio.sleep(_PERIOD_SECONDS)

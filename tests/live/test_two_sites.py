@@ -1,0 +1,134 @@
+"""Two sites with a root, a state directory and a topology file each, linked as parent and child (`module run`)."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import PATIENCE_SECONDS, eventually
+
+ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site eq "beta"')}
+
+
+@dataclass(kw_only=True)
+class Site:
+    """One site: its folder holds the topology file, the state and the root of the other site; mutable while it runs."""
+
+    name: str
+    folder: Path
+    process: "subprocess.Popen[str] | None" = field(default=None)
+
+    @property
+    def root(self) -> Path:
+        """Where the site's own root lies."""
+        return self.folder / "state" / "pact" / "tls" / "root.pem"
+
+    def start(self) -> "subprocess.Popen[str]":
+        """Start the site's module in the foreground."""
+        self.process = self._start("module", "run", self.name, "--topology", str(self.folder / "site.yaml"))
+        return self.process
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a user's command to its end."""
+        process = self._start(*words)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def document(self, *words: str) -> dict[str, Any]:
+        """Run a command, and give the JSON document that it prints; an empty one if it fails."""
+        done = self.run(*words, "--json")
+        return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
+
+    def end(self) -> int:
+        """End the module as an init system would, and give its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=PATIENCE_SECONDS)
+        return self.process.returncode
+
+    def machines(self, vector: str) -> int:
+        """Give for how many machines a sum or the view of a neighbor stands; 0 without one."""
+        told = self.document("module", "vectors")
+        return int({**told, **told.get("views", {})}.get(vector, {"machines": 0})["machines"])
+
+    def executed_on(self) -> str:
+        """Give where the last task ran."""
+        return str(self.document("status")["tasks"][-1]["executed_on"])
+
+    def _start(self, *words: str) -> "subprocess.Popen[str]":
+        environment = {**os.environ, "MESSIAHS_STATE": str(self.folder / "state"), "MESSIAHS_MODULE": self.name}
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-m", "messiahs.cli.main", *words]
+        return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Iterator[tuple[Site, Site]]:
+    """Describe two sites, the second of which is a child of the first; nothing runs yet."""
+    alpha, beta = Site(name="alpha", folder=tmp_path / "a"), Site(name="beta", folder=tmp_path / "b")
+    head = "version: 1\nfederation: pact\ndefaults: {update_period: 200ms}\nsystems:\n"
+    upper = f"host: 127.0.0.1, port: {free_port()}"
+    lower = f"host: 127.0.0.1, port: {free_port()}, parent: alpha"
+    for site in (alpha, beta):
+        site.folder.mkdir()
+        machine = f"machine: {{slots: 1, attributes: {{site: {site.name}}}}}"
+        theirs = "external: true, trust: theirs.pem"
+        a, b = (machine, theirs) if site is alpha else (theirs, machine)
+        (site.folder / "site.yaml").write_text(f"{head}  alpha: {{{upper}, {a}}}\n  beta: {{{lower}, {b}}}\n")
+    yield alpha, beta
+    for site in (alpha, beta):
+        if site.process is not None and site.process.poll() is None:
+            site.end()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def exchange_roots(alpha: Site, beta: Site) -> None:
+    """Let each first run make a root and ask for the other one, and copy them as two administrators would."""
+    for site in (alpha, beta):
+        _, told = site.start().communicate(timeout=PATIENCE_SECONDS)
+        assert f"{site.folder / 'theirs.pem'} cannot be read" in told
+    shutil.copy(alpha.root, beta.folder / "theirs.pem")
+    shutil.copy(beta.root, alpha.folder / "theirs.pem")
+
+
+def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    exchange_roots(alpha, beta)
+    for site in sites:
+        site.start()
+    eventually(lambda: alpha.machines("up") == 2 and beta.machines("down") == 2)
+    there = alpha.run("run", *ON["beta"], "--", "sh", "-c", "echo from afar; exit 5")
+    assert (there.returncode, there.stdout) == (5, "from afar\n")
+    assert alpha.executed_on() == "beta"
+    assert beta.run("run", *ON["alpha"], "--", "true").returncode == 0
+    assert beta.executed_on() == "alpha"
+    assert alpha.root.read_bytes() != beta.root.read_bytes()
+    assert [site.end() for site in sites] == [0, 0]
+    assert not list(alpha.folder.parent.glob("*/state/pact/*.sock"))
+
+
+def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> None:
+    alpha, beta = sites
+    exchange_roots(alpha, beta)
+    # What alpha recorded for beta is not beta's: its own root must not vouch for beta either.
+    shutil.copy(alpha.root, alpha.folder / "theirs.pem")
+    for site in sites:
+        site.start()
+    log = beta.folder / "state" / "pact" / "beta" / "module.log"
+    eventually(lambda: log.exists() and "alpha: 127.0.0.1:" in log.read_text())
+    assert (alpha.machines("up"), alpha.machines("beta")) == (1, 0)
+    assert [site.end() for site in sites] == [0, 0]

@@ -1,0 +1,118 @@
+"""Outputs on their way to the user, against a real HTTP server."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from messiahs.client import ModuleClient, OutputFile, fetch, outputs_of
+from messiahs.client.fetching import check_places
+from messiahs.errors import ClientError
+from tests.unit.client.local_api_peer import Peer, StartPeer
+
+LARGE = bytes(range(256)) * 12_000
+
+
+def fetched(peer: Peer, into: Path, task: str = "left.1") -> list[str]:
+    with ModuleClient(peer.socket_path) as module:
+        return [output.place for output in fetch(module, outputs_of(module, task), into=into)]
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_outputs_are_written_under_their_names(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": LARGE, "folder/a b%?#.txt": b"x", "empty": b""}}
+    assert fetched(peer, tmp_path / "new" / "into") == ["out", "folder/a b%?#.txt", "empty"]
+    assert files_in(tmp_path / "new" / "into") == peer.outputs["left.1"]
+
+
+def test_those_of_a_member_go_to_the_folder_of_its_number(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1.3": {"out": b"x"}}
+    assert fetched(peer, tmp_path / "into", "left.1.3") == ["3/out"]
+    assert files_in(tmp_path / "into") == {"3/out": b"x"}
+
+
+def test_an_output_that_was_cut_is_taken_up_where_it_was_cut(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": LARGE}}
+    peer.cuts = 2
+    fetched(peer, tmp_path / "into")
+    assert files_in(tmp_path / "into") == {"out": LARGE}
+    offsets = [path.partition("offset=")[2] for _, path, _ in peer.asked if "offset" in path]
+    assert offsets == ["0", str(len(LARGE) // 2), str(len(LARGE) * 3 // 4)]
+
+
+def test_an_output_that_never_comes_whole_leaves_nothing_behind(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": b""}}
+    output = OutputFile(task="left.1", name="out", place="out", size_bytes=5, is_executable=False)
+    with (
+        ModuleClient(peer.socket_path, patience=0.1) as module,
+        pytest.raises(ClientError, match="5 bytes are missing"),
+    ):
+        list(fetch(module, [output], into=tmp_path / "into"))
+    assert files_in(tmp_path / "into") == {}
+
+
+def test_the_executable_bit_is_kept_and_the_users_mask_obeyed(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"run.sh": b"x", "data": b"x"}}
+    fetched(peer, tmp_path / "into")
+    modes = {name: stat.S_IMODE((tmp_path / "into" / name).stat().st_mode) for name in ("run.sh", "data")}
+    (tmp_path / "probe").touch(mode=0o777)
+    assert modes["run.sh"] == stat.S_IMODE((tmp_path / "probe").stat().st_mode)
+    assert modes["data"] == modes["run.sh"] & ~0o111
+
+
+def test_what_was_there_is_replaced(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": b"new", "link": b"new"}}
+    (tmp_path / "into").mkdir()
+    (tmp_path / "into" / "out").write_text("old")
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "into" / "link").symlink_to(tmp_path / "precious")
+    fetched(peer, tmp_path / "into")
+    assert files_in(tmp_path / "into") == {"out": b"new", "link": b"new"}
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", "a//x", "."])
+def test_a_name_that_leads_outside_is_refused(start_peer: StartPeer, tmp_path: Path, name: str) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {name: b"x"}}
+    with pytest.raises(ClientError, match="cannot be the name of a task's file"):
+        fetched(peer, tmp_path / "into")
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_is_written_through_a_link_to_a_folder(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"sub/x": b"x"}}
+    (tmp_path / "into").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "into" / "sub").symlink_to(tmp_path / "outside")
+    with pytest.raises(ClientError, match="nothing is written outside"):
+        fetched(peer, tmp_path / "into")
+    assert files_in(tmp_path / "outside") == {}
+
+
+def test_a_folder_in_the_way_is_named(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": b"x"}}
+    (tmp_path / "into" / "out").mkdir(parents=True)
+    with pytest.raises(ClientError, match="cannot be written: Is a directory"):
+        fetched(peer, tmp_path / "into")
+    assert files_in(tmp_path / "into") == {}
+
+
+def test_files_of_two_tasks_in_one_place_are_an_error_that_names_both() -> None:
+    outputs = [
+        OutputFile(task=task, name="out", place="out", size_bytes=1, is_executable=False) for task in ("f.1", "f.2")
+    ]
+    check_places(outputs[:1])
+    with pytest.raises(ClientError, match=r"f.1 and f.2 both left a file `out`"):
+        check_places(outputs)

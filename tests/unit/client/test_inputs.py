@@ -1,0 +1,165 @@
+"""Which files a user's words mean, what they are called in the working directory, and what is wrong with them."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from messiahs.client import Source, prepare_inputs
+from messiahs.client.inputs import source_of
+from messiahs.client.names import check_received_name, checked_name
+from messiahs.errors import ClientError
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt", "data/one", "data/deep/two"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    return tmp_path
+
+
+def names(*words: str) -> list[str]:
+    return [each.name for each in prepare_inputs([source_of(word) for word in words]).inputs]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("a.txt", ["a.txt"]),
+        ("./a.txt", ["a.txt"]),
+        ("a.txt:b/c.txt", ["b/c.txt"]),
+        ("a.txt:in/", ["in/a.txt"]),
+        ("data", ["data/deep/two", "data/one"]),
+        ("data/", ["data/deep/two", "data/one"]),
+        ("data:other", ["other/deep/two", "other/one"]),
+        ("data:in/", ["in/data/deep/two", "in/data/one"]),
+        ("data:.", ["deep/two", "one"]),
+        ("data/deep:.", ["two"]),
+    ],
+)
+def test_a_file_or_folder_gets_its_name(here: Path, word: str, expected: list[str]) -> None:
+    assert names(word) == expected
+
+
+def test_a_folder_that_is_named_by_dots_has_its_own_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here / "data" / "deep")
+    assert names("..") == ["data/deep/two", "data/one"]
+
+
+def test_a_path_with_a_colon_that_is_there_is_taken_as_it_is(here: Path) -> None:
+    (here / "x:y").write_text("")
+    assert names("x:y") == ["x:y"]
+
+
+def test_an_input_has_the_hash_size_and_mode_of_its_file(here: Path) -> None:
+    (here / "a.txt").chmod(0o755)
+    one, other = prepare_inputs([Source(path="a.txt"), Source(path="b.txt")]).inputs
+    assert one.document() == {
+        "name": "a.txt",
+        "sha256": hashlib.sha256(b"a.txt").hexdigest(),
+        "size": 5,
+        "executable": True,
+    }
+    assert not other.is_executable
+
+
+def test_links_are_followed(here: Path) -> None:
+    (here / "link").symlink_to("data")
+    (here / "data" / "three").symlink_to(here / "a.txt")
+    assert names("link") == ["link/deep/two", "link/one", "link/three"]
+
+
+def test_a_folder_that_holds_itself_is_an_error(here: Path) -> None:
+    (here / "data" / "again").symlink_to(here / "data")
+    with pytest.raises(ClientError, match="data/again` is a link to a folder that it is in"):
+        names("data")
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "second"),
+    [
+        (("a.txt", "b.txt:a.txt"), "a.txt", "b.txt"),
+        (("a.txt:x", "data:x"), "a.txt", "data/deep/two"),
+        (("data:x", "a.txt:x/deep"), "data/deep/two", "a.txt"),
+        (("data", "a.txt:data/one/x"), "data/one", "a.txt"),
+    ],
+)
+def test_two_files_in_one_place_are_an_error_that_names_both(
+    here: Path, words: tuple[str, ...], first: str, second: str
+) -> None:
+    with pytest.raises(ClientError, match=f"`{first}` and `{second}` would both be"):
+        names(*words)
+
+
+@pytest.mark.parametrize("word", ["gone", "data/gone:x", "a.txt/x"])
+def test_what_is_not_there_is_named(here: Path, word: str) -> None:
+    with pytest.raises(ClientError, match=f"the input `{source_of(word).path}` cannot be read: "):
+        names(word)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_named(here: Path) -> None:
+    (here / "data" / "one").chmod(0)
+    with pytest.raises(ClientError, match="`data/one` cannot be read: Permission denied"):
+        names("data")
+
+
+def test_a_device_is_no_input(here: Path) -> None:
+    with pytest.raises(ClientError, match="neither a file nor a folder"):
+        names("/dev/null")
+
+
+def test_each_member_has_its_own_file_and_all_have_the_common_one(here: Path) -> None:
+    sources = [source_of("a.txt:tool"), source_of("data/{}:in-{}")]
+    prepared = prepare_inputs(sources, items=["one", "deep"])
+    assert [each.name for each in prepared.inputs] == ["tool"]
+    assert [[each.name for each in member] for member in prepared.member_inputs] == [["in-one"], ["in-deep/two"]]
+
+
+def test_a_members_file_in_the_place_of_a_common_one_is_an_error(here: Path) -> None:
+    with pytest.raises(ClientError, match=r"`a.txt` and `b.txt` would both be `x`"):
+        prepare_inputs([source_of("a.txt:x"), source_of("{}:x")], items=["b.txt"])
+
+
+def test_members_may_have_different_files_of_one_name(here: Path) -> None:
+    prepared = prepare_inputs([source_of("{}:x")], items=["a.txt", "b.txt", "a.txt"])
+    assert [member[0].name for member in prepared.member_inputs] == ["x", "x", "x"]
+    assert len(prepared.contents) == 2
+
+
+def test_without_members_braces_are_a_name_like_any_other(here: Path) -> None:
+    (here / "{}").write_text("")
+    assert names("{}") == ["{}"]
+
+
+@pytest.mark.parametrize(("name", "plain"), [("a", "a"), ("./a//b/", "a/b"), ("a/./b", "a/b"), ("..a", "..a")])
+def test_a_name_is_made_plain(name: str, plain: str) -> None:
+    assert checked_name(name) == plain
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("/etc/passwd", "leads out"),
+        ("../x", "leads out"),
+        ("a/../b", "leads out"),
+        ("", "names nothing"),
+        (".", "names nothing"),
+        ("a\0b", "NUL"),
+        ("a\udcff", "UTF-8"),
+        ("x" * 256, "longer than 255"),
+    ],
+)
+def test_a_name_that_cannot_be_is_a_usage_error(name: str, why: str) -> None:
+    with pytest.raises(ClientError, match=why) as caught:
+        checked_name(name)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a//b", "./a", "a/", ""])
+def test_a_name_from_outside_must_be_plain(name: str) -> None:
+    with pytest.raises(ClientError):
+        check_received_name(name)

@@ -1,0 +1,115 @@
+"""What tests of policy files ask a policy: requests and rankings with everything but the point left ordinary."""
+
+from collections.abc import Mapping
+
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.fitting import need_of
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import DenyCode
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    Asker,
+    CalendarTime,
+    Candidate,
+    Placed,
+    RankQuery,
+    Refused,
+)
+from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.predicates import parse_predicate
+
+NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
+MACHINE: Mapping[str, Value] = {
+    "arch": "x86_64",
+    "os": "Linux",
+    "slots": 8,
+    "free_slots": 8,
+    "total_mem": 64 << 30,
+    "avail_mem": 32 << 30,
+    "total_disk": 1 << 40,
+    "avail_disk": 1 << 39,
+    "load": 1000,
+    "speed": 100,
+}
+
+
+class Draws:
+    """Random numbers that were decided before."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = list(numbers)
+
+    def bits(self, count: int, /) -> int:
+        """Give the next one."""
+        return self._numbers.pop(0) % (1 << count)
+
+
+def policy(text: str) -> CompiledPolicy:
+    """Give the policy of a text without mistakes."""
+    return parse_policy(text, file="test.policy")
+
+
+def tdv(**said: Value) -> TDV:
+    """Give the TDV of a task; a plain one states nothing."""
+    return TDV(sorted_pairs({"cpus": 1, "origin": "cs.example", "user": "ann", **said}))
+
+
+def sdv(**said: Value) -> SDV:
+    """Give the description of an ordinary machine, but for what is said."""
+    return SDV(sorted_pairs({**MACHINE, **said}))
+
+
+def machines(*said: Mapping[str, Value], keys: tuple[str, ...] = ("arch", "free_slots")) -> Vector:
+    """Give the vector of ordinary machines, but for what is said of each."""
+    return coalesce((vector_of(sdv(**each)) for each in said), keys=keys)
+
+
+def request(
+    task: TDV | None = None,
+    *,
+    relation: Relation = Relation.CHILD,
+    system: str = "leaf",
+    here: SDV | None = None,
+    placed: tuple[Placed, ...] = (),
+    wanted_slots: int = 1,
+) -> AcceptQuery:
+    """Give a request for an ordinary machine at noon on a Wednesday."""
+    return AcceptQuery(
+        tdv=task or tdv(),
+        asker=Asker(system=SystemId(system), relation=relation),
+        here=here or sdv(),
+        subtree=EMPTY,
+        now=NOON,
+        placed=placed,
+        wanted_slots=wanted_slots,
+    )
+
+
+def ranking(*candidates: Candidate, task: TDV | None = None) -> RankQuery:
+    """Give a ranking of candidates for one task without a requirement."""
+    stated = task or tdv()
+    return RankQuery(candidates=candidates, need=need_of(stated, parse_predicate("")), tdv=stated, here=sdv(), now=NOON)
+
+
+def candidate(
+    name: str, *said: Mapping[str, Value], relation: Relation = Relation.CHILD, lost: bool = False
+) -> Candidate:
+    """Give a candidate with ordinary machines, but for what is said of each."""
+    return Candidate(system=SystemId(name), relation=relation, view=machines(*(said or ({},))), has_lost=lost)
+
+
+def refusal(answer: Accepted | Refused) -> Refused:
+    """Give an answer that must be a refusal."""
+    assert isinstance(answer, Refused)
+    return answer
+
+
+def finality(answer: Accepted | Refused) -> tuple[DenyCode, bool]:
+    """Give the code of a refusal, and whether it is final."""
+    refused = refusal(answer)
+    return refused.code, refused.is_final

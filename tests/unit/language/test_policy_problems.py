@@ -1,0 +1,263 @@
+"""What is wrong in a policy file, and where: tables of (text, line and column, code, fragments of message and hint)."""
+
+import pytest
+
+from messiahs.errors import PolicyError, Problem
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.policy_problems import Code
+from tests.unit.language.policy_rig import policy
+
+
+def _problems(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(PolicyError) as raised:
+        parse_policy(text, file="test.policy")
+    return raised.value.problems
+
+
+def _accepting(rule: str) -> str:
+    return f"accept from any {{\n{rule}\nlimit 9 tasks; }}"
+
+
+WORDS = [
+    ("$a = 1;", "1:1", Code.SYNTAX, "`$a` begins nothing", "a policy is made of"),
+    ("acept from any { }", "1:1", Code.SYNTAX, "`acept` begins nothing", "`accept`"),
+    ("{ }", "1:1", Code.SYNTAX, "nothing says what it is", ""),
+    ("; ", "1:1", Code.SYNTAX, "`;` ends nothing", "remove it"),
+    ("combine { } }", "1:13", Code.SYNTAX, "`}` ends nothing", "remove it"),
+    ("combine { ", "1:10", Code.SYNTAX, "a `}` is missing before the end", ""),
+    ("combine { default: drop; rank candidates by random;", "1:26", Code.SYNTAX, "`}` is missing before `rank`", ""),
+    ("combine { default: drop }", "1:25", Code.SYNTAX, "a `;` is missing before `}`", ""),
+    ("rank candidates by random", "1:26", Code.SYNTAX, "a `;` is missing before the end", ""),
+    ("combine;", "1:8", Code.SYNTAX, "`combine` needs a block", "{ ... }"),
+    ("rank candidates by random { }", "1:27", Code.SYNTAX, "`rank` has no block", "`;`"),
+    ("combine { ; }", "1:11", Code.SYNTAX, "`;` ends nothing", ""),
+    ("Accept from any { }", "1:1", Code.WORD, "`Accept` is no word", "write accept"),
+    ("rank candidates by random; # a \N{RIGHT-TO-LEFT OVERRIDE}", "1:32", Code.FORBIDDEN, "U+202E", "remove it"),
+    ('policy "a\0b";', "1:10", Code.FORBIDDEN, "U+0000", ""),
+    (r'policy "\q";', "1:8", Code.STRING, r"`\q` is no escape", ""),
+    ('policy "x;', "1:8", Code.STRING, "the string has no end", ""),
+    ("running { suspend when $x = 1; }", "1:1", Code.NOT_BUILT, "`running` is not built yet", ""),
+    ("migrate { ask every 1min when $x = 1 wanting { ($m <= 1) }; }", "1:1", Code.NOT_BUILT, "`migrate`", ""),
+    ("join { allow child when $x = 1; }", "1:1", Code.NOT_BUILT, "`join` is not built yet", ""),
+    ("rank tasks by random;", "1:1", Code.NOT_BUILT, "`rank tasks` is not built yet", ""),
+    ("reveal to any { only $arch; }", "1:17", Code.NOT_BUILT, "`only` is not built yet", ""),
+    ("reveal to any { all except $load; }", "1:21", Code.NOT_BUILT, "`except` is not built yet", ""),
+    ('reveal to any { as "x"; }', "1:17", Code.NOT_BUILT, "`as` is not built yet", ""),
+    ("reveal to any { hide counts below 5; }", "1:17", Code.NOT_BUILT, "`hide` is not built yet", ""),
+]
+
+BLOCKS = [
+    ('policy "a" version 2;', "1:20", Code.MEANING, "version 2", "reads version 1"),
+    ('combine { }\npolicy "a";', "2:1", Code.MEANING, "at the top", ""),
+    ("attribute $mem size;", "1:11", Code.TWICE, "$mem is known already", ""),
+    ("attribute $tasks int;", "1:11", Code.TWICE, "$tasks is known already", ""),
+    ("attribute $a int; attribute $a size;", "1:29", Code.TWICE, "declared already", ""),
+    ("attribute $here.a int;", "1:11", Code.SCOPE, "without a scope", ""),
+    ("attribute $a int 4..2;", "1:14", Code.RANGE, "nothing is between 4 and 2", ""),
+    ("attribute $a int 1B..2;", "1:18", Code.DIMENSION, "plain numbers", ""),
+    ("attribute $a bool;", "1:14", Code.SYNTAX, "`duration`, `int`, `percent`, `size` or `string` is missing", ""),
+    ("let a = 1 = 1; let a = 2 = 2;", "1:20", Code.TWICE, "`let a` stands twice", ""),
+    ("let a = b;\nlet b = 1 = 1;", "1:9", Code.LET, "`b` is defined below", "before its use"),
+    ("let a = not a;", "1:13", Code.LET, "`a` is defined below or by itself", ""),
+    ("let abc = 1 = 1;\nlet b = abd;", "2:9", Code.LET, "there is no `let abd`", "`abc`"),
+    ("let a = $nothing = 1;", "1:9", Code.UNKNOWN_ATTRIBUTE, "$nothing", ""),
+    ("advertise every 500ms { }", "1:17", Code.RANGE, "whole seconds", ""),
+    ("advertise every 20% { }", "1:17", Code.DIMENSION, "`20%` is no duration", ""),
+    ("advertise every 2s or after change of 5 { }", "1:39", Code.DIMENSION, "`5` is no share", "0% to 100%"),
+    ("advertise every 2s { }\nadvertise every 3s { }", "2:1", Code.TWICE, "`advertise` stands twice", ""),
+    ("advertise every 2s { send $cpu; }", "1:27", Code.UNKNOWN_ATTRIBUTE, "$cpu", "attribute $cpu int;"),
+    ("advertise every 2s { send $keyboard_idle; }", "1:27", Code.MEANING, "not for others", ""),
+    ("advertise every 2s { set $load = 3; }", "1:26", Code.MEANING, "not for a policy to set", "$willingness"),
+    ("advertise every 2s { set $willingness = 101; }", "1:41", Code.RANGE, "cannot be 101", "0 to 100"),
+    ("advertise every 2s { set $comm_cost = 1; set $comm_cost = 2; }", "1:46", Code.TWICE, "set twice", ""),
+    ("advertise every 2s { set $comm_cost = $arch; }", "1:39", Code.TYPE, "$arch is a string", ""),
+    ("advertise every 2s { set $comm_cost = 1 / $load; }", "1:41", Code.MEANING, "by literals only", ""),
+    ("advertise every 2s { set $comm_cost = 1 / 0; }", "1:43", Code.MEANING, "not by 0", ""),
+    ("advertise every 2s { set $comm_cost = $task.mem; }", "1:39", Code.SCOPE, "does not know $task.", "$here."),
+    ("combine { $mem: drop; }", "1:11", Code.UNKNOWN_ATTRIBUTE, "$mem", "tells of tasks"),
+    ("combine { $arch: drop; }", "1:18", Code.MEANING, "$arch is always a key", ""),
+    ("combine { default: key; }", "1:20", Code.MEANING, "cannot be a key", "carry or drop"),
+    ("combine { $load: drop; $load: key; }", "1:24", Code.TWICE, "$load stands twice", ""),
+    ("reveal to users nothing;", "1:11", Code.UNKNOWN_NAME, "no neighbors", ""),
+    ("reveal to sibling nothing;", "1:11", Code.UNKNOWN_NAME, "`sibling` is no peer", "`siblings`"),
+    ("reveal to any { }", "1:15", Code.MEANING, "does not say what", "{ all; }"),
+    ("reveal to any;", "1:14", Code.MEANING, "does not say what", "nothing;"),
+    ("reveal to any nothing { all; }", "1:23", Code.MEANING, "`nothing` has no block", ""),
+    ("reveal to any nothing;\nreveal to any nothing;", "2:11", Code.TWICE, "any has a block", "join"),
+    ("accept from child { limit 1 tasks; }", "1:13", Code.UNKNOWN_NAME, "`child` is no peer", "`children`"),
+    ("accept from x { limit 1 tasks; }", "1:13", Code.UNKNOWN_NAME, "`x` is no peer", 'written "x"'),
+    ('accept from "x", "x" { limit 1 tasks; }', "1:18", Code.TWICE, '"x" has a block', ""),
+    ("rank candidate by random;", "1:6", Code.UNKNOWN_NAME, "`candidate` cannot be ranked", "`candidates`"),
+    ("rank candidates by random; rank candidates by random;", "1:28", Code.TWICE, "`rank` stands twice", ""),
+    ("rank candidates by most $mem;", "1:25", Code.UNKNOWN_ATTRIBUTE, "$mem", "write $task.mem"),
+    ("rank candidates by most $peer.balance;", "1:25", Code.SCOPE, "does not know $peer.", "$cand."),
+    ("rank candidates by most $cand.name;", "1:25", Code.TYPE, "$cand.name is a string", ""),
+    ("timeouts { inputs 3min; }", "1:12", Code.UNKNOWN_NAME, "`inputs` is no timeout", "`input`"),
+    ("timeouts { input 3; }", "1:18", Code.DIMENSION, "`3` is no duration", "5min"),
+    ("timeouts { lease 0s; }", "1:18", Code.RANGE, "longer than nothing", ""),
+    ("timeouts { input 3s; input 4s; }", "1:22", Code.TWICE, "`input` stands twice", ""),
+]
+
+RULES = [
+    ("require $memm <= 4GiB;", "2:9", Code.UNKNOWN_ATTRIBUTE, "$memm is not known", "$mem"),
+    ("require $load <= 30%;", "2:9", Code.UNKNOWN_ATTRIBUTE, "$load is not known", "write $here.load"),
+    ("require $best.load <= 30%;", "2:9", Code.SCOPE, "`accept` does not know $best.", "$task."),
+    ("require $foo.x = 1;", "2:9", Code.SCOPE, "there is no scope `foo`", "here"),
+    ("require $mem <= 8min;", "2:17", Code.DIMENSION, "size compared with a duration", "8MiB"),
+    ("require 8min >= $mem;", "2:9", Code.DIMENSION, "size compared with a duration", ""),
+    ("require $cpus <= 4GiB;", "2:18", Code.DIMENSION, "plain number compared with a size", "without a unit"),
+    ("require $mem <= $est_time;", "2:17", Code.DIMENSION, "size compared with a duration", ""),
+    ("require $mem default 1h <= 4GiB;", "2:22", Code.DIMENSION, "size compared with a duration", ""),
+    ("require $mem in (1h, 2GiB);", "2:18", Code.DIMENSION, "size compared with a duration", ""),
+    ("require $mem eq $user;", "2:9", Code.TYPE, "`eq` compares strings, and $mem is an integer", "write ="),
+    ("require $mem eq 4;", "2:14", Code.TYPE, "`eq` compares strings, and these are integers", "write ="),
+    ('require $mem <= "x";', "2:17", Code.TYPE, "`<=` compares integers, and this is a string", "write le"),
+    ('require $user default 3 eq "x";', "2:23", Code.TYPE, "this is an integer", ""),
+    ('require $user in ("x", 3);', "2:24", Code.TYPE, "strings are wanted here", ""),
+    ('require $mem like "x*";', "2:9", Code.TYPE, "strings are wanted here", ""),
+    ('require $user eq "x" and $user < 3;', "2:26", Code.TWO_TYPES, "both as a string and as an integer", ""),
+    ("require $mem <= 4G;", "2:17", Code.NUMBER, "`4G` has no unit", "4GiB (powers of 1024) or 4GB"),
+    ("require $est_time <= 15m;", "2:22", Code.NUMBER, "`15m` has no unit", "write 15min"),
+    ("require $est_time <= 500ms;", "2:22", Code.NUMBER, "no whole number of seconds", "`timeouts`"),
+    ("require $cpus <= 1.5;", "2:18", Code.NUMBER, "`1.5` is no number", ""),
+    ("require $cpus <= 9223372036854775808;", "2:18", Code.NUMBER, "does not fit into 64 bits", ""),
+    ("require $now.clock < 25:00;", "2:22", Code.NUMBER, "no time of day", "24:00"),
+    ("require $here.load > 110%;", "2:22", Code.RANGE, "`110%` is out of range", "0% to 100%"),
+    ("require $now.weekday = 8;", "2:24", Code.RANGE, "`8` is out of range", "1 to 7"),
+    ("require $mem >= -5B;", "2:17", Code.RANGE, "out of range", "never below 0"),
+    ("require $mem;", "2:13", Code.SYNTAX, "a comparator is missing before `;`", "$mem <= 4GiB"),
+    ("require 1 < $cpus < 3;", "2:19", Code.SYNTAX, "comparisons do not chain", "1 < $x and $x < 3"),
+    ("require $cpus = ;", "2:17", Code.SYNTAX, "an operand is missing before `;`", ""),
+    ("require $user eq ann;", "2:18", Code.SYNTAX, "an operand is missing", 'or "ann" for the string'),
+    ("require ($cpus = 1;", "2:19", Code.SYNTAX, "is missing before `;`", ""),
+    ("require $cpus == 1;", "2:15", Code.WORD, "`==` means nothing", "write = for integers"),
+    ("require $user lt 1;", "2:15", Code.WORD, "`lt` is no comparator", "write ls"),
+    ("require nightly;", "2:9", Code.LET, "there is no `let nightly`", "write $nightly"),
+    ("require $cpus = 1 else 5;", "2:24", Code.SYNTAX, 'a string ("...") is missing before `5`', ""),
+    ("forbid $cpus = 1;", "2:1", Code.SYNTAX, "`limit`, `require` or `when` is missing", ""),
+    ("limit -1 tasks;", "2:7", Code.RANGE, "0 or more", ""),
+    ("limit 4GiB tasks;", "2:7", Code.SYNTAX, "a number is missing before `4GiB`", ""),
+    ("limit 4 tasks per $from;", "2:19", Code.MEANING, "per $from", "$origin"),
+    ("limit 4 tasks per $here.os;", "2:19", Code.MEANING, "per $here.os", ""),
+    (f"require {'(' * 65}$cpus = 1{')' * 65};", "2:73", Code.LIMIT, "deeper than 64", ""),
+    (f"require {'not ' * 65} $cpus = 1;", "2:265", Code.LIMIT, "deeper than 64", ""),
+    (f"require {' or '.join(['1=1'] * 257)};", "2:1802", Code.LIMIT, "more than 256 comparisons", ""),
+    (f"require $user eq {' ' * 4096}1;", "2:1", Code.LIMIT, "longer than 4096 bytes", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "code", "message", "hint"),
+    WORDS + BLOCKS + [(_accepting(rule), *expected) for rule, *expected in RULES],
+)
+def test_a_mistake_has_its_place_its_cause_and_its_remedy(
+    text: str, place: str, code: Code, message: str, hint: str
+) -> None:
+    (problem,) = (each for each in _problems(text) if not each.is_warning)
+    assert (f"{problem.line}:{problem.column}", problem.code) == (place, code.value)
+    assert message in problem.message
+    assert hint in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "code", "message"),
+    [
+        ("require $mem <= 4000000;", "2:17", Code.BARE_NUMBER, "4000000 means 4MB"),
+        ("require $mem <= 8388608;", "2:17", Code.BARE_NUMBER, "8388608 means 8MiB"),
+        ("require $est_time <= 600;", "2:22", Code.BARE_NUMBER, "600 means 10min"),
+        ("require $here.load <= 3050;", "2:23", Code.BARE_NUMBER, "3050 means 30.5%"),
+        ("require $now.clock < 1200;", "2:22", Code.BARE_NUMBER, "1200 means 20:00"),
+        ("when $cpus = 1 xor $cpus = 2 or $cpus = 3;", "2:16", Code.XOR, "`xor` beside `or`"),
+    ],
+)
+def test_what_is_probably_not_meant_is_a_warning(rule: str, place: str, code: Code, message: str) -> None:
+    (warning,) = policy(_accepting(rule)).warnings
+    assert (f"{warning.line}:{warning.column}", warning.code, warning.is_warning) == (place, code.value, True)
+    assert message in warning.message
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "when ($cpus = 1 xor $cpus = 2) or $cpus = 3;",
+        "when $cpus = 1 xor $cpus = 2 and $cpus = 3;",
+        "require $mem > 0 and $here.load >= 0;",
+        "require $now.clock < 24:00 and $now.weekday < 8;",
+    ],
+)
+def test_what_is_meant_is_no_warning(rule: str) -> None:
+    assert policy(_accepting(rule)).warnings == ()
+
+
+def test_neighbors_without_a_limit_are_a_warning_and_users_are_not() -> None:
+    (warning,) = policy("accept from users { }\naccept from any { }").warnings
+    assert (warning.line, warning.column, warning.code) == (2, 1, Code.NO_LIMIT.value)
+
+
+def test_a_limit_that_is_ill_formed_is_not_missed_as_well() -> None:
+    assert [problem.code for problem in _problems("accept from any { limit many tasks; }")] == [Code.SYNTAX.value]
+
+
+def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
+    text = """policy "five" version 3;
+accept from any {
+    require $mem <= 8min;
+    require $memm <= 8MB
+    limit 3 tasks;
+}
+rank candidates by most;
+reveal to any { only $arch; }
+"""
+    found = [(problem.line, problem.code) for problem in _problems(text)]
+    expected = [(1, Code.MEANING), (3, Code.DIMENSION), (5, Code.SYNTAX), (7, Code.SYNTAX), (8, Code.NOT_BUILT)]
+    assert found == [(line, code.value) for line, code in expected]
+
+
+def test_what_was_declared_wrongly_is_not_unknown_as_well() -> None:
+    text = (
+        "attribute $gpus integer;\nlet few = $gpus <;\naccept from any { require few and $gpus <= 4; limit 1 tasks; }"
+    )
+    assert [problem.line for problem in _problems(text)] == [1, 2]
+
+
+def test_a_mistake_in_a_let_is_told_once_and_there() -> None:
+    text = "let a = $mem <= 8min;\naccept from any { require a; when a and a; limit 1 tasks; }"
+    assert [(problem.line, problem.column) for problem in _problems(text)] == [(1, 17)]
+
+
+def test_a_let_is_judged_in_the_block_that_uses_it() -> None:
+    text = 'let near = $cand.relation eq "child";\naccept from any { require near; limit 1 tasks; }'
+    (problem,) = _problems(text)
+    assert (problem.line, problem.column, problem.code) == (1, 12, Code.SCOPE.value)
+    assert "`accept` does not know $cand." in problem.message
+
+
+def test_lets_that_multiply_are_refused_before_they_are_written_out() -> None:
+    lines = ["let a0 = $cpus = 1;"] + [f"let a{n + 1} = a{n} and a{n};" for n in range(60)]
+    problems = _problems("\n".join(lines))
+    assert [(problem.line, problem.code) for problem in problems] == [(10, Code.LIMIT.value)]
+
+
+def test_a_problem_shows_its_line_with_carets_and_the_remedy() -> None:
+    (problem,) = _problems("accept from any {\n\trequire $mem <= 8min; limit 1 tasks; }")
+    assert str(problem).splitlines() == [
+        "test.policy:2:18: error[P204]: size compared with a duration",
+        "    2 |  require $mem <= 8min; limit 1 tasks; }",
+        "      |                  ^^^^ duration; $mem is a size in bytes",
+        "      = help: sizes are written 8MB or 8MiB",
+    ]
+
+
+def test_an_error_shows_every_problem() -> None:
+    with pytest.raises(PolicyError) as raised:
+        parse_policy("foo;\nbar;", file="test.policy")
+    assert str(raised.value).count("error[P106]") == 2
+
+
+def test_a_file_that_is_too_long_is_refused_unread() -> None:
+    (problem,) = _problems("# " + "x" * (256 << 10))
+    assert problem.code == Code.LIMIT.value
+
+
+def test_a_file_full_of_mistakes_is_not_told_to_its_end() -> None:
+    assert len(_problems("foo;\n" * 1000)) == 100
