@@ -10,7 +10,6 @@ from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, MessiahsError
 from messiahs.wire.codec import (
     PutAnswer,
-    PutFile,
     PutRequest,
     put_answer_from_bytes,
     put_answer_to_bytes,
@@ -70,11 +69,11 @@ async def _answer(stream: Stream, request: PutRequest) -> tuple[int, ...]:
 async def _send(stream: OutgoingStream, request: PutRequest, offsets: tuple[int, ...], read: ReadFile) -> None:
     for one, offset in zip(request.files, offsets, strict=True):
         if offset < one.size_bytes:
-            await _send_file(stream, one, read(one.sha256, offset))
+            await _send_file(stream, read(one.sha256, offset))
     await stream.finish()
 
 
-async def _send_file(stream: Stream, file: PutFile, pieces: AsyncGenerator[bytes, None]) -> None:
+async def _send_file(stream: Stream, pieces: AsyncGenerator[bytes, None]) -> None:
     async with aclosing(pieces):
         async for piece in pieces:
             for start in range(0, len(piece), _PIECE_LIMIT_BYTES):

@@ -93,11 +93,12 @@ def _federation(topology: Path, state: Path) -> Iterator[None]:
     command = _command("up", topology, state, "--detach", "--wait", str(_UP_SECONDS))
     sys.stderr.write(f"starting every module of {topology.stem}\n")
     # In a session of its own, Ctrl-C at the terminal does not end it in the middle of starting others.
-    up = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    told = state.with_name("up.log")
+    with told.open("wb") as log:
+        up = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-        told, _ = up.communicate()
-        if up.returncode:
-            raise ClientError(f"{topology.stem} did not come up: {told.decode(errors='replace').strip()}")
+        if up.wait():
+            raise ClientError(f"{topology.stem} did not come up: {told.read_text(errors='replace').strip()}")
         yield
     finally:
         with _undisturbed():
@@ -109,7 +110,7 @@ def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> No
     while up.poll() is None and not any(state.glob("*/supervisor.pid")):
         time.sleep(_LOOK_SECONDS)
     up.kill()
-    up.communicate()
+    up.wait()
     down = subprocess.run(_command("down", topology, state), capture_output=True, check=False, start_new_session=True)
     if down.returncode:
         raise ClientError(f"{topology.stem} did not go down: {down.stderr.decode(errors='replace').strip()}")

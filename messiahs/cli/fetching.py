@@ -46,7 +46,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
     return 1 if problems else 0
 
 
-def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], into: Path) -> list[Document]:
+def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], *, into: Path) -> list[Document]:
     """Write outputs with a bar, and describe what was written."""
     with shown_progress() as on_progress:
         return [output.document(into) for output in fetch(module, outputs, into=into, on_progress=on_progress)]
@@ -75,7 +75,7 @@ def _fetched(name: str, outputs: list[OutputFile], options: PlaceOptions, into: 
     if not outputs:
         return []
     with client_for(name, options) as module:
-        return write_outputs(module, tuple(outputs), into)
+        return write_outputs(module, tuple(outputs), into=into)
 
 
 def _list(names: list[str]) -> str:

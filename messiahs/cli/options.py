@@ -91,13 +91,9 @@ def _string(text: str, literal: str) -> str:
 
 
 def _output(text: str) -> str:
-    # What `{}` will be is not known yet, and may have any letters but not lead outside.
-    return _told_name(text) if PLACEHOLDER in text else _told(checked_name)(text)
-
-
-def _told_name(text: str) -> str:
-    _told(checked_name)(text.replace(PLACEHOLDER, "x"))
-    return text
+    # What `{}` will be is not known yet; every member's name is checked when it is.
+    plain = _told(checked_name)(text)
+    return text if PLACEHOLDER in text else plain
 
 
 STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")

@@ -64,7 +64,7 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
         if failure := failure_of(ended):
             sys.stderr.write(f"messiahs: {failure}\n")
         if submission.outputs and ended["state"] != "denied":
-            write_outputs(module, outputs_of(module, task), Path())
+            write_outputs(module, outputs_of(module, task), into=Path())
     return KILLED_BY_ITS_USER if interruption.asked else exit_code_of(ended)
 
 

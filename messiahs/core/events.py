@@ -5,7 +5,8 @@ from typing import NewType
 
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
-from messiahs.core.messages import Command, ControlMessage, Output, StatusVector, TaskTransfer
+from messiahs.core.messages import Command, ControlMessage, InputFile, Output, StatusVector, TaskTransfer
+from messiahs.core.rows import SubmissionRow, TaskRow
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a question of a local user; the core's `Answer` names it."""
@@ -69,7 +70,8 @@ class Measured:
 class Submitted:
     """A local user submits tasks; the `Answer` is the id, the same one for the same `key`.
 
-    `members` is 0 for a single task. `waits` is False for a task that is rather denied than kept waiting.
+    `members` is 0 for a single task; `items` and `member_inputs` are empty or have one entry for each member. `waits`
+    is False for a task that is rather denied than kept waiting.
     """
 
     answer_to: AnswerTo
@@ -78,6 +80,8 @@ class Submitted:
     requirement: str
     command: Command
     members: int = 0
+    items: tuple[str, ...] = ()
+    member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     name: str = ""
     retries: int = 0
     waits: bool = True
@@ -90,6 +94,15 @@ class CancelRequested:
 
     answer_to: AnswerTo
     task: TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRequested:
+    """A local user wants tasks of one submission that failed to run again; the host hands in their stored rows."""
+
+    answer_to: AnswerTo
+    submission: SubmissionRow
+    failed: tuple[TaskRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +162,7 @@ Event = (
     | Measured
     | Submitted
     | CancelRequested
+    | RetryRequested
     | AttemptStarted
     | AttemptEnded
     | OutputsHome

@@ -43,7 +43,7 @@ _REPORT_AFTER_NS = 200 * MILLISECOND
 _HELD_LIMIT = 1_280
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not taken yet."""
-_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "unbound")
+_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound")
 
 
 def on_task_transfer(

@@ -171,6 +171,8 @@ def _searches(state: ModuleState) -> Iterator[str]:
             yield f"the search {key} has not exactly one ask outstanding"
         if search.left <= 0 or search.asks_left < 0:
             yield f"the search {key} wants {search.left} places with {search.asks_left} asks"
+        if not 0 < search.asked_left <= search.left:
+            yield f"the search {key} waits for {search.asked_left} of {search.left} places"
         if search.asked == search.asker.system:
             yield f"the search {key} went back to its asker"
     for ask, search in state.hop.asks.items():

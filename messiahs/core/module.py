@@ -34,6 +34,7 @@ from messiahs.core.events import (
     Measured,
     OutputsFailed,
     OutputsHome,
+    RetryRequested,
     StoreChanged,
     Submitted,
     TransferFailed,
@@ -121,6 +122,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return submitting.on_submitted(state, event, now)
         case CancelRequested():
             return submitting.on_cancel_requested(state, event, now)
+        case RetryRequested():
+            return submitting.on_retry_requested(state, event, now)
         case LinkUp():
             return greeting.on_link_up(state, event.neighbor, now)
         case LinkDown():

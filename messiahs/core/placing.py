@@ -11,6 +11,7 @@ from messiahs.core.actions import Action, Decision, Forget, SendControl, SendTas
 from messiahs.core.fitting import could_hold
 from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.members import command_of
 from messiahs.core.messages import (
     BoundTask,
     ClaimEnd,
@@ -160,7 +161,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
         claim.bound[attempt] = now
         claim.unconfirmed[attempt] = None
         stores.append(Store(row=row))
-        tasks.append(BoundTask(attempt=attempt, command=_command_of(state, task)))
+        tasks.append(bound_task(state, attempt))
     return (*stores, *send_tasks(claim, tasks))
 
 
@@ -180,9 +181,10 @@ def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
 
 def command_size(command: Command) -> int:
     """Give the size of a command in bytes, about as it is on the wire."""
-    words = (*command.argv, *(word for pair in command.env for word in pair))
+    files = (*command.outputs, *(file.name for file in command.inputs))
+    words = (*command.argv, *(word for pair in command.env for word in pair), *files)
     # What Unix passes on need not be Unicode: other bytes are surrogates here, as `os.fsdecode` makes them.
-    return 32 + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
+    return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
 
 
 def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[HistoryEntry, ...]:
@@ -243,8 +245,10 @@ def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
     return SendTasks(to=claim.row.id.executor, address=claim.row.address, message=message)
 
 
-def _command_of(state: ModuleState, task: TaskId) -> Command:
-    return state.origin.submissions[task._replace(member=0)].row.command
+def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
+    """Make up an attempt for its way to the executor."""
+    row = state.origin.submissions[attempt.task._replace(member=0)].row
+    return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
 
 
 def _start_search(state: ModuleState, shape: Shape) -> Action:

@@ -11,7 +11,6 @@ from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
 from messiahs.core.messages import (
     AttemptStatus,
-    BoundTask,
     ClaimEnd,
     Substate,
     TaskKill,
@@ -20,7 +19,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.placing import end_task, longer, place, release, send_tasks, watch_lease
+from messiahs.core.placing import bound_task, end_task, longer, place, release, send_tasks, watch_lease
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -120,14 +119,7 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()
-    submissions = state.origin.submissions
-    return send_tasks(
-        claim,
-        [
-            BoundTask(attempt=attempt, command=submissions[attempt.task._replace(member=0)].row.command)
-            for attempt in claim.unconfirmed
-        ],
-    )
+    return send_tasks(claim, [bound_task(state, attempt) for attempt in claim.unconfirmed])
 
 
 def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

@@ -12,6 +12,7 @@ from messiahs.core.fitting import need_of
 from messiahs.core.granting import forget_attempt, watch
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.members import members_of
 from messiahs.core.messages import Substate, TaskState
 from messiahs.core.placing import hold, place
 from messiahs.core.ports import BadPredicate
@@ -98,24 +99,15 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
         return
     open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
     enter(state, row, open_members=max(1, row.members) - (len(tried) - len(open_tasks)))
-    shape = shape_of(state, row)
     for task in open_tasks:
         state.origin.tasks[task.id] = task
-    known = {task.id.member for task in tried}
-    waiting = {task.id.member for task in open_tasks if task.claim is None}
-    begin: int | None = None
-    for member in range(min(1, row.members), row.members + 2):
-        waits = member <= row.members and (member not in known or member in waiting)
-        if waits and begin is None:
-            begin = member
-        elif not waits and begin is not None:
-            add_members(shape, row.id, begin, member - 1)
-            begin = None
+    settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
+    add_members(state, row, (member for member in members_of(row) if member not in settled))
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
     # Its lease counts from now: the executor may have heard an answer just before the restart.
-    hold(state, HeldClaim(row=row, shape=shape_of(state, row), window=0), now)
+    hold(state, HeldClaim(row=row, shape=shape_of(state, (row.tdv, row.requirement)), window=0), now)
 
 
 def _resume_bindings(state: ModuleState, now: Instant) -> None:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId, Ticket
 from messiahs.core.instants import Instant
-from messiahs.core.messages import AttemptStatus, Command, Reason, Substate, TaskState
+from messiahs.core.messages import AttemptStatus, Command, InputFile, Reason, Substate, TaskState
 
 
 class RowKind(IntEnum):
@@ -36,7 +36,8 @@ class CountersRow:
 class SubmissionRow:
     """What a user submitted in one call; `members` is 0 for a single task, else tasks 1 to `members`.
 
-    A member without a `TaskRow` waits and has never been tried.
+    A member without a `TaskRow` waits and has never been tried. `tdv`, `command` and `name` are templates (members.py),
+    with one of `items`, or its number, for each member; `member_inputs` are inputs of one member alone.
     """
 
     id: TaskId
@@ -46,6 +47,8 @@ class SubmissionRow:
     command: Command
     members: int
     submitted_at: Instant
+    items: tuple[str, ...] = ()
+    member_inputs: tuple[tuple[InputFile, ...], ...] = ()
     name: str = ""
     retries: int = 0
     waits: bool = True

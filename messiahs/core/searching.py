@@ -78,17 +78,24 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
     """
     search = state.hop.asks.get(accept.request)
-    if search is None or search.asked != sender or accept.places > search.left:
+    if search is None or search.asked != sender or accept.places > search.asked_left:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
     if _is_known(state, accept.claim):
         # Its end would end the claim that we know by this name.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search.left -= accept.places
+    search.asked_left -= accept.places
     if _is_child(state, sender):
         search.allowed -= accept.places
     search.asks_left = min(search.asks_left, accept.asks_left)
-    finishing = _close(state, accept.request, search) if search.left == 0 else ()
-    return (*_pass_accept(state, search, accept, via=sender, now=now), *finishing)
+    if search.left == 0:
+        _close(state, accept.request, search)
+    passed = _pass_accept(state, search, accept, via=sender, now=now)
+    if search.left == 0 or search.asked_left:
+        return passed
+    # It has given all that it was asked for, which was less than is wanted, and says nothing more.
+    _end_ask(state, accept.request, search)
+    return (*passed, *_ask_next(state, search, now))
 
 
 def on_sched_deny(state: ModuleState, deny: SchedDeny, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -252,13 +259,14 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
         search.asked, search.asks_left = system, search.asks_left - 1
+        search.asked_left = min(search.left, search.allowed) if _is_child(state, system) else search.left
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
         request = replace(
             search.request,
             id=ask,
-            count=min(search.left, search.allowed) if _is_child(state, system) else search.left,
+            count=search.asked_left,
             hops_left=search.request.hops_left - 1,
             asks_left=search.asks_left,
             remaining_ns=given_ns,
@@ -282,10 +290,9 @@ def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:
     search.asked = None
 
 
-def _close(state: ModuleState, ask: MessageId, search: Search) -> tuple[Action, ...]:
+def _close(state: ModuleState, ask: MessageId, search: Search) -> None:
     _end_ask(state, ask, search)
     state.hop.searches.pop((search.asker.system, search.request.id), None)
-    return ()
 
 
 def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:

@@ -89,6 +89,8 @@ class Search:
     """Why this module itself gives no places; the hops below are added as they deny."""
     untried: list[SystemId] = field(default_factory=list)
     asked: SystemId | None = None
+    asked_left: int = 0
+    """Places that `asked` was asked for and has not granted yet."""
     hops: list[Reason] = field(default_factory=list)
 
 

@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 from messiahs.core.actions import Action, Answer, Decision, SendControl, Store
-from messiahs.core.events import CancelRequested, Submitted
+from messiahs.core.events import CancelRequested, RetryRequested, Submitted
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant, after
-from messiahs.core.messages import TaskKill, TaskState
-from messiahs.core.placing import command_size, deny_waiting, end_task, look_now
+from messiahs.core.members import members_of
+from messiahs.core.messages import Command, Substate, TaskKill, TaskState
+from messiahs.core.placing import command_size, deny_waiting, end_task, look_now, place
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState, Submission
 from messiahs.core.timers import TimerKind
-from messiahs.core.waiting import add_members, shape_of, take_out
+from messiahs.core.waiting import add_members, shapes_with, take_out
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
 MEMBER_LIMIT = 1_000_000
@@ -34,6 +35,8 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         requirement=event.requirement,
         command=event.command,
         members=event.members,
+        items=event.items,
+        member_inputs=event.member_inputs,
         submitted_at=now,
         name=event.name,
         retries=event.retries,
@@ -41,14 +44,13 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
     )
     enter(state, row, open_members=max(1, row.members))
-    shape = shape_of(state, row)
-    add_members(shape, row.id, min(1, row.members), row.members)
+    shapes = add_members(state, row, members_of(row))
     return (
         Store(row=state.counters),
         Store(row=row),
         Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
         Answer(answer_to=event.answer_to, task=row.id),
-        *look_now(state, shape, now),
+        *(action for shape in shapes for action in look_now(state, shape, now)),
     )
 
 
@@ -66,10 +68,11 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
     submission = state.origin.submissions.get(event.task._replace(member=0))
     if submission is None:
         return tuple(actions)
-    shape = shape_of(state, submission.row)
-    for task in take_out(shape, event.task):
-        row = state.origin.tasks.get(task, TaskRow(id=task))
-        actions.extend(end_task(state, replace(row, state=TaskState.KILLED, is_cancelled=True), now))
+    for shape in shapes_with(state, event.task):
+        for task in take_out(shape, event.task):
+            row = state.origin.tasks.get(task, TaskRow(id=task))
+            actions.extend(end_task(state, replace(row, state=TaskState.KILLED, is_cancelled=True), now))
+        actions.extend(place(state, shape, now))
     for row in tuple(state.origin.tasks.values()):
         if row.id == event.task or (not event.task.member and row.id._replace(member=0) == event.task):
             actions.extend(_kill(state, row))
@@ -78,10 +81,44 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
 
 def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
     """Deny what still waits at its deadline; what runs goes on."""
-    submission = state.origin.submissions.get(submission_id)
+    actions: list[Action] = []
+    for shape in shapes_with(state, submission_id):
+        actions.extend(deny_waiting(state, shape, submission_id, now))
+        actions.extend(place(state, shape, now))
+    return tuple(actions)
+
+
+def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
+    """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not."""
+    key = event.submission.id
+    again = [row for row in event.failed if row.id not in state.origin.tasks and row.state is not TaskState.EXECUTING]
+    actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
+    if not again:
+        return tuple(actions)
+    submission = state.origin.submissions.get(key)
     if submission is None:
-        return ()
-    return deny_waiting(state, shape_of(state, submission.row), submission_id, now)
+        reopened = replace(event.submission, ended_at=None, deadline_at=None)
+        enter(state, reopened, open_members=0)
+        submission = state.origin.submissions[key]
+        actions.append(Store(row=reopened))
+    submission.open_members += len(again)
+    for row in again:
+        waiting = replace(
+            row,
+            state=TaskState.EXECUTING,
+            substate=Substate.QUEUED,
+            is_cancelled=False,
+            failures=0,
+            result=None,
+            reasons=(),
+            started_at=None,
+            ended_at=None,
+        )
+        state.origin.tasks[row.id] = waiting
+        actions.append(Store(row=waiting))
+    shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
+    actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
+    return (*actions, *(action for shape in shapes for action in look_now(state, shape, now)))
 
 
 def _kill(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:
@@ -105,8 +142,17 @@ def _problem(state: ModuleState, event: Submitted) -> str:
         return "no_space: the disk of this module is full; nothing was submitted"
     if not event.command.argv:
         return "there is no command to run"
-    if command_size(event.command) > COMMAND_LIMIT_BYTES:
+    longest_item = max((len(item.encode(errors="surrogateescape")) for item in event.items), default=0)
+    inputs = max((sum(48 + len(file.name) for file in files) for files in event.member_inputs), default=0)
+    if command_size(event.command) + _marks(event.command) * longest_item + inputs > COMMAND_LIMIT_BYTES:
         return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
+    if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
+        return "there is not one item, or one list of inputs, for each member"
     return ""
+
+
+def _marks(command: Command) -> int:
+    words = (*command.argv, *command.outputs, *(value for _, value in command.env))
+    return sum(word.count("{}") for word in words)

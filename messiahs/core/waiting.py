@@ -3,32 +3,47 @@
 Members of an array that were never tried are a run (submission, first, last) and nothing else: no row, no object each.
 """
 
+from collections.abc import Iterator
+
 from messiahs.core.fitting import need_of
 from messiahs.core.ids import TaskId
+from messiahs.core.members import runs_of
 from messiahs.core.ports import BadPredicate
-from messiahs.core.rows import HeldClaimRow, SubmissionRow
-from messiahs.core.state import ModuleState, Shape
+from messiahs.core.rows import SubmissionRow
+from messiahs.core.state import ModuleState, Shape, ShapeKey
 from messiahs.core.timers import TimerKind
 
 
-def shape_of(state: ModuleState, row: SubmissionRow | HeldClaimRow) -> Shape:
-    """Give the shape of a submission's or a claim's tasks, a new one if none of it wait or run."""
-    key = (row.tdv, row.requirement)
+def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
+    """Give a shape, a new one if no task of it waits or runs."""
     shape = state.origin.shapes.get(key)
     if shape is None:
-        requirement = state.parse(row.requirement)
+        requirement = state.parse(key[1])
         assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
         state.origin.shapes_made += 1
-        shape = Shape(key=key, number=state.origin.shapes_made, need=need_of(row.tdv, requirement))
+        shape = Shape(key=key, number=state.origin.shapes_made, need=need_of(key[0], requirement))
         state.origin.shapes[key] = shape
         state.origin.shapes_by_number[shape.number] = shape
     return shape
 
 
-def add_members(shape: Shape, submission: TaskId, first: int, last: int, /) -> None:
-    """Let members `first` to `last` wait behind all others; a single task is member 0."""
-    shape.waiting.append((submission, first, last))
-    shape.count += last - first + 1
+def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iterator[int]) -> tuple[Shape, ...]:
+    """Let members of a submission wait behind all others, and give the shapes that they are of.
+
+    A single task is member 0.
+    """
+    shapes: dict[ShapeKey, Shape] = {}
+    for tdv, first, last in runs_of(row, members):
+        shape = shapes[tdv, row.requirement] = shape_of(state, (tdv, row.requirement))
+        shape.waiting.append((row.id, first, last))
+        shape.count += last - first + 1
+    return tuple(shapes.values())
+
+
+def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
+    """Give the shapes in which tasks of a submission wait."""
+    submission = wanted._replace(member=0)
+    return tuple(shape for shape in state.origin.shapes.values() if any(run[0] == submission for run in shape.waiting))
 
 
 def add_again(shape: Shape, task: TaskId) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api import ModuleApi, serve
 from messiahs.daemon.assembly import Assembly
+from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.supervise import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
@@ -50,7 +51,8 @@ async def _run(settings: ModuleSettings) -> None:
     assembly = Assembly(settings, on_refused=_on_refused)
     await assembly.host.start()
     tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
-    api = await serve(ModuleApi(assembly.host, settings), tasks, path=settings.socket)
+    files = FilesApi(assembly.host, assembly.outputs)
+    api = await serve(ModuleApi(assembly.host, settings), tasks, files=files, path=settings.socket)
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()

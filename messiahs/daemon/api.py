@@ -11,6 +11,7 @@ from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.daemon.documents import Document, vector_document
+from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.host import Host
 from messiahs.daemon.tasks_api import TasksApi
 
@@ -80,10 +81,10 @@ class ModuleApi:
         }
 
 
-async def serve(module: ModuleApi, tasks: TasksApi, *, path: Path) -> web.AppRunner:
+async def serve(module: ModuleApi, tasks: TasksApi, *, files: FilesApi, path: Path) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
-    application.add_routes([*module.routes(), *tasks.routes()])
+    application.add_routes([*module.routes(), *tasks.routes(), *files.routes()])
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.UnixSite(runner, str(path)).start()

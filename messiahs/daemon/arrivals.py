@@ -5,6 +5,7 @@ no more than its claim allows, and never the last twentieth of it.
 """
 
 import asyncio
+import hashlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
@@ -49,11 +50,10 @@ class ArrivingFiles:
         except RefusedFilesError:
             return ""
         try:
-            for content in contents:
-                sha256 = await asyncio.to_thread(self.files.keep, content)
-                self._brought.setdefault(claim.id, {})[sha256] = len(content)
             if contents:
-                await self._admit(claim, ())
+                await self.admit(claim, [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents])
+            for content in contents:
+                await asyncio.to_thread(self.files.keep, content)
         except MessiahsError as error:
             return str(error)
         missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
@@ -103,7 +103,7 @@ class ArrivingFiles:
             raise RefusedFilesError(problem)
 
     def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile]) -> str:
-        active = {sha256 for _, sha256 in self._active}
+        active = {sha256 for _, sha256 in tuple(self._active)}
         brought = {
             sha256: size
             for sha256, size in self._brought.get(claim.id, {}).items()

@@ -1,6 +1,7 @@
 """Puts the parts of a live module together from its settings."""
 
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 
 from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
@@ -8,16 +9,21 @@ from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles
 from messiahs.config.settings import ModuleSettings
 from messiahs.core.events import Event
-from messiahs.core.ids import SystemId
+from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.ports import Timeouts
+from messiahs.core.rows import GrantedClaimRow
 from messiahs.core.state import Identity, ModuleState
+from messiahs.daemon.arrivals import ArrivingFiles
 from messiahs.daemon.clock import Clock
+from messiahs.daemon.collecting import live_inputs
+from messiahs.daemon.files import FileStore
 from messiahs.daemon.host import Host, Parts, SystemRandomness
 from messiahs.daemon.outputs import Outputs
 from messiahs.daemon.store import RowStore
 from messiahs.executor.contract import Executor
 from messiahs.executor.launch import StarterSettings
+from messiahs.executor.layout import own_account, prepare_files_root, task_account
 from messiahs.executor.os_process import OsProcessExecutor
 from messiahs.language.predicates import predicate_parser
 from messiahs.policy.open_policy import OpenPolicy
@@ -35,16 +41,6 @@ class Assembly:
         name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest())
-        callbacks = Callbacks(
-            on_event=self._on_event,
-            read_output=self._read_output,
-            on_refused=on_refused,
-            on_dropped=on_refused,
-        )
-        channels = grpc_channels(_channel_settings(settings), callbacks, _tls_files(settings))
-        executor = _executor(settings, clock)
-        probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
-        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         state = ModuleState(
             identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
@@ -52,6 +48,18 @@ class Assembly:
             parse=predicate_parser,
             randomness=SystemRandomness(),
         )
+        arrivals = _arrivals(settings, state)
+        callbacks = Callbacks(
+            on_event=self._on_event,
+            read_output=self._read_output,
+            arrivals=arrivals,
+            on_refused=on_refused,
+            on_dropped=on_refused,
+        )
+        channels = grpc_channels(_channel_settings(settings), callbacks, _tls_files(settings))
+        executor = _executor(settings, clock, arrivals.files)
+        probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
+        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         self.outputs = outputs
         self.host = Host(
             Parts(
@@ -60,6 +68,7 @@ class Assembly:
                 clock=clock,
                 channels=channels,
                 outputs=outputs,
+                arrivals=arrivals,
                 executor=executor,
                 probe=probe,
             )
@@ -92,14 +101,31 @@ def _tls_files(settings: ModuleSettings) -> TlsFiles:
     )
 
 
-def _executor(settings: ModuleSettings, clock: Clock) -> Executor | None:
-    if settings.machine is None:
-        return None
-    starter = StarterSettings(
+def _starter_settings(settings: ModuleSettings) -> StarterSettings:
+    return StarterSettings(
         directory=settings.directory,
         task_user=settings.task_user,
         silence_ns=settings.lease_ns // _SILENT_SHARE,
     )
+
+
+def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
+    starter = _starter_settings(settings)
+    # Without a machine no other account needs to read the files.
+    account = task_account(settings.task_user) if settings.machine is not None else own_account()
+    root = prepare_files_root(settings.directory, account, fallback=starter.fallback)
+
+    def claim_of(claim_id: ClaimId) -> GrantedClaimRow | None:
+        claim = state.executor.claims.get(claim_id)
+        return claim.row if claim is not None else None
+
+    return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))
+
+
+def _executor(settings: ModuleSettings, clock: Clock, files: FileStore) -> Executor | None:
+    if settings.machine is None:
+        return None
+    starter = replace(_starter_settings(settings), files=files.root)
     return OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
 
 

@@ -4,6 +4,7 @@ A file is named by its SHA-256 and never changes. It comes as a draft, which cou
 there, is what its name says, and is safe on the disk.
 """
 
+import asyncio
 import errno
 import hashlib
 import os
@@ -13,7 +14,6 @@ from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
-import asyncio
 
 from messiahs.errors import MessiahsError, StoreError
 from messiahs.executor.layout import file_name
@@ -34,14 +34,14 @@ class FileStore:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
         self._drafts = root / _DRAFTS
         self._drafts.mkdir(mode=0o700, exist_ok=True)
         self._lock = threading.Lock()
 
     def path(self, sha256: bytes) -> Path:
         """Say where a file is, or would be."""
-        return self._root / file_name(sha256)
+        return self.root / file_name(sha256)
 
     def size(self, sha256: bytes) -> int | None:
         """Say how large a file is; None if it is not here."""
@@ -112,14 +112,14 @@ class FileStore:
 
     def free_bytes(self) -> int:
         """Say how much more the disk takes, but for a twentieth of it that is never used up by others' files."""
-        found = os.statvfs(self._root)
+        found = os.statvfs(self.root)
         return max(0, (found.f_bavail - found.f_blocks // 20) * found.f_frsize)
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
         """Delete files and drafts that nobody used for so long, and say how many; what is in use stays."""
         kept = {file_name(sha256) for sha256 in in_use}
         before = time.time() - unused_seconds
-        files = [path for path in self._root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
+        files = [path for path in self.root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
         return sum(self._delete(path, before) for path in (*files, *self._drafts.iterdir()))
 
     def _touch(self, sha256: bytes) -> bool:

@@ -36,9 +36,13 @@ from messiahs.core.messages import TaskState
 from messiahs.core.module import SchedulingModule
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, HeldClaimRow
+from messiahs.daemon.arrivals import ArrivingFiles
 from messiahs.daemon.clock import Clock
+from messiahs.daemon.collecting import collect_for_ever
 from messiahs.daemon.driver import Driver
+from messiahs.daemon.files import FileStore
 from messiahs.daemon.outputs import Outputs, follow_file
+from messiahs.daemon.sending import Sending
 from messiahs.daemon.store import RowStore
 from messiahs.errors import ChannelError
 from messiahs.executor.contract import AttemptState, Executor
@@ -66,6 +70,7 @@ class Parts:
     clock: Clock
     channels: Channels
     outputs: Outputs
+    arrivals: ArrivingFiles
     executor: Executor | None = None
     probe: Probe | None = None
 
@@ -76,6 +81,7 @@ class Host:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
+        self._sending = Sending(parts.arrivals.files, parts.channels, on_event=self.driver.post)
         self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
         self._questions = itertools.count(1)
         self._waiters: dict[TaskId, asyncio.Event] = {}
@@ -90,6 +96,11 @@ class Host:
     def store(self) -> RowStore:
         """The rows, to be read."""
         return self._parts.store
+
+    @property
+    def files(self) -> FileStore:
+        """The inputs of tasks."""
+        return self._parts.arrivals.files
 
     @property
     def clock(self) -> Clock:
@@ -111,6 +122,7 @@ class Host:
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
         self.driver.start(Remains(rows=tuple(parts.store.live_rows()), running=running, has_rebooted=has_rebooted))
         await parts.channels.start()
+        self._begin(collect_for_ever(parts.arrivals, parts.module.state))
         if parts.probe is not None:
             self._begin(self._measure())
 
@@ -119,6 +131,7 @@ class Host:
         await self._parts.channels.stop()
         if self._parts.executor is not None:
             await self._parts.executor.stop(end_tasks=True)
+        await self._sending.stop()
         for job in tuple(self._jobs):
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
@@ -193,6 +206,8 @@ class Host:
                 channels.send_control(action.to, action.message)
             case SendVector():
                 channels.send_vector(action.to, action.message)
+            case SendTasks() if any(task.command.inputs for task in action.message.tasks):
+                self._begin(self._sending.send(action))
             case SendTasks():
                 channels.send_tasks(action.to, action.address, action.message)
             case StartAttempt() | EndAttempt() | ExtendLease() | DiscardAttempt():

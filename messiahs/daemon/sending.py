@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from messiahs.channel.contract import Channels
@@ -62,7 +63,7 @@ class Sending:
             task = asyncio.create_task(self._put_part(action, part))
             keys = [(action.to, sha256) for sha256 in part]
             self._going.update(dict.fromkeys(keys, task))
-            task.add_done_callback(lambda _, keys=keys: [self._going.pop(key) for key in keys])
+            task.add_done_callback(partial(self._arrived, keys))
         for task in {self._going[action.to, sha256] for sha256 in files}:
             # Shielded: others wait for it too.
             await asyncio.shield(task)
@@ -71,6 +72,10 @@ class Sending:
         files = tuple(PutFile(sha256, self._files.path(sha256).stat().st_size) for sha256 in hashes)
         request = PutRequest(claim=action.message.claim, ticket=action.message.ticket, files=files)
         await self._channels.put(action.to, action.address, request, self._files.read)
+
+    def _arrived(self, keys: list[tuple[SystemId, bytes]], _: asyncio.Task[None]) -> None:
+        for key in keys:
+            del self._going[key]
 
     def _read(self, hashes: list[bytes]) -> dict[bytes, bytes]:
         return {sha256: self._files.path(sha256).read_bytes() for sha256 in hashes}

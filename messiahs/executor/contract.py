@@ -22,6 +22,9 @@ OnLost = Callable[[str], None]
 STDOUT, STDERR = "stdout", "stderr"
 OUTPUT_NAMES = (STDOUT, STDERR)
 """What every attempt leaves behind, empty or not."""
+STAGING_FAILED, OUTPUT_MISSING, TOO_MANY_OUTPUTS = "staging_failed", "output_missing", "too_many_outputs"
+"""Causes: an input could not be put in its place, so that nothing ran (a retry elsewhere may help); a declared output
+was not there at the end; there were more files in declared folders than can be brought home."""
 
 
 class AttemptState(StrEnum):
@@ -78,8 +81,8 @@ class Executor(Protocol):
         """
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
-        """Read at most `limit` bytes of what an attempt wrote; empty at its end, which may still move.
+        """Read at most `limit` bytes of a log, or of `work/PATH`, a file that an attempt wrote.
 
-        A not yet started attempt has written nothing. Raises `ExecutorError` if the file is gone, or is not the
-        regular file of the task's account that it was.
+        Empty at its end, which may still move; a not yet started attempt has written nothing. Raises `ExecutorError`
+        if the file is gone, or is not a regular file of the task's account.
         """

@@ -12,9 +12,19 @@ import msgspec
 from messiahs.core.events import AttemptEnded
 from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.core.messages import Output
+from messiahs.executor.layout import WORK
 
-PROTOCOL = 1
+PROTOCOL = 2
 """A daemon that meets a starter of another protocol ends it and starts its own."""
+
+
+class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An input: the file `source` is copied to `name` in the task's working directory."""
+
+    name: str
+    source: str
+    size_bytes: int
+    is_executable: bool
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
@@ -27,6 +37,8 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     places: int
     limit_ns: int | None
     lease_until: int
+    inputs: tuple[Staged, ...] = ()
+    outputs: tuple[str, ...] = ()
 
 
 class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
@@ -80,6 +92,14 @@ class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
     attempt: AttemptId
 
 
+class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A declared output, by its path in the task's working directory."""
+
+    name: str
+    size_bytes: int
+    is_executable: bool
+
+
 class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     """An attempt is over; the fields are those of `AttemptEnded`."""
 
@@ -91,6 +111,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     ran_ns: int = 0
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    left: tuple[Left, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
@@ -154,5 +175,9 @@ def event_of(ended: Ended) -> AttemptEnded:
         outputs=(
             Output(name="stdout", size_bytes=ended.stdout_bytes),
             Output(name="stderr", size_bytes=ended.stderr_bytes),
+            *(
+                Output(name=f"{WORK}/{one.name}", size_bytes=one.size_bytes, is_executable=one.is_executable)
+                for one in ended.left
+            ),
         ),
     )

@@ -29,8 +29,9 @@ class StarterSettings:
     """Where a starter lives and as whom it runs tasks.
 
     `directory` holds its socket, journal and log, and the tasks' folders if their account can reach it; else those
-    lie below `fallback`. `silence_ns` is how long it may be silent before it is ended with its tasks. Without
-    `uses_namespace` it does not even try to be the init of its own process namespace.
+    lie below `fallback`. `files` is where the inputs of tasks are, named by their hashes. `silence_ns` is how long the
+    starter may be silent before it is ended with its tasks. Without `uses_namespace` it does not even try to be the
+    init of its own process namespace.
     """
 
     directory: Path
@@ -38,6 +39,7 @@ class StarterSettings:
     silence_ns: int = 180_000_000_000
     fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
     uses_namespace: bool = True
+    files: Path | None = None
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:

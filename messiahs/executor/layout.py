@@ -34,7 +34,7 @@ def task_account(task_user: str) -> Account:
     Raises `ExecutorError` for an account that does not exist or is root's.
     """
     if os.geteuid() != 0:
-        return _own_account()
+        return own_account()
     try:
         entry = pwd.getpwnam(task_user)
     except KeyError:
@@ -42,6 +42,16 @@ def task_account(task_user: str) -> Account:
     if entry.pw_uid == 0:
         raise ExecutorError("tasks are never run as root: name another task_user", transient=False)
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid)
+
+
+def own_account() -> Account:
+    """Give the account of this very process."""
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = str(uid)
+    return Account(name=name, uid=uid, gid=gid)
 
 
 def folder_name(attempt: AttemptId) -> str:
@@ -75,7 +85,7 @@ def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> 
     Raises `ExecutorError` if something else stands in its place.
     """
     root = _beside(directory, account, name="files", fallback=fallback)
-    own = _own_account()
+    own = own_account()
     found = _made(root, owner=own, mode=0o711)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != own.uid or found.st_mode & 0o066:
         raise ExecutorError(
@@ -115,15 +125,6 @@ def can_traverse(directory: Path, account: Account) -> bool:
     """Say whether the mode of a folder and of all above it lets the account pass (access lists are not read)."""
     resolved = directory.resolve()
     return all(_lets_pass(folder.stat(), account) for folder in (resolved, *resolved.parents))
-
-
-def _own_account() -> Account:
-    uid, gid = os.geteuid(), os.getegid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = str(uid)
-    return Account(name=name, uid=uid, gid=gid)
 
 
 def _lets_pass(found: os.stat_result, account: Account) -> bool:

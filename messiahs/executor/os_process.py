@@ -27,13 +27,14 @@ from messiahs.executor.frames import (
     Ended,
     Extend,
     Known,
+    Staged,
     Start,
     Started,
     ToStarter,
     event_of,
 )
 from messiahs.executor.launch import StarterSettings, connect, end_starter, launch, wait_for_end
-from messiahs.executor.layout import ATTEMPTS, folder_name
+from messiahs.executor.layout import ATTEMPTS, file_name, folder_name
 from messiahs.executor.link import StarterLink
 from messiahs.executor.outputs import read_output
 from messiahs.executor.starter.identity import noted_identity
@@ -128,7 +129,7 @@ class OsProcessExecutor:
         return attempts
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
-        """Read a log in the attempt's folder."""
+        """Read a file in the attempt's folder."""
         if self._attempts_root is None:
             raise ExecutorError("no starter was found yet", transient=True)
         if attempt in self._open and not (self._attempts_root / ATTEMPTS / folder_name(attempt)).exists():
@@ -239,6 +240,16 @@ class OsProcessExecutor:
             places=action.places,
             limit_ns=action.limit_ns,
             lease_until=self._boottime(action.lease_until),
+            inputs=tuple(
+                Staged(
+                    name=one.name,
+                    source=f"{self._settings.files}/{file_name(one.sha256)}",
+                    size_bytes=one.size_bytes,
+                    is_executable=one.is_executable,
+                )
+                for one in action.command.inputs
+            ),
+            outputs=action.command.outputs,
         )
 
 

@@ -1,5 +1,6 @@
 """Reading what a task wrote, from folders that the task's account can change at any moment."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -7,25 +8,30 @@ from pathlib import Path
 from messiahs.core.ids import AttemptId
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import OUTPUT_NAMES
-from messiahs.executor.layout import ATTEMPTS, folder_name
+from messiahs.executor.layout import ATTEMPTS, WORK, folder_name
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A task may put a pipe in the place of its log: O_NONBLOCK keeps the reader from waiting for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+_NO_LONGER = (errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.ENXIO, errno.EISDIR)
+"""What a task can make of its files so that they can never be read."""
+
+
 def read_output(attempts_root: Path, attempt: AttemptId, *, name: str, offset: int, limit: int) -> bytes:
-    """Read at most `limit` bytes of a log from `offset`; empty at its end, which may still move.
+    """Read at most `limit` bytes of a log, or of a file in the work folder, from `offset`; empty at its end.
 
     No link is followed on the way, and only a regular file of the account that owns the root is read: the reader may
     be root. Raises `ExecutorError`.
     """
-    assert name in OUTPUT_NAMES, name
+    folders, file = _way_to(name)
     opened: list[int] = []
     try:
         opened.append(os.open(attempts_root, _FOLDER))
-        for part, flags in ((ATTEMPTS, _FOLDER), (folder_name(attempt), _FOLDER), (name, _FILE)):
-            opened.append(os.open(part, flags, dir_fd=opened[-1]))
+        for folder in (ATTEMPTS, folder_name(attempt), *folders):
+            opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
+        opened.append(os.open(file, _FILE, dir_fd=opened[-1]))
         found, owner = os.fstat(opened[-1]), os.fstat(opened[0]).st_uid
         if not stat.S_ISREG(found.st_mode) or found.st_uid != owner:
             raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
@@ -33,7 +39,15 @@ def read_output(attempts_root: Path, attempt: AttemptId, *, name: str, offset: i
     except FileNotFoundError:
         raise ExecutorError(f"{name} of {attempt} is not here (any more)", transient=False) from None
     except OSError as error:
-        raise ExecutorError(f"{name} of {attempt} cannot be read: {error.strerror}", transient=True) from error
+        is_transient = error.errno not in _NO_LONGER
+        raise ExecutorError(f"{name} of {attempt} cannot be read: {error.strerror}", transient=is_transient) from error
     finally:
-        for file in opened:
-            os.close(file)
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _way_to(name: str) -> tuple[list[str], str]:
+    """Name the folders below that of the attempt, and the file in the last of them."""
+    *folders, file = name.split("/")
+    assert (folders[:1] == [WORK] and {"", ".", ".."}.isdisjoint((*folders, file))) or name in OUTPUT_NAMES, name
+    return folders, file

@@ -8,6 +8,7 @@ from messiahs.core.events import AttemptEnded, AttemptStarted
 from messiahs.core.ids import AttemptId
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import (
+    OUTPUT_NAMES,
     STDOUT,
     AttemptState,
     ExecutorAction,
@@ -95,6 +96,8 @@ class StubExecutor:
         held = self._table.attempts.get(attempt)
         if held is None:
             raise ExecutorError(f"{name} of {attempt} is not here (any more)", transient=False)
+        if name not in OUTPUT_NAMES:
+            raise ExecutorError(f"{attempt} left no {name}", transient=False)
         if name != STDOUT or held.phase is Phase.QUEUED:
             return b""
         return self._stdout[offset : offset + limit]

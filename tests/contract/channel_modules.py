@@ -1,24 +1,44 @@
 """What the channel tests stand on: modules that only record what their channels tell them."""
 
 import asyncio
+import shutil
+import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, make_root, write
+from messiahs.core.descriptions import TDV
 from messiahs.core.events import Event
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.instants import SECOND, Instant
 from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.rows import GrantedClaimRow
+from messiahs.daemon.arrivals import ArrivingFiles
+from messiahs.daemon.files import FileStore
 from messiahs.wire.codec import ReadRequest
 
 FEDERATION = "campus"
 CS, XINU, NYNEVE = SystemId("cs"), SystemId("xinu"), SystemId("nyneve")
 CLAIM = ClaimId(CS, Epoch(2**64 - 1), 5)
 TICKET = Ticket(b"0123456789abcdef")
+GRANTED = {
+    CLAIM: GrantedClaimRow(
+        id=CLAIM,
+        origin=NYNEVE,
+        via=NYNEVE,
+        ticket=TICKET,
+        tdv=TDV((("cpus", 1), ("origin", "nyneve"), ("user", "ada"))),
+        places=1,
+        lease_ns=SECOND,
+        lease_until=Instant(0),
+    )
+}
 DEADLINE_SECONDS = 20.0
 
 Scene = Callable[["World"], Awaitable[None]]
@@ -46,7 +66,13 @@ class Recorded:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     on_event: Callable[[Event], None] | None = None
     closed_reads: int = 0
+    folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
+    _arrivals: ArrivingFiles | None = None
     _channels: Channels | None = None
+
+    def __post_init__(self) -> None:
+        """See to it that nothing is left of the files."""
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     @property
     def channels(self) -> Channels:
@@ -58,11 +84,24 @@ class Recorded:
     def channels(self, channels: Channels) -> None:
         self._channels = channels
 
+    @property
+    def arrivals(self) -> ArrivingFiles:
+        """Where files go; `CLAIM` is granted to nyneve."""
+        if self._arrivals is None:
+            self._arrivals = ArrivingFiles(FileStore(self.folder), claim_of=GRANTED.get, in_use=frozenset)
+        return self._arrivals
+
+    @property
+    def files(self) -> FileStore:
+        """The files that are here."""
+        return self.arrivals.files
+
     def callbacks(self) -> Callbacks:
         """Give callbacks that record."""
         return Callbacks(
             on_event=self._take,
             read_output=self._read_output,
+            arrivals=self.arrivals,
             on_refused=lambda peer, text: self.refused.append((peer, text)),
             on_dropped=lambda peer, text: self.dropped.append((peer, text)),
         )

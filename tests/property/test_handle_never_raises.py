@@ -58,6 +58,9 @@ SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
 FEW = st.integers(1, 3)
+MESSAGES = st.one_of(
+    any_valid.control_messages, any_valid.sched_requests, any_valid.sched_accepts, any_valid.task_statuses
+)
 
 
 def writable(actions: tuple[Action, ...]) -> None:
@@ -113,16 +116,16 @@ class Drawing:
         return tuple(self._attempt() for _ in range(self._draw(st.integers(0, 2))))
 
     def _control(self) -> Event:
-        sender: SystemId = self._draw(SENDERS)
-        ask = self._draw(st.sampled_from([*self._state.hop.asks, MessageId(0), MessageId(1)]))
-        search = self._state.hop.asks.get(ask)
+        asks = self._state.hop.asks
+        ask = self._draw(st.sampled_from([*asks, *asks, MessageId(0), MessageId(1)]))
+        search = asks.get(ask)
         if search is not None and search.asked is not None and self._draw(st.booleans()):
-            sender = search.asked
-        message: ControlMessage = self._message(ask)
-        return ControlReceived(sender=sender, message=message)
+            answer = self._message(ask, st.one_of(any_valid.sched_accepts, any_valid.sched_denies))
+            return ControlReceived(sender=search.asked, message=answer)
+        return ControlReceived(sender=self._draw(SENDERS), message=self._message(ask, MESSAGES))
 
-    def _message(self, ask: MessageId) -> ControlMessage:
-        drawn: ControlMessage = self._draw(any_valid.control_messages)
+    def _message(self, ask: MessageId, kinds: st.SearchStrategy[ControlMessage]) -> ControlMessage:
+        drawn: ControlMessage = self._draw(kinds)
         match drawn:
             case Hello() | SystemStatusQuery():
                 return drawn
@@ -204,7 +207,7 @@ def _far(number: int) -> TaskId:
     return TaskId(SystemId("far"), EPOCH, number)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
     rig = Rig(module=make_module())
@@ -214,6 +217,8 @@ def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataOb
         rig.see(system)
     if data.draw(st.booleans()):
         rig.measure()
+    if data.draw(st.booleans()):
+        rig.submit(members=3)
     drawing = Drawing(data, rig)
     for _ in range(data.draw(st.integers(1, 30))):
         if data.draw(st.integers(0, 9)):

@@ -10,14 +10,18 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import assert_never
 
+import msgspec
+
 from messiahs.core.ids import AttemptId
 from messiahs.executor.frames import Discard, End, Ended, Extend, Known, Start, Started
-from messiahs.executor.layout import ATTEMPTS, folder_name
-from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive
+from messiahs.executor.layout import ATTEMPTS, WORK, folder_name
+from messiahs.executor.processes import identity_of
+from messiahs.executor.starter.declared import Found, find_outputs
+from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
 from messiahs.executor.starter.kernel import boottime_ns
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.spawn import NotSpawned, Spawner
+from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner
 from messiahs.executor.starter.strays import Children, belongs_to, own_number
 from messiahs.executor.starter.table import (
     KILLED,
@@ -31,6 +35,7 @@ from messiahs.executor.starter.table import (
 )
 
 _STARTS_PER_TURN = 8
+_REPORT_BYTES = 65_536
 _STOP_GRACE_NS = 2_000_000_000
 _CLEARING_LIMIT_NS = 10_000_000_000
 
@@ -52,6 +57,7 @@ class Runner:
         self._table = Table()
         self._processes: dict[int, Held] = {}
         self._clearing: list[Held] = []
+        self._staging: list[Held] = []
         self._records: list[Record] = []
         self._untold: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
@@ -66,7 +72,7 @@ class Runner:
         has_rebooted = remembered.boot_id not in (None, self._boot)
         for attempt, spawned in remembered.began.items():
             if spawned is not None and not has_rebooted:
-                _end_group(spawned)
+                end_group(spawned)
             remembered.ended[attempt] = self._ended(Held(attempt=attempt, folder=folder_name(attempt), cause=LOST))
         for attempt, ended in remembered.ended.items():
             self._table.attempts[attempt] = Held(
@@ -122,12 +128,12 @@ class Runner:
 
     def reap(self) -> None:
         """Learn which processes have ended; an attempt ends when all of it has."""
-        while (info := _next_dead()) is not None:
+        while (info := next_dead()) is not None:
             process = info.si_pid
             held = self._processes.pop(process, None)
             if held is not None:
                 # The dead leader still holds its number, so the group cannot be someone else's.
-                _signal_group(process, signal.SIGKILL)
+                signal_group(process, signal.SIGKILL)
             os.waitpid(process, 0)
             if held is not None:
                 self._exited(held, info)
@@ -139,6 +145,8 @@ class Runner:
     def enforce(self) -> None:
         """End what has reached its limit, the end of its lease or of its grace."""
         now = boottime_ns()
+        for held in self._staging.copy():
+            self._hear(held, now)
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)
@@ -146,7 +154,7 @@ class Runner:
                 held.cause = held.cause or cause
                 if cause in ("", LEASE_EXPIRED):
                     held.kill_at = KILLED
-                    _signal_group(held.process, signal.SIGKILL)
+                    signal_group(held.process, signal.SIGKILL)
                 else:
                     self._terminate(held, LIMIT_GRACE_NS, now)
 
@@ -189,7 +197,7 @@ class Runner:
     def _begin(self, held: Held) -> None:
         assert held.start is not None
         self._table.began(held, boottime_ns())
-        outcome: int | NotSpawned
+        outcome: Process | NotSpawned
         try:
             taken = self._pool.take(held.folder)
             try:
@@ -203,10 +211,14 @@ class Runner:
             held.exit_code = outcome.exit_code
             self._finish(held, cause=outcome.cause, text=outcome.text)
             return
-        held.process = outcome
-        self._processes[outcome] = held
+        held.process, held.report = outcome
+        self._processes[held.process] = held
+        if held.report >= 0:
+            # Its limit counts from when it has its inputs.
+            held.limit_at = NEVER
+            self._staging.append(held)
         self.reports.append(Started(attempt=held.attempt))
-        if self.notes_processes and (identity := identity_of(outcome)) is not None:
+        if self.notes_processes and (identity := identity_of(held.process)) is not None:
             self._records.append(Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started))
 
     def _end(self, command: End) -> None:
@@ -230,9 +242,9 @@ class Runner:
 
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
-            _signal_group(held.process, signal.SIGTERM)
+            signal_group(held.process, signal.SIGTERM)
             # A stopped task has to run once more to end by itself.
-            _signal_group(held.process, signal.SIGCONT)
+            signal_group(held.process, signal.SIGCONT)
         held.kill_at = min(held.kill_at, now + grace_ns)
         self._table.expect(held.kill_at)
 
@@ -255,8 +267,26 @@ class Runner:
         elif held.phase is not Phase.QUEUED:
             self.reports.append(Started(attempt=held.attempt))
 
+    def _hear(self, held: Held, now: int) -> None:
+        """Learn whether a process has become its task; of one that has ended, this is the last word."""
+        try:
+            said = os.read(held.report, _REPORT_BYTES)
+        except BlockingIOError:
+            return
+        os.close(held.report)
+        held.report = -1
+        self._staging.remove(held)
+        if said:
+            held.problem = msgspec.json.decode(said, type=NotSpawned)
+        elif held.phase is Phase.RUNNING:
+            self._table.limit(held, now)
+
     def _exited(self, held: Held, info: os.waitid_result) -> None:
-        if info.si_code == os.CLD_EXITED:
+        if held.report >= 0:
+            self._hear(held, boottime_ns())
+        if held.problem is not None and not held.cause:
+            held.exit_code, held.cause = held.problem.exit_code, held.problem.cause
+        elif info.si_code == os.CLD_EXITED:
             held.exit_code = info.si_status
         else:
             held.signal = info.si_status
@@ -269,9 +299,9 @@ class Runner:
         left = self._end_strays()
         now = boottime_ns()
         for held in self._clearing.copy():
-            if held.folder not in left and (held.process in self._processes or not _signal_group(held.process, 0)):
+            if held.folder not in left and (held.process in self._processes or not signal_group(held.process, 0)):
                 self._clearing.remove(held)
-                self._finish(held, cause=held.cause)
+                self._finish(held, cause=held.cause, text=held.problem.text if held.problem is not None else "")
             elif now - held.ended_at > _CLEARING_LIMIT_NS:
                 # What has been killed and cannot die (a stuck disk) will not run any of its own code again.
                 self._clearing.remove(held)
@@ -309,12 +339,17 @@ class Runner:
 
     def _ended(self, held: Held, text: str = "") -> Ended:
         out, err = self._pool.sizes(held.folder)
+        found = Found()
+        if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
+            found = find_outputs(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs)
+        is_natural = not held.cause and held.signal is None
         return Ended(
             attempt=held.attempt,
             exit_code=held.exit_code,
             signal=held.signal,
-            cause=held.cause,
-            text=text,
+            cause=held.cause or (found.cause if is_natural else ""),
+            text=text or (found.text if is_natural else ""),
+            left=tuple(found.files.values()),
             ran_ns=max(0, held.ended_at - held.began_at),
             stdout_bytes=out,
             stderr_bytes=err,
@@ -328,27 +363,3 @@ class Runner:
                 yield Began(attempt=held.attempt)
                 if self.notes_processes and (identity := identity_of(held.process)) is not None:
                     yield Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started)
-
-
-def _next_dead() -> os.waitid_result | None:
-    """Name a child that has ended, and leave it unreaped; None if there is none."""
-    try:
-        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-
-
-def _signal_group(process: int, number: int) -> bool:
-    """Signal a process group; False if nothing is in it."""
-    try:
-        os.killpg(process, number)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _end_group(spawned: Spawned) -> None:
-    if is_alive(ProcessIdentity(pid=spawned.pid, started=spawned.started)):
-        _signal_group(spawned.pid, signal.SIGKILL)

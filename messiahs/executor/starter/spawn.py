@@ -6,14 +6,24 @@
 import errno
 import os
 import signal
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import msgspec
+
+from messiahs.executor.contract import STAGING_FAILED
 from messiahs.executor.frames import Start
 from messiahs.executor.layout import WORK
 from messiahs.executor.starter.pool import Taken
+from messiahs.executor.starter.staging import StagingError, is_quick, stage
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
+_OWN_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Ignored by Python, and not by what it starts."""
+_TOLD = 3
+_TEXT_LENGTH = 500
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
 
 
@@ -26,6 +36,16 @@ class NotSpawned:
     text: str
 
 
+class Process(NamedTuple):
+    """A process that is a task, or (`report` is not negative) becomes one when it has put its inputs in place.
+
+    From `report` a `NotSpawned` can be read if it cannot; its end without a word says that it has become the task.
+    """
+
+    number: int
+    report: int = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawner:
     """What all tasks have in common: the account's name, the search path, and an open /dev/null."""
@@ -34,21 +54,33 @@ class Spawner:
     path: str
     nothing: int
 
-    def spawn(self, start: Start, taken: Taken) -> int | NotSpawned:
-        """Start a task as leader of its own process group, in its work folder; gives its process number.
+    def spawn(self, start: Start, taken: Taken) -> Process | NotSpawned:
+        """Start a task as leader of its own process group, in its work folder, with its inputs.
 
         Raises `OSError` if that folder cannot be entered.
         """
         work = f"{taken.folder}/{WORK}"
-        environment = self.environment(start, work)
-        program = start.argv[0] if start.argv else ""
+        if not is_quick(start.inputs):
+            return self._fork(start, taken, work)
         # The starter has one thread: its own folder is what the child inherits.
         os.chdir(work)
+        try:
+            stage(start.inputs)
+            return self._spawn_here(start, taken, work)
+        except StagingError as error:
+            return NotSpawned(cause=STAGING_FAILED, exit_code=None, text=str(error))
+        finally:
+            # Whoever looks for what an attempt left running goes by working directories too.
+            os.chdir("/")
+
+    def _spawn_here(self, start: Start, taken: Taken, work: str) -> Process | NotSpawned:
+        environment = self.environment(start, work)
+        program = start.argv[0] if start.argv else ""
         try:
             found = find_program(program, environment.get("PATH", ""))
             if isinstance(found, NotSpawned):
                 return found
-            return os.posix_spawn(
+            number = os.posix_spawn(
                 found,
                 start.argv,
                 environment,
@@ -59,15 +91,63 @@ class Spawner:
                 ),
                 setpgroup=0,
                 setsigmask=(),
-                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+                setsigdef=_OWN_SIGNALS,
             )
+            return Process(number)
         except OSError as error:
             return _refusal(program, error)
         except ValueError as error:
             return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program!r} cannot be started: {error}")
-        finally:
-            # Whoever looks for what an attempt left running goes by working directories too.
-            os.chdir("/")
+
+    def _fork(self, start: Start, taken: Taken, work: str) -> Process:
+        """Start a process that copies the inputs and then becomes the task.
+
+        It is the attempt's process from its beginning: limits apart, whatever ends a task ends it too.
+        """
+        report, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        number = os.fork()
+        if number == 0:
+            try:
+                self._become(start, taken, work=work, told=told)
+            finally:
+                os._exit(NOT_EXECUTABLE)
+        os.close(told)
+        with suppress(OSError):
+            # On both sides, so that the group is there for whoever is first.
+            os.setpgid(number, number)
+        return Process(number, report)
+
+    def _become(self, start: Start, taken: Taken, *, work: str, told: int) -> None:
+        """Be the task; if that is not possible, say why through `told`, which is closed once it is the task."""
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for source, target in ((self.nothing, 0), (taken.stdout, 1), (taken.stderr, 2)):
+            os.dup2(source, target)
+        # The starter's lock and connections must not outlive it here.
+        os.dup2(told, _TOLD, inheritable=False)
+        os.closerange(_TOLD + 1, os.sysconf("SC_OPEN_MAX"))
+        for number in _OWN_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        problem = self._staged_and_replaced(start, work)
+        os.write(_TOLD, msgspec.json.encode(replace(problem, text=problem.text[:_TEXT_LENGTH])))
+
+    def _staged_and_replaced(self, start: Start, work: str) -> NotSpawned:
+        program = start.argv[0] if start.argv else ""
+        try:
+            os.chdir(work)
+            stage(start.inputs)
+            environment = self.environment(start, work)
+            found = find_program(program, environment.get("PATH", ""))
+            if isinstance(found, NotSpawned):
+                return found
+            os.execve(found, start.argv, environment)  # noqa: S606 - a shell is what no task is to need
+        except StagingError as error:
+            return NotSpawned(cause=STAGING_FAILED, exit_code=None, text=str(error))
+        except OSError as error:
+            return _refusal(program, error)
+        except ValueError as error:
+            return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
         """Give exactly what a task sees: the standard variables, then its own."""

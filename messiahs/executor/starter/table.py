@@ -11,6 +11,7 @@ from enum import Enum
 from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.executor.frames import Ended, Start
 from messiahs.executor.layout import folder_name
+from messiahs.executor.starter.spawn import NotSpawned
 
 NEVER = 1 << 63
 KILLED = NEVER - 1
@@ -47,6 +48,10 @@ class Held:
     """When its first process ended; 0 if it has not, or there was none."""
     cause: str = ""
     is_discarded: bool = False
+    report: int = -1
+    """Open while its process puts its inputs in place."""
+    problem: NotSpawned | None = None
+    """Why its process has not become the task."""
     exit_code: int | None = None
     signal: int | None = None
     ended: Ended | None = None
@@ -112,7 +117,13 @@ class Table:
         first = claim.waiting.popleft()
         assert first is held
         claim.active[held.attempt] = held
-        held.phase, held.began_at = Phase.RUNNING, now
+        held.phase = Phase.RUNNING
+        self.limit(held, now)
+
+    def limit(self, held: Held, now: int) -> None:
+        """Count the time limit of a running attempt from now on."""
+        assert held.start is not None
+        held.began_at = now
         if held.start.limit_ns is not None:
             held.limit_at = now + held.start.limit_ns
             self.expect(held.limit_at)

@@ -74,7 +74,10 @@ def test_what_was_not_said_is_not_in_the_tdv(state: Path, start_peer: StartPeer)
         (["--mem", "4G"], "write 4GiB"),
         (["--time", "90"], "needs a unit"),
         (["--cpus", "0"], "0 is not in the range"),
-        (["--array", "5-9"], "write 1-9"),
+        (["--array", "9-5"], "goes from 1 or more upwards"),
+        (["--array", "0-5"], "goes from 1 or more upwards"),
+        (["--array", "1-1000001"], "at most 1000000 tasks"),
+        (["--each-line", "/nowhere"], "cannot be read"),
         (["--array", "7"], "no range such as 1-100"),
         (["--env", "A"], "no NAME=VALUE"),
         (["--nonsense"], "No such option"),
@@ -137,6 +140,7 @@ def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsy
         ({"state": "denied"}, 125),
         ({"members": 2, "counts": {"finished": 2}, "exit_codes": {"0": 2}}, 0),
         ({"members": 2, "counts": {"finished": 2}, "exit_codes": {"0": 1, "3": 1}}, 1),
+        ({"members": 2, "counts": {"finished": 1, "aborted": 1}, "exit_codes": {"0": 2}}, 1),
     ],
 )
 def test_the_end_of_a_task_decides_the_exit_code(ended: dict[str, Any], code: int) -> None:

@@ -59,100 +59,108 @@ StartPeer = Callable[..., Peer]
 """Starts a peer with these answers; `state` is the state directory that it is to be found under."""
 
 
-def _handler(peer: Peer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class Handler(BaseHTTPRequestHandler):
+    """Answers one connection as its server's peer says."""
 
-        def do_GET(self) -> None:
-            self._reply({})
+    server: "Server"
+    protocol_version = "HTTP/1.1"
 
-        def do_POST(self) -> None:
-            self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+    def do_GET(self) -> None:
+        """Answer a question."""
+        self._reply({})
 
-        def do_PUT(self) -> None:
-            peer.asked.append((self.command, self.path, {}))
-            size = int(self.headers["Content-Length"])
-            if peer.refuses_files:
-                self.close_connection = True
-                self._answer(507, {"error": peer.refuses_files})
-                return
-            if peer.is_cut():
-                self.rfile.read(size // 2)
-                self.close_connection = True
-                return
-            body, wanted = self.rfile.read(size), self.path.rpartition("/")[2]
-            if hashlib.sha256(body).hexdigest() != wanted:
-                self._answer(400, {"error": "the hash differs"})
-                return
-            peer.files[wanted] = body
-            self._answer(200, {"sha256": wanted, "size": size})
+    def do_POST(self) -> None:
+        """Answer a request."""
+        self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-        def _reply(self, body: dict[str, object]) -> None:
-            peer.asked.append((self.command, self.path, body))
-            if "/logs?" in self.path:
-                stream = "stderr" if "stream=stderr" in self.path else "stdout"
-                pieces = [peer.logs[stream]] if peer.logs else peer.pieces.pop(0)
-                self._stream(pieces, is_cut=bool(peer.pieces))
-                return
-            if self.path == "/v1/files/missing":
-                hashes = body["sha256"]
-                assert isinstance(hashes, list)
-                self._answer(200, {"missing": [each for each in hashes if each not in peer.files]})
-                return
-            task, _, name = urlsplit(self.path).path.removeprefix("/v1/tasks/").partition("/outputs")
-            if task in peer.outputs:
-                self._output(peer.outputs[task], unquote(name[1:]))
-                return
-            answer = peer.answer_to(self.path)
-            if answer is None:
-                self.close_connection = True
-                return
-            self._answer(*answer)
+    def do_PUT(self) -> None:
+        """Take a file."""
+        self.server.peer.asked.append((self.command, self.path, {}))
+        size = int(self.headers["Content-Length"])
+        if self.server.peer.refuses_files:
+            self.close_connection = True
+            self._answer(507, {"error": self.server.peer.refuses_files})
+            return
+        if self.server.peer.is_cut():
+            self.rfile.read(size // 2)
+            self.close_connection = True
+            return
+        body, wanted = self.rfile.read(size), self.path.rpartition("/")[2]
+        if hashlib.sha256(body).hexdigest() != wanted:
+            self._answer(400, {"error": "the hash differs"})
+            return
+        self.server.peer.files[wanted] = body
+        self._answer(200, {"sha256": wanted, "size": size})
 
-        def _output(self, outputs: dict[str, bytes], name: str) -> None:
-            if not name:
-                listed = [
-                    {"name": each, "size": len(body), "executable": each.endswith(".sh")}
-                    for each, body in outputs.items()
-                ]
-                self._answer(200, {"outputs": listed})
-                return
-            body = outputs[name][int(parse_qs(urlsplit(self.path).query)["offset"][0]) :]
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.close_connection = peer.is_cut()
-            self.wfile.write(body[: len(body) // 2] if self.close_connection else body)
+    def _reply(self, body: dict[str, object]) -> None:
+        self.server.peer.asked.append((self.command, self.path, body))
+        if "/logs?" in self.path:
+            stream = "stderr" if "stream=stderr" in self.path else "stdout"
+            pieces = [self.server.peer.logs[stream]] if self.server.peer.logs else self.server.peer.pieces.pop(0)
+            self._stream(pieces, is_cut=bool(self.server.peer.pieces))
+            return
+        if self.path == "/v1/files/missing":
+            hashes = body["sha256"]
+            assert isinstance(hashes, list)
+            self._answer(200, {"missing": [each for each in hashes if each not in self.server.peer.files]})
+            return
+        task, _, name = urlsplit(self.path).path.removeprefix("/v1/tasks/").partition("/outputs")
+        if task in self.server.peer.outputs:
+            self._output(self.server.peer.outputs[task], unquote(name[1:]))
+            return
+        answer = self.server.peer.answer_to(self.path)
+        if answer is None:
+            self.close_connection = True
+            return
+        self._answer(*answer)
 
-        def _answer(self, status: int, document: object) -> None:
-            raw = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+    def _output(self, outputs: dict[str, bytes], name: str) -> None:
+        if not name:
+            listed = [
+                {"name": each, "size": len(body), "executable": each.endswith(".sh")} for each, body in outputs.items()
+            ]
+            self._answer(200, {"outputs": listed})
+            return
+        body = outputs[name][int(parse_qs(urlsplit(self.path).query)["offset"][0]) :]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.close_connection = self.server.peer.is_cut()
+        self.wfile.write(body[: len(body) // 2] if self.close_connection else body)
 
-        def _stream(self, pieces: list[bytes], *, is_cut: bool) -> None:
-            self.send_response(200)
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for piece in filter(None, pieces):
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            if not is_cut:
-                self.wfile.write(b"0\r\n\r\n")
-            self.close_connection = is_cut
+    def _answer(self, status: int, document: object) -> None:
+        raw = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
 
-        def address_string(self) -> str:
-            return "local"
+    def _stream(self, pieces: list[bytes], *, is_cut: bool) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in filter(None, pieces):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        if not is_cut:
+            self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = is_cut
 
-        def log_message(self, *args: object) -> None: ...
+    def address_string(self) -> str:
+        """Name the other end, which has no address."""
+        return "local"
 
-    return Handler
+    def log_message(self, *args: object) -> None:
+        """Log nothing."""
 
 
 class Server(socketserver.ThreadingUnixStreamServer):
     """Bears clients that hang up in the middle of an answer."""
 
     daemon_threads = True
+
+    def __init__(self, peer: Peer) -> None:
+        super().__init__(str(peer.socket_path), Handler)
+        self.peer = peer
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of those that hung up."""
@@ -169,7 +177,7 @@ def start_peer(tmp_path: Path) -> Iterator[StartPeer]:
         path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
         peer = Peer(socket_path=path, answers=list(answers))
-        server = Server(str(path), _handler(peer))
+        server = Server(peer)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         return peer

@@ -13,7 +13,7 @@ from tests.unit.client.local_api_peer import Peer, StartPeer
 LARGE = bytes(range(256)) * 12_000
 
 
-def fetched(peer: Peer, into: Path, task: str = "left.1") -> list[str]:
+def fetched(peer: Peer, into: Path, *, task: str = "left.1") -> list[str]:
     with ModuleClient(peer.socket_path) as module:
         return [output.place for output in fetch(module, outputs_of(module, task), into=into)]
 
@@ -32,7 +32,7 @@ def test_outputs_are_written_under_their_names(start_peer: StartPeer, tmp_path: 
 def test_those_of_a_member_go_to_the_folder_of_its_number(start_peer: StartPeer, tmp_path: Path) -> None:
     peer = start_peer()
     peer.outputs = {"left.1.3": {"out": b"x"}}
-    assert fetched(peer, tmp_path / "into", "left.1.3") == ["3/out"]
+    assert fetched(peer, tmp_path / "into", task="left.1.3") == ["3/out"]
     assert files_in(tmp_path / "into") == {"3/out": b"x"}
 
 

@@ -18,6 +18,7 @@ from messiahs.core.messages import (
     BoundTask,
     Command,
     ControlMessage,
+    DenyCode,
     Hello,
     SchedAccept,
     SchedDeny,
@@ -116,13 +117,15 @@ class ScriptedPolicy:
     timeouts: Timeouts = field(default_factory=Timeouts)
     order: tuple[SystemId, ...] = ()
     keys: tuple[str, ...] = OpenPolicy().keys
-
+    limit_slots: int | None = None
+    """At most so many slots are accepted at once; None is any number."""
     change_share: int = 0
     silent_to: tuple[SystemId, ...] = ()
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Say what the test wants said."""
-        del query
+        if self.limit_slots is not None and query.wanted_slots > self.limit_slots:
+            return Refused(code=DenyCode.LIMIT_REACHED, is_final=False)
         return self.verdict
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:

@@ -39,7 +39,7 @@ def take(rig: Rig, accept: SchedAccept, *members: int) -> None:
     rig.handle(TransferReceived(sender=ORIGIN, message=transfer(accept.claim, accept.ticket, *attempts)))
 
 
-def end(rig: Rig, member: int, ran_ns: int = SECOND) -> TaskStatus:
+def end(rig: Rig, member: int, *, ran_ns: int = SECOND) -> TaskStatus:
     actions = rig.handle(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=ran_ns))
     return told(actions, TaskStatus)
 

@@ -159,7 +159,7 @@ def test_a_lease_that_ran_out_while_nobody_was_there_ends_its_attempts(rig: Rig)
     assert end.cause == "lease_expired"
 
 
-def origin_rows(rig: Rig, members: int, places: int) -> tuple[Row, ...]:
+def origin_rows(rig: Rig, *, members: int, places: int) -> tuple[Row, ...]:
     ((_, ask),) = sent(rig.submit(members), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=places))
     origin = rig.state.origin

@@ -378,3 +378,18 @@ def test_a_requirement_is_judged_on_the_own_machine_exactly(rig: Rig) -> None:
 def test_a_stranger_is_asked_and_answered_nothing(rig: Rig) -> None:
     (report,) = only(rig.hear(STRANGER, request()), Report)
     assert (report.neighbor, report.code) == (STRANGER, "not_a_neighbor")
+
+
+def test_a_child_that_gives_all_it_may_be_asked_for_is_not_waited_for(rig: Rig, policy: ScriptedPolicy) -> None:
+    policy.limit_slots = 2
+    ((to, ask),) = sent(rig.hear(PARENT, request(count=5)), SchedRequest)
+    assert (to, ask.count) == (CHILD, 2)
+    actions = rig.hear(CHILD, accept(ask.id, places=2))
+    assert told(actions, SchedAccept).places == 2
+    assert codes(told(actions, SchedDeny)) == ["no_capacity"]
+
+
+def test_a_child_cannot_give_more_than_it_was_asked_for(rig: Rig, policy: ScriptedPolicy) -> None:
+    policy.limit_slots = 2
+    ((_, ask),) = sent(rig.hear(PARENT, request(count=5)), SchedRequest)
+    assert rig.hear(CHILD, accept(ask.id, places=3)) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)

@@ -35,7 +35,7 @@ def cancel(rig: Rig, member: int = 0) -> tuple[Action, ...]:
     return rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK._replace(member=member)))
 
 
-def bind(rig: Rig, members: int, places: int) -> None:
+def bind(rig: Rig, *, members: int, places: int) -> None:
     ((_, ask),) = sent(rig.submit(members), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=places))
 

@@ -1,0 +1,118 @@
+"""The local API's files: inputs are brought before the tasks that name them, outputs are read when tasks have ended."""
+
+import re
+from collections.abc import AsyncGenerator
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core.messages import Output
+from messiahs.core.rows import TaskRow
+from messiahs.daemon.files import PIECE_BYTES, WrongContentError
+from messiahs.daemon.host import Host
+from messiahs.daemon.looking import Found, Tasks
+from messiahs.daemon.outputs import Outputs
+from messiahs.daemon.tasks_api import refusal
+from messiahs.errors import StoreError
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+_OCTETS = {"Content-Type": "application/octet-stream"}
+
+
+class MissingBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Asks which of these files are not here."""
+
+    sha256: tuple[str, ...]
+
+
+class FilesApi:
+    """Handlers of `/v1/files`, and of the outputs of tasks; every one may be repeated."""
+
+    def __init__(self, host: Host, outputs: Outputs) -> None:
+        self._files, self._outputs, self._tasks = host.files, outputs, Tasks(host)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [
+            web.post("/v1/files/missing", self._missing),
+            web.put("/v1/files/{sha256}", self._put),
+            web.get("/v1/tasks/{id}/outputs", self._list),
+            web.get("/v1/tasks/{id}/outputs/{name:.+}", self._read),
+        ]
+
+    async def _missing(self, request: web.Request) -> web.Response:
+        try:
+            asked = msgspec.json.decode(await request.read(), type=MissingBody).sha256
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this names no files: {error}")
+        wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)
+        if wrong is not None:
+            return refusal(400, f"{wrong[:80]!r} is no SHA-256 in lower-case hex")
+        missing = self._files.missing(map(bytes.fromhex, asked))
+        return web.json_response({"missing": [sha256.hex() for sha256 in missing]})
+
+    async def _put(self, request: web.Request) -> web.Response:
+        text = request.match_info["sha256"]
+        if _HEX.fullmatch(text) is None:
+            return refusal(400, f"{text[:80]!r} is no SHA-256 in lower-case hex")
+        # What is announced is looked at first: a disk that is filled to find out that it is too small is full.
+        if (request.content_length or 0) > self._files.free_bytes():
+            return refusal(507, f"no_space: the disk of this module has no room for {request.content_length} bytes")
+        try:
+            size = await self._files.put(
+                bytes.fromhex(text),
+                request.content.iter_chunked(PIECE_BYTES),
+                limit_bytes=self._files.free_bytes(),
+            )
+        except WrongContentError as error:
+            return refusal(400, str(error))
+        except StoreError as error:
+            return refusal(507, f"no_space: {error}")
+        return web.json_response({"sha256": text, "size": size})
+
+    async def _list(self, request: web.Request) -> web.Response:
+        row = self._ended(request)
+        if isinstance(row, web.Response):
+            return row
+        outputs = [
+            {"name": one.name, "size": one.size_bytes, "executable": one.is_executable}
+            for one in self._outputs.declared(row)
+        ]
+        return web.json_response({"outputs": outputs})
+
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        row = self._ended(request)
+        if isinstance(row, web.Response):
+            return row
+        name, offset = request.match_info["name"], request.query.get("offset", "0")
+        output = next((one for one in self._outputs.declared(row) if one.name == name), None)
+        if output is None:
+            return refusal(404, f"{row.id} left no output {name}")
+        if not offset.isdecimal():
+            return refusal(400, "offset is a number of bytes")
+        length = max(0, output.size_bytes - int(offset))
+        response = web.StreamResponse(headers={**_OCTETS, "Content-Length": str(length)})
+        await response.prepare(request)
+        async for piece in self._pieces(row, output, int(offset)):
+            await response.write(piece)
+        await response.write_eof()
+        return response
+
+    async def _pieces(self, row: TaskRow, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
+        while offset < output.size_bytes:
+            piece = self._outputs.read_declared(row.id, output.name, offset=offset, limit=PIECE_BYTES)
+            if not piece:
+                return
+            offset += len(piece)
+            yield piece
+
+    def _ended(self, request: web.Request) -> TaskRow | web.Response:
+        """Give the task that a request names, or say why it has no outputs (yet)."""
+        found: Found | None = self._tasks.find(request.match_info["id"])
+        if found is None:
+            return refusal(404, f"no task {request.match_info['id']} is known here")
+        if found.row is None:
+            return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
+        if not found.is_final:
+            return refusal(409, f"{found.id} has not ended: its outputs come home with its end")
+        return found.row

@@ -1,0 +1,103 @@
+"""Whatever stands in a policy file, the answer is a policy or an error whose every problem can be shown."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.errors import PolicyError, Problem
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.policy_scanning import KEYWORDS
+from messiahs.language.syntax import COMPARATORS
+
+WORDS = [
+    *sorted(KEYWORDS),
+    *COMPARATORS,
+    "candidates",
+    "input",
+    "x",
+    "$mem",
+    "$here.load",
+    "$cand.name",
+    "$x",
+    "$peer.y",
+]
+NUMBERS = ["0", "1", "-1", "4GiB", "5%", "1h", "500ms", "20:00", "4G", "1..2", "9" * 30]
+SIGNS = [
+    "{",
+    "}",
+    ";",
+    ",",
+    ":",
+    "(",
+    ")",
+    "+",
+    "-",
+    "*",
+    "/",
+    '"x"',
+    '"',
+    "#",
+    "\n",
+    "\0",
+    "\N{LINE SEPARATOR}",
+    "\ud800",
+]
+STATEMENTS = [
+    "accept from any {",
+    "require $mem <= 4GiB;",
+    "limit 3 tasks per $origin;",
+    "let x = $cpus = 1;",
+    "when x and not x;",
+    "rank candidates by random;",
+    "combine { default: drop; }",
+    "advertise every 1s {",
+    "set $willingness = $load / 0;",
+    "attribute $x int 1..2;",
+    "}",
+]
+NEAR_FILES = st.lists(st.sampled_from([*WORDS, *NUMBERS, *SIGNS, *STATEMENTS]), max_size=40).map(" ".join)
+ANY_TEXT = st.text(st.characters(exclude_categories=())) | NEAR_FILES
+
+
+@settings(deadline=None, max_examples=300)
+@given(ANY_TEXT)
+def test_only_policy_errors_leave_the_parser(text: str) -> None:
+    try:
+        problems = parse_policy(text, file="any.policy").warnings
+        assert all(problem.is_warning for problem in problems)
+    except PolicyError as error:
+        problems = error.problems
+        assert not all(problem.is_warning for problem in problems)
+        assert str(error).encode()
+    for problem in problems:
+        _can_be_shown(problem, text)
+
+
+def _can_be_shown(problem: Problem, text: str) -> None:
+    lines = text.split("\n")
+    assert 1 <= problem.line <= len(lines)
+    assert 1 <= problem.column <= len(lines[problem.line - 1]) + 1
+    assert len(problem.source) == len(lines[problem.line - 1])
+    assert str(problem).encode()
+    assert len(problem.message.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 100_000,
+        "}" * 100_000,
+        "accept from any { require " + "(" * 100_000,
+        "accept from any { require " + "not " * 50_000,
+        "rank candidates by most " + "1 + " * 50_000,
+        "rank candidates by most " + "(" * 1000 + "1" + ")" * 1000 + ";",
+        'policy "' + "x" * 200_000,
+        "# " + "x" * 1_000_000,
+        "accept from any { limit " + "9" * 200_000 + " tasks; }",
+        "\0" * 200_000,
+    ],
+    ids=lambda text: f"{text[:12]!r} and {len(text)} more",
+)
+def test_texts_that_were_made_to_hurt_are_refused(text: str) -> None:
+    with pytest.raises(PolicyError):
+        parse_policy(text, file="hostile.policy")

@@ -1,0 +1,88 @@
+"""Laws of what policies read: classes are judged soundly, arithmetic stays within its ranges, `like` is what it seems."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors import coalesce, vector_of
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.ranking import First, Most
+from messiahs.language.readings import MACHINE, matches
+
+INTEGERS = st.sampled_from([-(2**63), -9, -1, 0, 1, 2, 3, 9, 10, 11, 100, 2**62, 2**63 - 1])
+STRINGS = st.sampled_from(["", "a", "b", "ab", "aab"])
+TERMS = [
+    "$a < 3",
+    "$a default 2 >= 2",
+    "$a default 9 in (9, 10)",
+    "has $a",
+    "has $c",
+    "$b = $a",
+    "$b in (-1, 2, 100)",
+    '$c eq "ab"',
+    '$c default "a" like "a*"',
+    '$c like "*b"',
+    '$c in ("a", "b")',
+    "1 = 1",
+]
+MACHINES = st.fixed_dictionaries({}, optional={"a": INTEGERS, "b": INTEGERS, "c": STRINGS})
+DECLARED = "attribute $a int; attribute $b int; attribute $c string;\n"
+
+
+def _larger(smaller: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    joined = st.tuples(smaller, st.sampled_from(["and", "or", "xor"]), smaller).map(" ".join)
+    return joined.map("({})".format) | smaller.map("not {}".format)
+
+
+PREDICATES = st.recursive(st.sampled_from(TERMS), _larger, max_leaves=6)
+OPERATIONS = st.tuples(st.sampled_from(["+", "-", "*"]), st.sampled_from(["$a", "$b default 2", "$b", "3", "-1"]))
+DIVISIONS = st.tuples(st.just("/"), st.sampled_from(["2", "-3", "100"]))
+SUMS = st.lists(OPERATIONS | DIVISIONS, max_size=4).map(
+    lambda steps: "$a" + "".join(f" {sign} {by}" for sign, by in steps)
+)
+
+
+def _policy(key: str) -> CompiledPolicy:
+    return parse_policy(f"{DECLARED} rank candidates by {key};", file="law.policy")
+
+
+@settings(deadline=None, max_examples=200)
+@given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4))
+def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[dict[str, Value]]) -> None:
+    ranking = _policy(f"first where {predicate}").ranking
+    assert ranking is not None
+    (key,) = ranking
+    assert isinstance(key, First)
+    (whole,) = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()).classes
+    answers = [key.condition.holds({MACHINE: machine}) for machine in machines]
+    if key.condition.surely({}, MACHINE, whole):
+        assert all(answers)
+    if any(answers):
+        assert key.condition.could({}, MACHINE, whole)
+
+
+@settings(deadline=None, max_examples=200)
+@given(SUMS, st.lists(MACHINES, min_size=1, max_size=3))
+def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
+    ranking = _policy(f"most {text}").ranking
+    assert ranking is not None
+    (key,) = ranking
+    assert isinstance(key, Most)
+    (whole,) = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()).classes
+    ends = key.amount.range_in({}, MACHINE, whole)
+    for machine in machines:
+        value = key.amount.value_in({MACHINE: machine})
+        assert value is None or -(2**63) <= value < 2**63
+        if ends is not None:
+            assert value is not None
+            assert ends[0] <= value <= ends[1]
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
+def test_a_pattern_matches_what_the_same_regular_expression_does(pattern: str, text: str) -> None:
+    expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text)
+    assert matches(pattern, text) is (expected is not None)

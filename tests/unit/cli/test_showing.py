@@ -1,0 +1,82 @@
+"""What people read about their tasks."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from messiahs.cli.showing import ran_of, show_tasks
+from messiahs.cli.waiting import progress_line
+
+NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+TASK: dict[str, Any] = {
+    "id": "left.1",
+    "state": "finished",
+    "substate": None,
+    "exit_code": 0,
+    "attempt": 1,
+    "executed_on": "right",
+    "submitted_at": "2026-03-01T12:00:00.000Z",
+    "started_at": "2026-03-01T12:00:01.000Z",
+    "ended_at": "2026-03-01T12:00:03.500Z",
+    "name": "n",
+}
+ARRAY: dict[str, Any] = {
+    "id": "left.2",
+    "members": 5,
+    "counts": {"finished": 3, "killed": 1, "running": 1},
+    "exit_codes": {"0": 2, "3": 1},
+    "submitted_at": "2026-03-01T12:00:00.000Z",
+    "ended_at": None,
+    "name": "",
+}
+
+
+def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    show_tasks([TASK, ARRAY, {**TASK, "id": "left.3"}], now=NOW)
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME"]
+    assert [line.split()[0] for line in lines] == ["left.1", "left.2", "left.3"]
+    assert "3 finished, 1 killed, 1 running" in lines[1]
+    assert "0 (2), 3 (1)" in lines[1]
+    assert lines[1].rstrip().endswith("30.0 s")
+    assert lines[0].split()[-3:] == ["2.5", "s", "n"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended", "told"),
+    [
+        (None, None, "-"),
+        ("2026-03-01T12:00:00Z", None, "30.0 s"),
+        ("2026-03-01T11:57:30Z", None, "3 min 00 s"),
+        ("2026-03-01T08:55:30Z", "2026-03-01T12:00:00Z", "3 h 04 min"),
+    ],
+)
+def test_how_long_a_task_ran_is_told_in_few_letters(begun: str | None, ended: str | None, told: str) -> None:
+    state = "finished" if ended else "executing"
+    assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == told
+
+
+def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    hop = {"module": "leaf", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
+    reason = {"module": "right", "code": "refused_by_policy", "rule": "accept", "text": "guests", "hops": [hop]}
+    waiting = {**TASK, "state": "executing", "substate": "queued", "ended_at": None, "reasons": [reason]}
+    denied = {**TASK, "id": "left.9", "state": "denied", "reasons": [reason]}
+    show_tasks([{**waiting, "id": f"left.1.{number}"} for number in (1, 2, 3)] + [denied], now=NOW)
+    told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
+    assert told == [
+        "left.1.1 and 2 more waits; asked and refused by",
+        "  right: refused_by_policy (accept guests)",
+        "    leaf: requirement_unmet (add --mem)",
+        "left.9 was denied by",
+        "  right: refused_by_policy (accept guests)",
+        "    leaf: requirement_unmet (add --mem)",
+    ]
+
+
+def test_progress_counts_single_tasks_and_members() -> None:
+    running = {**TASK, "state": "executing", "substate": "running", "exit_code": None}
+    failed = {**TASK, "exit_code": 4}
+    killed = {**TASK, "state": "killed", "exit_code": None}
+    told = progress_line([TASK, ARRAY, running, failed, killed])
+    assert told == "7 of 9 ended, 2 running, 4 failed"

@@ -1,0 +1,178 @@
+"""The blocks `accept from ...`: whose rules count, what refuses for good, and what a refusal says."""
+
+import pytest
+
+from messiahs.core.attributes import Value
+from messiahs.core.messages import DenyCode
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Accepted, AcceptQuery, Asker, Placed, Refused
+from messiahs.core.vectors import EMPTY, Vector
+from tests.unit.language.policy_rig import NOON, finality, machines, policy, refusal, request, sdv, tdv
+
+BY_PEER = """
+accept from any { require $cpus = 1 else "any"; limit 9 tasks; }
+accept from children, parent { require $cpus = 2 else "relation"; limit 9 tasks; }
+accept from "leaf" { require $cpus = 3 else "name"; limit 9 tasks; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("system", "relation", "cpus"),
+    [
+        ("other", Relation.SIBLING, 1),
+        ("other", Relation.CHILD, 2),
+        ("other", Relation.PARENT, 2),
+        ("leaf", Relation.CHILD, 3),
+        ("leaf", Relation.SIBLING, 3),
+    ],
+)
+def test_the_block_that_names_the_sender_most_closely_counts(system: str, relation: Relation, cpus: int) -> None:
+    rules = policy(BY_PEER)
+    accepted = [
+        n for n in (1, 2, 3) if rules.accept(request(tdv(cpus=n), system=system, relation=relation)) == Accepted()
+    ]
+    assert accepted == [cpus]
+
+
+@pytest.mark.parametrize(
+    ("relation", "rule"),
+    [
+        (Relation.CHILD, "accept from children"),
+        (Relation.SIBLING, "accept from siblings"),
+        (Relation.PARENT, "accept from parent"),
+    ],
+)
+def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relation, rule: str) -> None:
+    refused = refusal(policy('accept from "other" { limit 9 tasks; }').accept(request(relation=relation)))
+    assert (refused.rule, refused.text) == (rule, f"nobody is {rule.replace('accept', 'accepted')}")
+    assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, True)
+
+
+def test_users_are_accepted_unless_their_own_block_is_against_it() -> None:
+    users = request(relation=Relation.SELF, system="here")
+    nobody = "{ require 1 = 2; limit 9 tasks; }"
+    assert policy("").accept(users) == Accepted()
+    assert policy(f'accept from any {nobody}\naccept from "here" {nobody}').accept(users) == Accepted()
+    assert isinstance(policy(f"accept from users {nobody}").accept(users), Refused)
+
+
+def test_a_false_requirement_refuses_for_good_with_its_rule_and_text() -> None:
+    rules = policy(
+        'accept from any { require $mem <= 8GiB  # not more\n  and $cpus = 1 else "too large"; limit 9 tasks; }'
+    )
+    assert rules.accept(request(tdv(mem=9 << 30))) == Refused(
+        code=DenyCode.REFUSED_BY_POLICY, rule="require $mem <= 8GiB and $cpus = 1", text="too large", is_final=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("predicate", "text"),
+    [
+        ("$mem <= 8GiB", "the task does not state $mem: add --mem"),
+        ("$disk <= 8GiB", "the task does not state $disk: add --disk"),
+        ("$est_time <= 1h", "the task does not state $est_time: add --time"),
+        ("$gpus <= 1", "the task does not state $gpus: add --set gpus=..."),
+        ("$task.gpus <= 1", "the task does not state $gpus: add --set gpus=..."),
+        ("$name = 1", "the task's $name is not of type integer"),
+        (
+            "$mem <= 8GiB and $disk <= 8GiB",
+            "the task does not state $disk: add --disk; the task does not state $mem: add --mem",
+        ),
+        ("$here.waiting = 0", ""),
+    ],
+)
+def test_a_refusal_for_a_field_that_is_missing_says_how_to_state_it(predicate: str, text: str) -> None:
+    declared = "attribute $gpus int; attribute $name int;"
+    rules = policy(f"{declared} accept from any {{ require {predicate}; limit 9 tasks; }}")
+    assert refusal(rules.accept(request(tdv(name="x")))).text == text
+    rules = policy(f'{declared} accept from any {{ require {predicate} else "so it is"; limit 9 tasks; }}')
+    assert refusal(rules.accept(request(tdv(name="x")))).text == "; ".join(["so it is", text] if text else ["so it is"])
+
+
+def test_one_true_occasion_is_enough_and_none_refuses_this_system_only() -> None:
+    rules = policy("accept from any { when $cpus = 1; when $cpus = 2; limit 9 tasks; }")
+    assert [n for n in range(1, 5) if rules.accept(request(tdv(cpus=n))) == Accepted()] == [1, 2]
+    refused = refusal(rules.accept(request(tdv(cpus=3))))
+    assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, False)
+    assert refused.rule == "when $cpus = 1; when $cpus = 2"
+
+
+def test_requirements_are_judged_before_occasions_and_both_before_limits() -> None:
+    rules = policy("accept from any { limit 0 tasks; when $cpus = 1; require $cpus <= 2; }")
+    answers = [finality(rules.accept(request(tdv(cpus=n)))) for n in (1, 2, 3)]
+    assert answers == [
+        (DenyCode.LIMIT_REACHED, False),
+        (DenyCode.REFUSED_BY_POLICY, False),
+        (DenyCode.REFUSED_BY_POLICY, True),
+    ]
+
+
+def _placed(slots: int, **stated: Value) -> Placed:
+    return Placed(tdv=tdv(**stated), slots=slots)
+
+
+@pytest.mark.parametrize(
+    ("placed", "wanted", "rule"),
+    [
+        ((), 1, None),
+        ((), 4, None),
+        ((), 5, "limit 4 tasks per $origin"),
+        ((_placed(3),), 1, None),
+        ((_placed(3),), 2, "limit 4 tasks per $origin"),
+        ((_placed(2), _placed(2)), 1, "limit 4 tasks per $origin"),
+        ((_placed(4, origin="ee.example"), _placed(1)), 3, None),
+        ((_placed(4, origin="ee.example"), _placed(4, origin="me.example"), _placed(1)), 2, "limit 10 tasks"),
+    ],
+)
+def test_limits_count_slots_in_all_and_by_attribute(placed: tuple[Placed, ...], wanted: int, rule: str | None) -> None:
+    rules = policy("accept from any { limit 10 tasks; limit 4 tasks per $origin; }")
+    answer = rules.accept(request(placed=placed, wanted_slots=wanted))
+    assert answer == (Accepted() if rule is None else Refused(code=DenyCode.LIMIT_REACHED, rule=rule, is_final=False))
+
+
+def test_tasks_that_do_not_state_what_is_counted_count_together() -> None:
+    rules = policy("attribute $account string; accept from any { limit 1 tasks per $account; }")
+    assert rules.accept(request(placed=(_placed(1, account="a"),))) == Accepted()
+    assert rules.accept(request(tdv(account="a"), placed=(_placed(1),))) == Accepted()
+    assert isinstance(rules.accept(request(placed=(_placed(1),))), Refused)
+
+
+def _without_machine(subtree: Vector, **stated: Value) -> AcceptQuery:
+    asker = Asker(system=request().asker.system, relation=Relation.CHILD)
+    return AcceptQuery(tdv=tdv(**stated), asker=asker, here=None, subtree=subtree, now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_accepted"),
+    [
+        ("$here.load < 30%", True),
+        ("$here.load < 5%", False),
+        ("not $here.load < 30%", True),
+        ('$here.arch eq "sparc" and $here.load > 50%', True),
+        ('$here.arch eq "sparc" and $here.load < 50%', False),
+        ('$here.arch in ("sparc", "mips")', True),
+        ('$here.arch like "m*"', False),
+        ("$here.keyboard_idle > 10min", True),
+        ("has $here.load and $here.load < 30%", True),
+        ("$here.load < 30% and $mem <= 1GB", False),
+        ("$here.load < 30% and $cpus = 1", True),
+        ("$here.load < 30% and $cpus = 2", False),
+    ],
+)
+def test_a_system_without_a_machine_asks_whether_one_of_its_subtree_could(predicate: str, *, is_accepted: bool) -> None:
+    rules = policy(f"accept from any {{ require {predicate}; limit 9 tasks; }}")
+    subtree = machines({"arch": "x86_64", "load": 2000}, {"arch": "sparc", "load": 9000})
+    assert (rules.accept(_without_machine(subtree)) == Accepted()) is is_accepted
+
+
+def test_an_empty_subtree_could_do_nothing_and_what_does_not_ask_for_it_holds_all_the_same() -> None:
+    asks = policy("accept from any { require $here.load >= 0%; limit 9 tasks; }")
+    assert isinstance(asks.accept(_without_machine(EMPTY)), Refused)
+    plain = policy("accept from any { require $cpus = 1; limit 9 tasks; }")
+    assert plain.accept(_without_machine(EMPTY)) == Accepted()
+
+
+def test_the_own_machine_counts_and_not_its_subtree_where_there_is_one() -> None:
+    rules = policy("accept from any { require $here.load < 30%; limit 9 tasks; }")
+    assert rules.accept(request(here=sdv(load=2999))) == Accepted()
+    assert isinstance(rules.accept(request(here=sdv(load=3000))), Refused)

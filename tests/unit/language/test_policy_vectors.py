@@ -1,0 +1,142 @@
+"""The blocks `advertise`, `combine`, `reveal` and `timeouts`: what others are told, and when."""
+
+import pytest
+
+from messiahs.core.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.ports import CalendarTime, Timeouts
+from messiahs.language.policy_files import parse_policy
+from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
+
+EXTENDED = {"cpu": "sparc", "gpus": 2}
+DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"
+
+
+def _said(block: str, now: CalendarTime = NOON, **measured: Value) -> dict[str, Value]:
+    described = policy(f"{DECLARED}{block}").describe_here(sdv(**EXTENDED, **measured), now).description()
+    return {name: value for name, value in described.items() if name not in MACHINE}
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ("", {}),
+        ("advertise every 2s { }", {}),
+        ("advertise every 2s { send $cpu; }", {"cpu": "sparc"}),
+        ("advertise every 2s { send $gpus, $cpu; send $arch; }", EXTENDED),
+        ("advertise every 2s { send all; }", EXTENDED),
+        ("advertise every 2s { set $gpus = 7; }", {"gpus": 7}),
+        ("advertise every 2s { set $willingness = 90 when $now.clock > 20:00 else 10; }", {"willingness": 10}),
+        ("advertise every 2s { set $willingness = 90 when $now.clock = 12:00 else 10; }", {"willingness": 90}),
+        (
+            "advertise every 2s { set $willingness = 1 when $load = 1% else 2 when $load = 10% else 3; }",
+            {"willingness": 2},
+        ),
+        ("advertise every 2s { set $willingness = 90 when $keyboard_idle > 1min else 5; }", {"willingness": 5}),
+        ("advertise every 2s { set $willingness = 100 - $load / 100; }", {"willingness": 90}),
+        ("advertise every 2s { set $willingness = 100 - $here.load; }", {}),
+        ("advertise every 2s { set $willingness = $keyboard_idle default 7s; }", {"willingness": 7}),
+        ("advertise every 2s { set $willingness = $keyboard_idle; }", {}),
+        ("advertise every 2s { set $comm_cost = $speed * 9223372036854775807; }", {}),
+        ("advertise every 2s { set $comm_cost = 2 - 5 / 2 - $speed -1; }", {"comm_cost": -101}),
+        ("advertise every 2s { set $comm_cost = (2 + 3) * -2; }", {"comm_cost": -10}),
+        ("advertise every 2s { set $comm_cost = (0 - 5) / 2; }", {"comm_cost": -3}),
+    ],
+)
+def test_the_own_machine_says_what_is_sent_and_set(block: str, said: dict[str, Value]) -> None:
+    assert _said(block) == said
+
+
+def test_what_is_fixed_is_always_said() -> None:
+    assert policy("").describe_here(sdv(**EXTENDED), NOON) == sdv()
+
+
+def test_what_is_set_without_a_value_is_not_said_even_if_it_was_measured() -> None:
+    assert "willingness" not in _said("advertise every 2s { set $willingness = $wait_time; }", willingness=5)
+
+
+def test_a_period_and_a_change_are_part_of_advertise() -> None:
+    rules = policy("advertise every 1min or after change of 12.5% { }")
+    assert (rules.timeouts.update_period_ns, rules.change_share) == (MINUTE, 1250)
+    assert policy("advertise every 3s { }").change_share == 0
+
+
+def test_timeouts_that_a_policy_does_not_say_are_those_that_were_handed_in() -> None:
+    given = Timeouts(update_period_ns=5 * SECOND, request_ns=SECOND)
+    text = "timeouts { input 3min; request 500ms; lease 5min; kill_grace 0s; status 1min; }"
+    assert parse_policy("", file="x", timeouts=given).timeouts == given
+    rules = parse_policy(text, file="x", timeouts=given)
+    assert rules.timeouts == Timeouts(
+        update_period_ns=5 * SECOND,
+        request_ns=500 * MILLISECOND,
+        lease_ns=5 * MINUTE,
+        kill_grace_ns=0,
+        input_ns=3 * MINUTE,
+    )
+    assert rules.status_ns == MINUTE
+
+
+def test_keys_are_added_to_those_that_are_always_there() -> None:
+    assert policy("").keys == KEY_ATTRIBUTES
+    rules = policy(f"{DECLARED} combine {{ $gpus: key; $cpu: carry; $arch: key; default: drop; }}")
+    assert rules.keys == tuple(sorted((*KEY_ATTRIBUTES, "gpus")))
+
+
+@pytest.mark.parametrize(
+    ("combine", "kept"),
+    [
+        ("", ["cpu", "gpus", "load", "slots"]),
+        ("combine { $cpu: drop; }", ["gpus", "load", "slots"]),
+        ("combine { default: drop; }", []),
+        ("combine { default: drop; $cpu: carry; $gpus: key; }", ["cpu", "gpus"]),
+        ("combine { default: carry; $load: drop; }", ["cpu", "gpus", "slots"]),
+    ],
+)
+def test_what_is_dropped_is_not_passed_on_and_keys_always_are(combine: str, kept: list[str]) -> None:
+    (passed,) = policy(f"{DECLARED}{combine}").pass_on(machines(EXTENDED)).classes
+    names = [name for name, _ in passed.attributes]
+    assert [name for name in names if name in {"cpu", "gpus", "load", "slots"}] == kept
+    assert set(KEY_ATTRIBUTES) <= set(names)
+
+
+def test_machines_that_differ_only_in_what_is_dropped_become_one_class() -> None:
+    vector = machines({"gpus": 1, "cpu": "a"}, {"cpu": "b"}, keys=("cpu",))
+    (passed,) = policy(f"{DECLARED} combine {{ $gpus: drop; $cpu: drop; }}").pass_on(vector).classes
+    assert (passed.count, passed.some_lack) == (2, ())
+
+
+def _neighbor(name: str, *relations: str) -> Neighbor:
+    return Neighbor(
+        system=SystemId(name),
+        is_parent="parent" in relations,
+        is_child="child" in relations,
+        is_sibling="sibling" in relations,
+    )
+
+
+@pytest.mark.parametrize(
+    ("blocks", "revealed_to"),
+    [
+        ("", "a b c d"),
+        ("reveal to any nothing;", ""),
+        ("reveal to any { all; }", "a b c d"),
+        ("reveal to parent nothing;", "b c d"),
+        ("reveal to any nothing; reveal to children { all; }", "b d"),
+        ("reveal to children { all; } reveal to siblings nothing;", "a b"),
+        ('reveal to children nothing; reveal to "d" { all; }', "a c d"),
+        ('reveal to "a", "b" nothing;', "c d"),
+    ],
+)
+def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictest(
+    blocks: str, revealed_to: str
+) -> None:
+    neighbors = (
+        _neighbor("a", "parent"),
+        _neighbor("b", "child"),
+        _neighbor("c", "sibling"),
+        _neighbor("d", "child", "sibling"),
+    )
+    rules = policy(blocks)
+    assert " ".join(neighbor.system for neighbor in neighbors if rules.reveals_to(neighbor)) == revealed_to
