@@ -7,15 +7,16 @@ from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles
+from messiahs.config.policies import read_policy
 from messiahs.config.settings import ModuleSettings
 from messiahs.core.events import Event
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Policy, Timeouts
 from messiahs.core.rows import GrantedClaimRow
 from messiahs.core.state import Identity, ModuleState
 from messiahs.daemon.arrivals import ArrivingFiles
-from messiahs.daemon.clock import Clock
+from messiahs.daemon.clock import Clock, local_time
 from messiahs.daemon.collecting import live_inputs
 from messiahs.daemon.files import FileStore
 from messiahs.daemon.host import Host, Parts, SystemRandomness
@@ -44,7 +45,8 @@ class Assembly:
         state = ModuleState(
             identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
-            policy=OpenPolicy(timeouts=_timeouts(settings)),
+            policy=_policy(settings),
+            calendar=local_time,
             parse=predicate_parser,
             randomness=SystemRandomness(),
         )
@@ -129,5 +131,8 @@ def _executor(settings: ModuleSettings, clock: Clock, files: FileStore) -> Execu
     return OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
 
 
-def _timeouts(settings: ModuleSettings) -> Timeouts:
-    return Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
+def _policy(settings: ModuleSettings) -> Policy:
+    timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
+    if settings.policy_file is None:
+        return OpenPolicy(timeouts=timeouts)
+    return read_policy(settings.policy_file, timeouts=timeouts)

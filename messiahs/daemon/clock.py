@@ -1,8 +1,11 @@
 """The host's clock: starts at wall time, then never jumps."""
 
 import time
+from datetime import datetime
 
-from messiahs.core.instants import Instant
+from messiahs.core.calendar import calendar_time
+from messiahs.core.instants import SECOND, Instant
+from messiahs.core.ports import CalendarTime
 
 
 class Clock:
@@ -16,3 +19,8 @@ class Clock:
     def now(self) -> Instant:
         """Give the present instant."""
         return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) + self.offset_ns)
+
+
+def local_time(instant: Instant) -> CalendarTime:
+    """Read an instant in the time zone of this machine."""
+    return calendar_time(datetime.fromtimestamp(instant // SECOND).astimezone())

@@ -7,6 +7,7 @@ from typing import Any
 from messiahs.core.buckets import highest_in, lowest_in
 from messiahs.core.ids import TaskId
 from messiahs.core.instants import SECOND, Instant
+from messiahs.core.members import command_of, name_of
 from messiahs.core.messages import Reason, Substate, TaskState
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.core.vectors import Interval, MachineClass, Strings, Vector
@@ -26,9 +27,9 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
     result = row.result
     return {
         "id": str(row.id),
-        "name": submission.name,
+        "name": name_of(submission, row.id),
         "user": submission.tdv.description()["user"],
-        "argv": list(submission.command.argv),
+        "argv": list(command_of(submission, row.id).argv),
         "state": row.state.value,
         "substate": row.substate.value if row.substate is not None else None,
         "exit_code": result.exit_code if result is not None else None,

@@ -30,7 +30,15 @@ from messiahs.core.actions import (
     Store,
     TaskEnded,
 )
-from messiahs.core.events import AnswerTo, CancelRequested, Measured, OutputsFailed, OutputsHome, Submitted
+from messiahs.core.events import (
+    AnswerTo,
+    CancelRequested,
+    Measured,
+    OutputsFailed,
+    OutputsHome,
+    RetryRequested,
+    Submitted,
+)
 from messiahs.core.ids import SystemId, TaskId
 from messiahs.core.messages import TaskState
 from messiahs.core.module import SchedulingModule
@@ -138,7 +146,7 @@ class Host:
         await self.driver.stop()
         self._parts.store.close()
 
-    async def ask(self, make: Callable[[AnswerTo], Submitted | CancelRequested]) -> Answer:
+    async def ask(self, make: Callable[[AnswerTo], Submitted | CancelRequested | RetryRequested]) -> Answer:
         """Put a user's question to the core and wait for the answer, which comes when everything is stored."""
         answer_to = AnswerTo(next(self._questions))
         self._answers[answer_to] = asyncio.get_running_loop().create_future()

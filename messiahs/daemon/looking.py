@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from messiahs.core.ids import TaskId
+from messiahs.core.members import tdv_of
 from messiahs.core.messages import Reason, TaskState
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.documents import Document, array_document, task_document
@@ -72,7 +73,8 @@ class Tasks:
         if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
             return ()
         submission = found.submission
-        shape = self._host.module.state.origin.shapes.get((submission.tdv, submission.requirement))
+        key = (tdv_of(submission, found.id.member), submission.requirement)
+        shape = self._host.module.state.origin.shapes.get(key)
         return shape.reasons if shape is not None else ()
 
     def _submission(self, task: TaskId) -> SubmissionRow | None:

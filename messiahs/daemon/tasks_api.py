@@ -4,40 +4,21 @@ import asyncio
 import pwd
 import socket
 import struct
-from collections.abc import Mapping
 
 import msgspec
 from aiohttp import web
 
-from messiahs.core.attributes import TASK_ATTRIBUTES, Kind, Value
-from messiahs.core.descriptions import TDV, is_valid_value, sorted_pairs
-from messiahs.core.events import AnswerTo, CancelRequested, Submitted
-from messiahs.core.ids import ClientKey
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import Command
+from messiahs.core.descriptions import TDV, sorted_pairs
+from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.messages import TaskState
+from messiahs.core.rows import TaskRow
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.looking import Found, Tasks
+from messiahs.daemon.submit_body import SubmitBody, hashes_in, problem_of, submitted_by
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
-_KEY_LIMIT = 64
-_USER_STATED = ("mem", "disk", "cpus", "est_time", "comm_load", "priority")
-
-
-class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a submit; `tdv` is what the user states of one task, without `$`."""
-
-    key: str
-    argv: tuple[str, ...]
-    env: dict[str, str] = msgspec.field(default_factory=dict)
-    tdv: dict[str, int | str] = msgspec.field(default_factory=dict)
-    requirement: str = ""
-    members: int = 0
-    name: str = ""
-    retries: int = 0
-    waits: bool = True
-    deadline_s: int | None = None
 
 
 class TasksApi:
@@ -54,6 +35,7 @@ class TasksApi:
             web.get("/v1/tasks/{id}/wait", self._wait),
             web.get("/v1/tasks/{id}/logs", self._read_logs),
             web.post("/v1/tasks/{id}/cancel", self._cancel),
+            web.post("/v1/tasks/{id}/retry", self._retry),
         ]
 
     async def _submit(self, request: web.Request) -> web.Response:
@@ -61,26 +43,17 @@ class TasksApi:
             body = msgspec.json.decode(await request.read(), type=SubmitBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"this is no submit: {error}")
-        problem = _problem_of(body)
+        problem = problem_of(body)
         if problem:
             return refusal(400, problem)
-        tdv = self._tdv(body.tdv, user_of(request))
+        missing = self._host.files.missing(hashes_in(body))
+        if missing:
+            return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
+        tdv = TDV(
+            sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.module.state.system, "user": user_of(request)})
+        )
 
-        def submitted(answer_to: AnswerTo) -> Submitted:
-            return Submitted(
-                answer_to=answer_to,
-                key=ClientKey(body.key),
-                tdv=tdv,
-                requirement=body.requirement,
-                command=Command(argv=body.argv, env=tuple(sorted(body.env.items()))),
-                members=body.members,
-                name=body.name,
-                retries=body.retries,
-                waits=body.waits,
-                deadline_ns=body.deadline_s * SECOND if body.deadline_s is not None else None,
-            )
-
-        answer = await self._host.ask(submitted)
+        answer = await self._host.ask(lambda answer_to: submitted_by(body, tdv, answer_to=answer_to))
         if answer.problem:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         return web.json_response({"id": str(answer.task)})
@@ -143,8 +116,21 @@ class TasksApi:
         answer = await self._host.ask(cancel)
         return web.json_response({"id": str(answer.task)})
 
-    def _tdv(self, stated: Mapping[str, Value], user: str) -> TDV:
-        return TDV(sorted_pairs({"cpus": 1, **stated, "origin": self._host.module.state.system, "user": user}))
+    async def _retry(self, request: web.Request) -> web.Response:
+        found = self._tasks.find(request.match_info["id"])
+        if found is None:
+            return _unknown(request)
+        if not _may_end(request, found):
+            return refusal(403, f"{found.id} belongs to another user")
+        rows = [member.row for member in self._tasks.members_of(found) if member.row is not None]
+        failed = tuple(row for row in rows if _has_failed(row))
+        submission = found.submission
+
+        def retry(answer_to: AnswerTo) -> RetryRequested:
+            return RetryRequested(answer_to=answer_to, submission=submission, failed=failed)
+
+        answer = await self._host.ask(retry)
+        return web.json_response({"id": str(answer.task), "retried": len(failed)})
 
 
 def refusal(status: int, text: str) -> web.Response:
@@ -176,18 +162,7 @@ def _unknown(request: web.Request) -> web.Response:
     return refusal(404, f"no task {request.match_info['id']} is known here")
 
 
-def _problem_of(body: SubmitBody) -> str:
-    for name, value in body.tdv.items():
-        if name not in _USER_STATED:
-            return f"${name} is not for users to state; those are: {', '.join(_USER_STATED)}"
-        if TASK_ATTRIBUTES[name].kind is Kind.INTEGER and not isinstance(value, int):
-            return f"${name} is an integer"
-        if not is_valid_value(value):
-            return f"${name} is out of range"
-    if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
-        return "a NUL byte cannot be passed to a program"
-    if not body.key or len(body.key) > _KEY_LIMIT:
-        return "the key of a submit has 1 to 64 characters"
-    if any(not name or "=" in name for name in body.env):
-        return "the name of an environment variable is empty or has a ="
-    return ""
+def _has_failed(row: TaskRow) -> bool:
+    if row.state in (TaskState.EXECUTING, TaskState.KILLED):
+        return False
+    return row.result is None or row.result.exit_code != 0 or bool(row.result.cause)

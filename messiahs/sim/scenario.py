@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from messiahs.config.policies import read_policy
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology import System, Topology
 from messiahs.config.topology_neighbors import neighbors_of
@@ -13,7 +14,7 @@ from messiahs.core.events import AnswerTo, Submitted
 from messiahs.core.ids import ClientKey, SystemId
 from messiahs.core.instants import HOUR, SECOND, Instant
 from messiahs.core.messages import Command
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.federation import SimulatedFederation, SimulatedSystem
@@ -116,8 +117,15 @@ def _simulated(topology: Topology, system: System) -> SimulatedSystem:
         name=system.name,
         neighbors=neighbors_of(topology, system.name),
         machine=describe(system.machine) if system.machine is not None else None,
-        policy=OpenPolicy(timeouts=Timeouts(update_period_ns=topology.update_period_ns)),
+        policy=_policy(topology, system),
     )
+
+
+def _policy(topology: Topology, system: System) -> Policy:
+    timeouts = Timeouts(update_period_ns=topology.update_period_ns)
+    if system.policy_file is None:
+        return OpenPolicy(timeouts=timeouts)
+    return read_policy(system.policy_file, timeouts=timeouts)
 
 
 def _submitted(origin: SystemId, workload: Workload) -> Submitted:

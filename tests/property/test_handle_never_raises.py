@@ -207,7 +207,7 @@ def _far(number: int) -> TaskId:
     return TaskId(SystemId("far"), EPOCH, number)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
     rig = Rig(module=make_module())
@@ -220,7 +220,7 @@ def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataOb
     if data.draw(st.booleans()):
         rig.submit(members=3)
     drawing = Drawing(data, rig)
-    for _ in range(data.draw(st.integers(1, 30))):
+    for _ in range(data.draw(st.integers(1, 20))):
         if data.draw(st.integers(0, 9)):
             writable(rig.handle(drawing.event()))
         else:
