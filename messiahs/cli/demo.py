@@ -81,7 +81,7 @@ def _work(folder: Path) -> Totals:
         members = compress_everywhere(module, root, names=names, tell=tell)
         seconds = time.monotonic() - begun_at
         files = []
-        for file in checked_files(module, members, root=root, names=names, into=folder / "outputs"):
+        for file in checked_files(place.socket, members, root=root, names=names, into=folder / "outputs"):
             files.append(file)
             tell("fetched and checked", len(files), len(names))
     return Totals(files=tuple(files), seconds=seconds)

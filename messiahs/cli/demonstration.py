@@ -9,14 +9,18 @@ import sysconfig
 import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Protocol
 
 from messiahs.cli.exit_codes import exit_code_of
 from messiahs.client.connection import Document
 from messiahs.client.fetching import fetch, outputs_of
 from messiahs.client.inputs import Source, prepare_inputs
+from messiahs.client.locating import member_of
 from messiahs.client.module import FINAL_STATES, ModuleClient
 from messiahs.client.submission import Submission
 from messiahs.client.uploading import upload
@@ -26,6 +30,7 @@ COMMAND = ("sh", "-c", 'gzip -9 -n -c "$1" > "$1.gz" && sha256sum "$1"', "sh", "
 _NOT_LIBRARY = frozenset({"site-packages", "dist-packages", "test", "tests", "idle_test"})
 _LONGEST_SECONDS = 120.0
 _LOOK_SECONDS = 0.2
+_CLIENTS = 4
 
 
 class Teller(Protocol):
@@ -78,19 +83,25 @@ def compress_everywhere(module: ModuleClient, root: Path, *, names: tuple[str, .
 
 
 def checked_files(
-    module: ModuleClient, members: list[Document], *, root: Path, names: tuple[str, ...], into: Path
+    socket: Path, members: list[Document], *, root: Path, names: tuple[str, ...], into: Path
 ) -> Iterator[Checked]:
     """Fetch what came of each file into the folder of its number, and compare it with the file itself."""
     assert len(members) == len(names), "there is one member for each file"
-    for member, name in zip(members, names, strict=True):
-        original = (root / name).read_bytes()
-        problem, size = _came_back(module, member, name, into)
-        if not problem:
-            printed = b"".join(module.logs(member["id"])).decode(errors="replace")
-            made = into / member["id"].rpartition(".")[2] / f"{name}.gz"
-            problem = problem_with(original, made.read_bytes(), printed=printed)
-        machine = str(member.get("executed_on") or "")
-        yield Checked(name=name, machine=machine, bytes_in=len(original), bytes_out=size, problem=problem)
+    clients: SimpleQueue[ModuleClient] = SimpleQueue()
+
+    def check(member: Document, name: str) -> Checked:
+        module = clients.get()
+        try:
+            return _checked(module, member, root=root, name=name, into=into)
+        finally:
+            clients.put(module)
+
+    with ExitStack() as stack:
+        for _ in range(_CLIENTS):
+            clients.put(stack.enter_context(ModuleClient(socket)))
+        # A module answers one question after the other, but nobody need wait in between.
+        pool = stack.enter_context(ThreadPoolExecutor(_CLIENTS))
+        yield from pool.map(check, members, names)
 
 
 def problem_with(original: bytes, compressed: bytes, *, printed: str) -> str:
@@ -103,6 +114,17 @@ def problem_with(original: bytes, compressed: bytes, *, printed: str) -> str:
     except (OSError, EOFError, zlib.error) as error:
         return f"what came back cannot be decompressed: {error}"
     return "" if content == original else "what came back is another file when it is decompressed"
+
+
+def _checked(module: ModuleClient, member: Document, *, root: Path, name: str, into: Path) -> Checked:
+    original = (root / name).read_bytes()
+    problem, size = _came_back(module, member, name, into)
+    if not problem:
+        printed = b"".join(module.logs(member["id"])).decode(errors="replace")
+        made = into / str(member_of(member["id"])) / f"{name}.gz"
+        problem = problem_with(original, made.read_bytes(), printed=printed)
+    machine = str(member.get("executed_on") or "")
+    return Checked(name=name, machine=machine, bytes_in=len(original), bytes_out=size, problem=problem)
 
 
 def _wait(module: ModuleClient, array: str, total: int, tell: Teller) -> None:

@@ -14,7 +14,7 @@ from messiahs.core.actions import (
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.granting import answer_renewal, forget_attempt, let_go, renew, status_action
+from messiahs.core.granting import answer_renewal, forget_attempt, let_go, regrow, renew, status_action
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge
@@ -55,7 +55,7 @@ def on_task_transfer(
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
     if claim.row.ticket != transfer.ticket:
         return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
-    actions: list[Action] = [*answer_renewal(state, claim, 0)]
+    actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, len(transfer.tasks))]
     statuses: list[AttemptStatus] = []
     for task in transfer.tasks:
         if task.attempt in claim.over:
@@ -249,6 +249,8 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant
 def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str | None:
     if claim.is_ending:
         return "the claim has ended"
+    if not claim.row.places:
+        return "the places of the claim were given to others"
     if claim.live >= _HELD_LIMIT:
         return "more tasks were bound to the claim than it may hold"
     if not state.has_space:

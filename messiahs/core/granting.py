@@ -63,7 +63,7 @@ def grant(
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
     )
-    claim = GrantedClaim(row=row, need=search.need)
+    claim = GrantedClaim(row=row, need=search.need, granted=places)
     claim.renewal_sent_at[0] = now
     watch(state, claim, now)
     accept = SchedAccept(
@@ -142,18 +142,30 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
 
 
 def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Free the places that the origin does not use; a claim in which nothing runs takes no more tasks."""
+    """Free the places that the origin does not use; a claim that stays without tasks takes none any more."""
     claim = state.executor.claims.get(claim_id)
-    if claim is None or claim.is_ending:
+    if claim is None or claim.is_ending or (claim.live and claim.live >= claim.row.places):
         return ()
     mark_changed(state, now)
-    if claim.live:
-        if claim.live >= claim.row.places:
-            return ()
+    had_tasks = bool(claim.attempts or claim.over)
+    if claim.live or (had_tasks and claim.row.places):
+        # An origin that is cut off or restarts may still send what it had bound: `regrow` gives it places then.
         claim.row = replace(claim.row, places=claim.live)
+        if not claim.live:
+            state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
         return (Store(row=claim.row),)
     claim.is_ending = True
     return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
+
+
+def regrow(state: ModuleState, claim: GrantedClaim, tasks: int) -> tuple[Action, ...]:
+    """Take back places that were freed, as far as they are still free, for tasks that have come after all."""
+    wanted = min(claim.granted, claim.live + tasks) - claim.row.places
+    more = places_for(state, claim.need, wanted) if wanted > 0 and not claim.is_ending else 0
+    if not more:
+        return ()
+    claim.row = replace(claim.row, places=claim.row.places + more)
+    return (Store(row=claim.row),)
 
 
 def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

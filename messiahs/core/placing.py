@@ -94,9 +94,12 @@ def on_claim_granted(
     )
     hold(state, HeldClaim(row=row, shape=shape, window=accept.window), now)
     shape.delay_ns, shape.reasons = FIRST_ROUND_DELAY_NS, ()
-    if is_last:
-        _end_round(state, request, shape, now)
-    return (Store(row=row), *place(state, shape, now))
+    if not is_last:
+        return (Store(row=row), *place(state, shape, now))
+    _end_round(state, request, shape, now)
+    bound = place(state, shape, now)
+    # All that was asked for was granted, so there may be more.
+    return (Store(row=row), *bound, *(look_now(state, shape, now) if shape.count else ()))
 
 
 def on_search_denied(

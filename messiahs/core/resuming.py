@@ -90,7 +90,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
-    watch(state, GrantedClaim(row=row, need=need_of(row.tdv, requirement)), now)
+    watch(state, GrantedClaim(row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places)), now)
 
 
 def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:

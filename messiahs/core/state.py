@@ -139,6 +139,8 @@ class GrantedClaim:
 
     row: GrantedClaimRow
     need: Need
+    granted: int
+    """Its places when it was granted; those that are not used are freed."""
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
     """When each was taken."""
     over: dict[AttemptId, None] = field(default_factory=dict)

@@ -61,7 +61,7 @@ def test_every_file_is_submitted_as_a_member_and_checked(tmp_path: Path, start_p
     with ModuleClient(peer.socket_path) as module:
         root = tmp_path / "library"
         ended = compress_everywhere(module, root, names=names, tell=lambda *words: told.append(words))
-        checked = list(checked_files(module, ended, root=root, names=names, into=tmp_path / "outputs"))
+    checked = list(checked_files(peer.socket_path, ended, root=root, names=names, into=tmp_path / "outputs"))
     body = next(body for method, path, body in peer.asked if (method, path) == ("POST", "/v1/tasks"))
     assert (body["items"], body["members"], body["outputs"]) == (list(names), 3, ["{}.gz"])
     assert list(peer.files.values()) == [BODY]

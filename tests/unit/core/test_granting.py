@@ -112,12 +112,24 @@ def test_places_that_are_not_filled_within_a_second_are_free_for_others(rig: Rig
     assert told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 1
 
 
-def test_a_claim_in_which_nothing_runs_any_more_ends_a_second_later(rig: Rig) -> None:
+def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(rig: Rig) -> None:
     accept = granted(rig)
     take(rig, accept, 1)
     rig.wait(5 * SECOND)
     end(rig, 1)
-    assert sent(rig.wait(SECOND), ClaimEnd) == ((PARENT, ClaimEnd(claim=accept.claim)),)
+    assert sent(rig.wait(SECOND), ClaimEnd) == ()
+    assert rig.state.executor.claims[accept.claim].row.places == 0
+    assert sent(rig.wait(30 * SECOND), ClaimEnd) == ((PARENT, ClaimEnd(claim=accept.claim)),)
+
+
+def test_tasks_that_come_after_all_get_the_places_back(rig: Rig) -> None:
+    accept = granted(rig)
+    take(rig, accept, 1)
+    end(rig, 1)
+    rig.wait(2 * SECOND)
+    take(rig, accept, 2)
+    assert rig.state.executor.claims[accept.claim].live == 1
+    assert rig.state.executor.claims[accept.claim].row.places == 1
 
 
 def test_the_window_is_the_places_and_work_for_a_tenth_of_a_second(rig: Rig) -> None:

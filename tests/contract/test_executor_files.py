@@ -1,0 +1,278 @@
+"""Inputs and declared outputs of tasks that are real processes."""
+
+import asyncio
+import hashlib
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.actions import EndAttempt
+from messiahs.core.events import AttemptEnded
+from messiahs.core.instants import SECOND
+from messiahs.core.messages import Command, InputFile, Output
+from messiahs.errors import ExecutorError
+from messiahs.executor.contract import OUTPUT_MISSING, STAGING_FAILED, TOO_MANY_OUTPUTS
+from messiahs.executor.layout import prepare_files_root, task_account
+from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.starter.staging import INLINE_BYTES
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, start_of, starter_settings
+
+LARGE = b"large" * INLINE_BYTES
+"""Copied by the task's own process."""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Iterator["Files"]:
+    with starter_settings(tmp_path) as settings:
+        settings.directory.mkdir(mode=0o711)
+        root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
+        yield Files(root, OsProcessExecutor(replace(settings, files=root), boottime_offset_ns=OFFSET_NS))
+
+
+class Files:
+    """A folder of inputs, and the executor that copies from it."""
+
+    def __init__(self, root: Path, executor: OsProcessExecutor) -> None:
+        self.root, self.executor = root, executor
+
+    def add(self, name: str, content: bytes, *, is_executable: bool = False) -> InputFile:
+        """Make an input."""
+        sha256 = hashlib.sha256(content).digest()
+        path = self.root / sha256.hex()
+        path.write_bytes(content)
+        path.chmod(0o444)
+        return InputFile(name=name, sha256=sha256, size_bytes=len(content), is_executable=is_executable)
+
+    def play(self, act: Callable[[Rig], Awaitable[None]]) -> None:
+        """Play a scene."""
+        play_scene(act, lambda: self.executor)
+
+
+def run(
+    rig: Rig, number: int, script: str, *, inputs: tuple[InputFile, ...] = (), outputs: tuple[str, ...] = ()
+) -> None:
+    command = Command(argv=("sh", "-c", script), inputs=inputs, outputs=outputs)
+    rig.executor.perform(replace(start_of(number), command=command))
+
+
+def declared(end: AttemptEnded) -> list[Output]:
+    return [output for output in end.outputs if output.name.startswith("work/")]
+
+
+def read(rig: Rig, name: str) -> bytes:
+    return rig.executor.read_output(attempt_id(1), name, offset=0, limit=1 << 20)
+
+
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_inputs_are_there_with_their_modes_and_are_the_task_s_own(files: Files, content: bytes) -> None:
+    async def act(rig: Rig) -> None:
+        inputs = (
+            files.add("data/deep/in", content),
+            files.add("tool", b"#!/bin/sh\necho run\n", is_executable=True),
+            files.add("empty", b""),
+        )
+        script = "./tool; stat -c '%a %s %h %U' data/deep/in tool empty; echo more >> data/deep/in; id -un"
+        run(rig, 1, script, inputs=inputs)
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause, end.text) == (0, "", "")
+        *seen, user = rig.output(1).splitlines()
+        assert seen == [
+            "run",
+            f"644 {len(content)} 1 {user}",
+            f"755 {inputs[1].size_bytes} 1 {user}",
+            f"644 0 1 {user}",
+        ]
+        assert (files.root / inputs[0].sha256.hex()).read_bytes() == content
+
+    files.play(act)
+
+
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_an_input_that_is_not_there_is_a_failed_staging(files: Files, content: bytes) -> None:
+    async def act(rig: Rig) -> None:
+        gone, short, other = files.add("gone", content), files.add("short", content + b"!"), files.add("x", b"1")
+        (files.root / gone.sha256.hex()).unlink()
+        run(rig, 1, "echo ran", inputs=(other, gone), outputs=("out",))
+        run(rig, 2, "echo ran", inputs=(replace(short, size_bytes=short.size_bytes - 1),))
+        run(rig, 3, "echo ran", inputs=(other, files.add("x/below", content + b"?")))
+        ends = [await rig.end_of(number) for number in (1, 2, 3)]
+        assert [(end.cause, end.exit_code, end.signal) for end in ends] == [(STAGING_FAILED, None, None)] * 3
+        assert "gone" in ends[0].text
+        assert rig.output(1) == ""
+
+    files.play(act)
+
+
+def test_a_program_that_is_not_there_says_so_after_large_inputs_too(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        inputs = (files.add("data", LARGE), files.add("tool", b"no program", is_executable=True))
+        for number, program in enumerate(("no-such-program", "./data", "./tool"), start=1):
+            command = Command(argv=(program,), inputs=inputs)
+            rig.executor.perform(replace(start_of(number), command=command))
+        ends = [await rig.end_of(number) for number in (1, 2, 3)]
+        assert [(end.cause, end.exit_code) for end in ends] == [
+            ("not_found", 127),
+            ("not_found", 126),
+            ("not_found", 126),
+        ]
+
+    files.play(act)
+
+
+def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_not_begun(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        waits = files.add("waits", LARGE)
+        path = files.root / waits.sha256.hex()
+        path.unlink()
+        os.mkfifo(path, 0o444)
+        start = replace(start_of(1, limit_ns=SECOND // 10), command=Command(argv=("true",), inputs=(waits,)))
+        rig.executor.perform(start)
+        await rig.start_of(1)
+        run(rig, 2, "sleep 1")
+        assert (await rig.end_of(2)).exit_code == 0
+        assert attempt_id(1) not in rig.ends()
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="killed"))
+        end = await rig.end_of(1)
+        assert (end.signal, end.cause) == (signal.SIGTERM, "killed")
+
+    files.play(act)
+
+
+def test_the_limit_of_a_task_counts_once_its_large_inputs_are_there(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        large = files.add("data", LARGE)
+        command = Command(argv=("sleep", "60"), inputs=(large,))
+        rig.executor.perform(replace(start_of(1, limit_ns=SECOND // 2), command=command))
+        end = await rig.end_of(1)
+        assert end.cause == "time_limit"
+        assert end.ran_ns >= SECOND // 2
+
+    files.play(act)
+
+
+def test_declared_files_and_folders_are_told_and_read(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        script = "mkdir -p out/deep; printf abc > one; echo x > out/deep/two; echo '#!' > out/run; chmod 700 out/run; : > out/0"
+        run(rig, 1, script, outputs=("one", "out", "out/deep/two"))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause, end.text) == (0, "", "")
+        assert declared(end) == [
+            Output(name="work/one", size_bytes=3),
+            Output(name="work/out/0", size_bytes=0),
+            Output(name="work/out/deep/two", size_bytes=2),
+            Output(name="work/out/run", size_bytes=3, is_executable=True),
+        ]
+        assert read(rig, "work/one") == b"abc"
+        assert rig.executor.read_output(attempt_id(1), "work/out/deep/two", offset=1, limit=9) == b"\n"
+
+    files.play(act)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, code: int) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, f": > here; exit {code}", outputs=("here", "gone", "gone/too"))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause) == (code, OUTPUT_MISSING)
+        assert end.text == "not there at the end: gone, gone/too"
+        assert declared(end) == [Output(name="work/here", size_bytes=0)]
+
+    files.play(act)
+
+
+def test_a_killed_task_keeps_its_cause_and_what_it_has_written(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, "echo x > here; kill -9 $$", outputs=("here", "gone"))
+        run(rig, 2, "echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
+        await rig.start_of(2)
+        await rig.until(lambda: rig.output(2) == "ready\n")
+        rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=20 * SECOND, cause="killed"))
+        ends = [await rig.end_of(number) for number in (1, 2)]
+        assert [(end.cause, end.signal) for end in ends] == [("", 9), ("killed", 15)]
+        assert [declared(end) for end in ends] == [[Output(name="work/here", size_bytes=2)]] * 2
+
+    files.play(act)
+
+
+def test_links_are_never_followed(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        script = """
+            mkdir out real; echo x > real/file; echo x > out/plain
+            ln -s /etc/passwd out/link; ln -s ../real out/folder; mkfifo out/pipe
+            ln -s real way; ln -s real/file file
+        """
+        run(rig, 1, script, outputs=("out", "file", "way/file", "way"))
+        end = await rig.end_of(1)
+        assert end.cause == OUTPUT_MISSING
+        assert end.text == (
+            "not there at the end: file, way/file, way; left out, as no plain files: out/folder, out/link, out/pipe"
+        )
+        assert declared(end) == [Output(name="work/out/plain", size_bytes=2)]
+        for name in ("work/out/link", "work/file", "work/way/file", "work/out/pipe", "work/out", "work/none"):
+            with pytest.raises(ExecutorError) as caught:
+                read(rig, name)
+            assert not caught.value.transient
+
+    files.play(act)
+
+
+def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        script = "mkdir out; : > \"out/$(printf 'a\\377')\"; : > \"out/$(printf 'a\\nb')\"; echo x > out/shut; chmod 0 out/shut"
+        run(rig, 1, script, outputs=("out",))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause) == (0, "")
+        assert "left out" in end.text
+        assert declared(end) == [Output(name="work/out/shut", size_bytes=2)]
+        assert read(rig, "work/out/shut") == b"x\n"
+
+    files.play(act)
+
+
+def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, "mkdir out; cd out; touch $(seq 1100)", outputs=("out",))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause) == (0, TOO_MANY_OUTPUTS)
+        assert len(declared(end)) == 1_024
+
+    files.play(act)
+
+
+def test_outputs_are_known_to_a_host_that_comes_back(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, "echo x > one", outputs=("one",))
+        end = await rig.end_of(1)
+        await rig.executor.stop(end_tasks=True)
+        await rig.executor.start(rig.events.append, pytest.fail)
+        (known,) = await rig.executor.running()
+        assert known.ended == end
+        assert read(rig, "work/one") == b"x\n"
+
+    files.play(act)
+
+
+def test_the_task_account_cannot_list_the_files(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        one = files.add("in", b"x")
+        run(rig, 1, f"cat {files.root}/{one.sha256.hex()}; ls {files.root} 2>/dev/null || echo no")
+        await rig.end_of(1)
+        assert rig.output(1) == "xno\n" or os.geteuid() != 0
+
+    files.play(act)
+
+
+def test_many_tasks_with_large_inputs_run_side_by_side(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        large = files.add("data", LARGE)
+        for number in range(1, 31):
+            run(rig, number, "wc -c < data", inputs=(large,))
+        ends = await asyncio.gather(*(rig.end_of(number) for number in range(1, 31)))
+        assert {(end.exit_code, end.cause) for end in ends} == {(0, "")}
+        assert {rig.output(number).strip() for number in range(1, 31)} == {str(len(LARGE))}
+
+    files.play(act)
