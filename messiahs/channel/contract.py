@@ -44,7 +44,7 @@ class Receipt(Protocol):
 class Arrivals(Protocol):
     """Where files go that other systems bring for tasks of this machine."""
 
-    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...]) -> str:
+    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files, and say why the transfer cannot be taken; empty if all inputs of its tasks are here."""
 
     def receive(self, peer: SystemId, request: PutRequest) -> Receipt:

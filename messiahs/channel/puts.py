@@ -25,7 +25,7 @@ _SILENCE_SECONDS: Final = 60.0
 """A peer that brings nothing for so long, while it should, has gone."""
 
 
-async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFile) -> None:
+async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFile, /) -> None:
     """Bring what the executor lacks of some files; the stream is over when this returns or raises `ChannelError`."""
     sending: asyncio.Task[None] | None = None
     try:
@@ -80,7 +80,7 @@ async def _send_file(stream: Stream, pieces: AsyncGenerator[bytes, None]) -> Non
                 await stream.write(put_content_to_bytes(piece[start : start + _PIECE_LIMIT_BYTES]))
 
 
-async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks) -> None:
+async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) -> None:
     """Take the files that a peer brings on a stream, or tell it and the administrator why not."""
     try:
         content = await stream.read()

@@ -1,16 +1,9 @@
 """`messiahs demo`: a whole campus on this machine, a real job on it, and every result checked."""
 
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -18,16 +11,12 @@ from messiahs.cli.demonstration import Checked, checked_files, compress_everywhe
 from messiahs.cli.examples import example
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.telling import shown_telling
+from messiahs.cli.temporary import federation, interruptible, own_folder
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
-from messiahs.errors import ClientError
 
 TOPOLOGY, MODULE = "campus.yaml", "blays"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_UP_SECONDS = 60
-_LOOK_SECONDS = 0.02
 _SHOWN_PROBLEMS = 10
-_LONGEST_PLACE = 40
 _MEGABYTE = 1_000_000
 
 
@@ -62,8 +51,8 @@ def demo(*, as_json: bool, keep: bool) -> int:
     left running, and without --keep nothing is left at all.
     """
     topology = example("topologies", TOPOLOGY)
-    with _interruptible(), _own_folder(keep=keep) as folder:
-        with _federation(topology, folder / "state"):
+    with interruptible(), own_folder(keep=keep) as folder:
+        with federation(topology, folder / "state"):
             totals = _work(folder)
         if as_json:
             print_document(_document(totals, folder if keep else None))
@@ -85,81 +74,6 @@ def _work(folder: Path) -> Totals:
             files.append(file)
             tell("fetched and checked", len(files), len(names))
     return Totals(files=tuple(files), seconds=seconds)
-
-
-@contextmanager
-def _federation(topology: Path, state: Path) -> Iterator[None]:
-    """Bring a federation up, and take it down whatever happens."""
-    command = _command("up", topology, state, "--detach", "--wait", str(_UP_SECONDS))
-    sys.stderr.write(f"starting every module of {topology.stem}\n")
-    # In a session of its own, Ctrl-C at the terminal does not end it in the middle of starting others.
-    told = state.with_name("up.log")
-    with told.open("wb") as log:
-        up = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-    try:
-        if up.wait():
-            raise ClientError(f"{topology.stem} did not come up: {told.read_text(errors='replace').strip()}")
-        yield
-    finally:
-        with _undisturbed():
-            _take_down(up, topology, state)
-
-
-def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> None:
-    # `down` ends what is recorded, so a supervisor that is only just being started must be waited for.
-    while up.poll() is None and not any(state.glob("*/supervisor.pid")):
-        time.sleep(_LOOK_SECONDS)
-    up.kill()
-    up.wait()
-    down = subprocess.run(_command("down", topology, state), capture_output=True, check=False, start_new_session=True)
-    if down.returncode:
-        raise ClientError(f"{topology.stem} did not go down: {down.stderr.decode(errors='replace').strip()}")
-
-
-def _command(word: str, topology: Path, state: Path, *more: str) -> Sequence[str]:
-    return (sys.executable, "-m", "messiahs.cli.main", word, str(topology), "--state", str(state), *more)
-
-
-@contextmanager
-def _own_folder(*, keep: bool) -> Iterator[Path]:
-    # The path of a socket is short by force.
-    base = tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="messiahs-demo-", dir=base if len(base) <= _LONGEST_PLACE else "/tmp"))  # noqa: S108 - made for us alone
-    try:
-        yield folder
-    finally:
-        if not keep:
-            with _undisturbed():
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let every signal that asks for the end do what Ctrl-C does, so that everything is taken down."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    with _handled_by(interrupt):
-        yield
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    with _handled_by(signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _handled_by(handler: "signal._HANDLER") -> Iterator[None]:
-    # What is ignored by those who started us (`nohup`) stays so.
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in heard}
-    try:
-        yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)
 
 
 def _document(totals: Totals, kept: Path | None) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from messiahs.config.topology_problems import Place, Problems
 from messiahs.config.topology_yaml import Section
-from messiahs.errors import MessiahsError, PolicyError
+from messiahs.errors import PolicyError
 
 NamedFile = tuple[Path, Place]
 """A file, and where the topology names it."""
@@ -26,21 +26,18 @@ def read_file_name(section: Section, key: str, *, folder: Path, problems: Proble
 
 
 def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
-    """Add the problems of every policy once, with the place in the policy itself."""
+    """Add the problems of every policy once, with the place in the policy itself; warnings are for `policy check`."""
     # The language is of no use to a topology without policies.
-    try:
-        from messiahs.config.policies import read_policy  # noqa: PLC0415 # see above
-    except ImportError:
-        for _, place in named:
-            problems.add(place, "`policy` is not built yet")
-        return
-    for path, place in dict(named).items():
+    from messiahs.config.policies import read_policy  # noqa: PLC0415 # see above
+
+    for path, place in named:
+        if not path.is_file():
+            problems.add(place, f"there is no policy file {path}")
+            continue
         try:
             read_policy(path)
         except PolicyError as error:
             problems.elsewhere.extend(str(problem) for problem in error.problems if not problem.is_warning)
-        except (OSError, MessiahsError) as error:
-            problems.add(place, f"the policy {path} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def check_trust(named: Iterable[NamedFile], problems: Problems) -> None:

@@ -56,6 +56,8 @@ def on_task_transfer(
     if claim.row.ticket != transfer.ticket:
         return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
     actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, len(transfer.tasks))]
+    # Equal for all tasks of a claim, so the policy is asked once.
+    refusal = _refusal(state, claim, now)
     statuses: list[AttemptStatus] = []
     for task in transfer.tasks:
         if task.attempt in claim.over:
@@ -66,7 +68,7 @@ def on_task_transfer(
             continue
         row = state.executor.attempts.get(task.attempt)
         if row is None:
-            row = _take(state, claim, task, now)
+            row = _take(state, claim, task, refusal=_full(claim) or refusal, now=now)
             actions.append(Store(row=row))
             if row.status.state is TaskState.EXECUTING:
                 actions.append(start_action(claim, row))
@@ -232,9 +234,8 @@ def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, 
     return row
 
 
-def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant) -> AttemptRow:
-    refusal = _refusal(state, claim, now)
-    if refusal is None:
+def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: str, now: Instant) -> AttemptRow:
+    if not refusal:
         status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
         claim.live += 1
     else:
@@ -246,19 +247,21 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, now: Instant
     return row
 
 
-def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str | None:
+def _full(claim: GrantedClaim) -> str:
+    return "more tasks were bound to the claim than it may hold" if claim.live >= _HELD_LIMIT else ""
+
+
+def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str:
     if claim.is_ending:
         return "the claim has ended"
     if not claim.row.places:
         return "the places of the claim were given to others"
-    if claim.live >= _HELD_LIMIT:
-        return "more tasks were bound to the claim than it may hold"
     if not state.has_space:
         return "the disk of the executor is full"
     via = state.neighbors.get(claim.row.via)
     asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
     verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
-    return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else None
+    return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else ""
 
 
 def _end(state: ModuleState, attempt: AttemptId, cause: str) -> Action:

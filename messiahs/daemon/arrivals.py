@@ -43,7 +43,7 @@ class ArrivingFiles:
         self._brought: dict[ClaimId, dict[bytes, int]] = {}
         self._active: dict[tuple[SystemId, bytes], Draft] = {}
 
-    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...]) -> str:
+    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files, and say what the transfer's tasks lack; the core judges a transfer without a right."""
         try:
             claim = self._claim_for(peer, transfer.claim, transfer.ticket)

@@ -16,9 +16,11 @@ _LOG = logging.getLogger(__name__)
 
 def live_inputs(state: ModuleState) -> set[bytes]:
     """Name the inputs of submissions that have not ended and of attempts that run or wait here."""
-    commands = [one.row.command for one in state.origin.submissions.values() if one.row.ended_at is None]
-    commands += [row.command for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
-    return {one.sha256 for command in commands for one in command.inputs}
+    live = [one.row for one in state.origin.submissions.values() if one.row.ended_at is None]
+    held = [row for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
+    inputs = [row.command.inputs for row in (*live, *held)]
+    inputs += [own for row in live for own in row.member_inputs]
+    return {one.sha256 for files in inputs for one in files}
 
 
 async def collect_for_ever(arrivals: ArrivingFiles, state: ModuleState) -> None:

@@ -46,6 +46,7 @@ class Notebook:
     file: str
     text: str
     found: dict[tuple[int, Code], Problem] = field(default_factory=dict)
+    shown: dict[int, str] = field(default_factory=dict)
 
     def error(self, token: Token, code: Code, message: str, *, hint: str = "", label: str = "") -> None:
         """Note a mistake at a word of the file."""
@@ -72,9 +73,10 @@ class Notebook:
     def _note(
         self, token: Token, code: Code, message: str, *, hint: str = "", label: str = "", is_warning: bool = False
     ) -> None:
+        if self.is_full:
+            return  # finding a place takes as long as the text is long
         start, end = token.start_pos or 0, token.end_pos or 0
         line_start = self.text.rfind("\n", 0, start) + 1
-        line_end = self.text.find("\n", start)
         problem = Problem(
             code=code,
             file=self.file,
@@ -83,12 +85,18 @@ class Notebook:
             message=message,
             hint=hint,
             label=label,
-            source=showable(self.text[line_start : line_end if line_end >= 0 else len(self.text)]),
+            source=self._line_at(line_start),
             width=max(1, end - start),
             is_warning=is_warning,
         )
-        if not self.is_full:
-            self.found.setdefault((start, code), problem)
+        self.found.setdefault((start, code), problem)
+
+    def _line_at(self, start: int) -> str:
+        # A hostile file is one line of many mistakes.
+        if start not in self.shown:
+            end = self.text.find("\n", start)
+            self.shown[start] = showable(self.text[start : end if end >= 0 else len(self.text)])
+        return self.shown[start]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

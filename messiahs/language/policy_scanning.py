@@ -65,6 +65,8 @@ def tokens_in(notebook: Notebook) -> Iterator[Token]:
     """Give the words of a file, each with its place; what is none is of type `BAD` and noted."""
     text = notebook.text
     for character in FORBIDDEN.finditer(text):
+        if notebook.is_full:
+            break
         token = Token(BAD, character[0], start_pos=character.start(), end_pos=character.end())
         message = f"the character {quoted(token)} is not allowed anywhere in a policy"
         notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")

@@ -53,7 +53,7 @@ class Files:
 
 
 def run(
-    rig: Rig, number: int, script: str, *, inputs: tuple[InputFile, ...] = (), outputs: tuple[str, ...] = ()
+    rig: Rig, number: int, *, script: str, inputs: tuple[InputFile, ...] = (), outputs: tuple[str, ...] = ()
 ) -> None:
     command = Command(argv=("sh", "-c", script), inputs=inputs, outputs=outputs)
     rig.executor.perform(replace(start_of(number), command=command))
@@ -76,7 +76,7 @@ def test_inputs_are_there_with_their_modes_and_are_the_task_s_own(files: Files, 
             files.add("empty", b""),
         )
         script = "./tool; stat -c '%a %s %h %U' data/deep/in tool empty; echo more >> data/deep/in; id -un"
-        run(rig, 1, script, inputs=inputs)
+        run(rig, 1, script=script, inputs=inputs)
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause, end.text) == (0, "", "")
         *seen, user = rig.output(1).splitlines()
@@ -96,9 +96,9 @@ def test_an_input_that_is_not_there_is_a_failed_staging(files: Files, content: b
     async def act(rig: Rig) -> None:
         gone, short, other = files.add("gone", content), files.add("short", content + b"!"), files.add("x", b"1")
         (files.root / gone.sha256.hex()).unlink()
-        run(rig, 1, "echo ran", inputs=(other, gone), outputs=("out",))
-        run(rig, 2, "echo ran", inputs=(replace(short, size_bytes=short.size_bytes - 1),))
-        run(rig, 3, "echo ran", inputs=(other, files.add("x/below", content + b"?")))
+        run(rig, 1, script="echo ran", inputs=(other, gone), outputs=("out",))
+        run(rig, 2, script="echo ran", inputs=(replace(short, size_bytes=short.size_bytes - 1),))
+        run(rig, 3, script="echo ran", inputs=(other, files.add("x/below", content + b"?")))
         ends = [await rig.end_of(number) for number in (1, 2, 3)]
         assert [(end.cause, end.exit_code, end.signal) for end in ends] == [(STAGING_FAILED, None, None)] * 3
         assert "gone" in ends[0].text
@@ -132,7 +132,7 @@ def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_
         start = replace(start_of(1, limit_ns=SECOND // 10), command=Command(argv=("true",), inputs=(waits,)))
         rig.executor.perform(start)
         await rig.start_of(1)
-        run(rig, 2, "sleep 1")
+        run(rig, 2, script="sleep 1")
         assert (await rig.end_of(2)).exit_code == 0
         assert attempt_id(1) not in rig.ends()
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="killed"))
@@ -156,8 +156,11 @@ def test_the_limit_of_a_task_counts_once_its_large_inputs_are_there(files: Files
 
 def test_declared_files_and_folders_are_told_and_read(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        script = "mkdir -p out/deep; printf abc > one; echo x > out/deep/two; echo '#!' > out/run; chmod 700 out/run; : > out/0"
-        run(rig, 1, script, outputs=("one", "out", "out/deep/two"))
+        script = """
+            mkdir -p out/deep; printf abc > one; echo x > out/deep/two
+            echo '#!' > out/run; chmod 700 out/run; : > out/0
+        """
+        run(rig, 1, script=script, outputs=("one", "out", "out/deep/two"))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause, end.text) == (0, "", "")
         assert declared(end) == [
@@ -175,7 +178,7 @@ def test_declared_files_and_folders_are_told_and_read(files: Files) -> None:
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, code: int) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, f": > here; exit {code}", outputs=("here", "gone", "gone/too"))
+        run(rig, 1, script=f": > here; exit {code}", outputs=("here", "gone", "gone/too"))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (code, OUTPUT_MISSING)
         assert end.text == "not there at the end: gone, gone/too"
@@ -186,8 +189,8 @@ def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, cod
 
 def test_a_killed_task_keeps_its_cause_and_what_it_has_written(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, "echo x > here; kill -9 $$", outputs=("here", "gone"))
-        run(rig, 2, "echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
+        run(rig, 1, script="echo x > here; kill -9 $$", outputs=("here", "gone"))
+        run(rig, 2, script="echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
         await rig.start_of(2)
         await rig.until(lambda: rig.output(2) == "ready\n")
         rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=20 * SECOND, cause="killed"))
@@ -205,7 +208,7 @@ def test_links_are_never_followed(files: Files) -> None:
             ln -s /etc/passwd out/link; ln -s ../real out/folder; mkfifo out/pipe
             ln -s real way; ln -s real/file file
         """
-        run(rig, 1, script, outputs=("out", "file", "way/file", "way"))
+        run(rig, 1, script=script, outputs=("out", "file", "way/file", "way"))
         end = await rig.end_of(1)
         assert end.cause == OUTPUT_MISSING
         assert end.text == (
@@ -222,8 +225,11 @@ def test_links_are_never_followed(files: Files) -> None:
 
 def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        script = "mkdir out; : > \"out/$(printf 'a\\377')\"; : > \"out/$(printf 'a\\nb')\"; echo x > out/shut; chmod 0 out/shut"
-        run(rig, 1, script, outputs=("out",))
+        script = r"""
+            mkdir out; echo x > out/shut; chmod 0 out/shut
+            : > "out/$(printf 'a\377')"; : > "out/$(printf 'a\nb')"
+        """
+        run(rig, 1, script=script, outputs=("out",))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (0, "")
         assert "left out" in end.text
@@ -235,7 +241,7 @@ def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(file
 
 def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, "mkdir out; cd out; touch $(seq 1100)", outputs=("out",))
+        run(rig, 1, script="mkdir out; cd out; touch $(seq 1100)", outputs=("out",))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (0, TOO_MANY_OUTPUTS)
         assert len(declared(end)) == 1_024
@@ -245,7 +251,7 @@ def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
 
 def test_outputs_are_known_to_a_host_that_comes_back(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        run(rig, 1, "echo x > one", outputs=("one",))
+        run(rig, 1, script="echo x > one", outputs=("one",))
         end = await rig.end_of(1)
         await rig.executor.stop(end_tasks=True)
         await rig.executor.start(rig.events.append, pytest.fail)
@@ -259,7 +265,7 @@ def test_outputs_are_known_to_a_host_that_comes_back(files: Files) -> None:
 def test_the_task_account_cannot_list_the_files(files: Files) -> None:
     async def act(rig: Rig) -> None:
         one = files.add("in", b"x")
-        run(rig, 1, f"cat {files.root}/{one.sha256.hex()}; ls {files.root} 2>/dev/null || echo no")
+        run(rig, 1, script=f"cat {files.root}/{one.sha256.hex()}; ls {files.root} 2>/dev/null || echo no")
         await rig.end_of(1)
         assert rig.output(1) == "xno\n" or os.geteuid() != 0
 
@@ -270,7 +276,7 @@ def test_many_tasks_with_large_inputs_run_side_by_side(files: Files) -> None:
     async def act(rig: Rig) -> None:
         large = files.add("data", LARGE)
         for number in range(1, 31):
-            run(rig, number, "wc -c < data", inputs=(large,))
+            run(rig, number, script="wc -c < data", inputs=(large,))
         ends = await asyncio.gather(*(rig.end_of(number) for number in range(1, 31)))
         assert {(end.exit_code, end.cause) for end in ends} == {(0, "")}
         assert {rig.output(number).strip() for number in range(1, 31)} == {str(len(LARGE))}

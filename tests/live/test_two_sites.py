@@ -126,8 +126,9 @@ def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> No
     exchange_roots(alpha, beta)
     # What alpha recorded for beta is not beta's: its own root must not vouch for beta either.
     shutil.copy(alpha.root, alpha.folder / "theirs.pem")
-    for site in sites:
-        site.start()
+    alpha.start()
+    eventually(lambda: alpha.machines("up") == 1)
+    beta.start()
     log = beta.folder / "state" / "pact" / "beta" / "module.log"
     eventually(lambda: log.exists() and "alpha: 127.0.0.1:" in log.read_text())
     assert (alpha.machines("up"), alpha.machines("beta")) == (1, 0)

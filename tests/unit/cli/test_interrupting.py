@@ -34,6 +34,15 @@ def started(tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]
         process.communicate()
 
 
+@pytest.fixture
+def uploading(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    (tmp_path / "data").write_text("x")
+    words = ["submit", "--state", str(tmp_path), "--input", str(tmp_path / "data"), "--", "cat", "data"]
+    with subprocess.Popen([sys.executable, "-m", "messiahs.cli.main", *words], stderr=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
     pause = threading.Event()
@@ -74,3 +83,16 @@ def test_the_second_signal_leaves_at_once(
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert b"Traceback" not in process.communicate()[1]
+
+
+def test_a_signal_during_an_upload_submits_nothing(
+    tmp_path: Path, start_peer: StartPeer, request: pytest.FixtureRequest
+) -> None:
+    peer = start_peer((200, {"id": "left.1"}), state=tmp_path)
+    peer.takes_files.clear()
+    process = request.getfixturevalue("uploading")
+    until(was_asked(peer, "/v1/files/2d"))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert not [path for _, path, _ in peer.asked if path == "/v1/tasks"]
+    assert process.stderr.read().strip() == b""

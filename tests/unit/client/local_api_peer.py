@@ -24,7 +24,8 @@ class Peer:
     `answers` come one after the other, the last one for ever; `by_path` goes before them, and answers whatever has its
     key in its path. Of a log, either `logs` has all, or each of `pieces` but the last is cut off after what it has.
     `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken; `outputs` are those of
-    tasks by name (one that ends with `.sh` is executable). While `cuts` is above 0, a file is cut off in the middle.
+    tasks by name (one that ends with `.sh` is executable). While `cuts` is above 0, a file is cut off in the middle;
+    while `takes_files` is not set, a file is taken and not answered.
     """
 
     socket_path: Path
@@ -37,6 +38,7 @@ class Peer:
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refuses_files: str = ""
     cuts: int = 0
+    takes_files: threading.Event = field(default_factory=threading.Event)
 
     def answer_to(self, path: str) -> Answer:
         """Give the answer for a path."""
@@ -44,6 +46,9 @@ class Peer:
             if part in path:
                 return (200, document)
         return self.next_answer()
+
+    def __post_init__(self) -> None:
+        self.takes_files.set()
 
     def next_answer(self) -> Answer:
         """Take the next answer off the list, except the last one."""
@@ -89,6 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         if hashlib.sha256(body).hexdigest() != wanted:
             self._answer(400, {"error": "the hash differs"})
             return
+        self.server.peer.takes_files.wait()
         self.server.peer.files[wanted] = body
         self._answer(200, {"sha256": wanted, "size": size})
 
@@ -184,5 +190,6 @@ def start_peer(tmp_path: Path) -> Iterator[StartPeer]:
 
     yield start
     for server in servers:
+        server.peer.takes_files.set()
         server.shutdown()
         server.server_close()

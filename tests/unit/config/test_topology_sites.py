@@ -13,6 +13,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
 from messiahs.errors import TopologyError
 
+POLICIES = Path(__file__).parents[3] / "policies"
 HEAD = "version: 1\nfederation: f\nsystems:\n"
 GATE = "  gate: {external: true, parent: top, trust: anl.pem}\n"
 SITES = f"""{HEAD}  top: {{host: top.example.edu, port: 7101}}
@@ -104,3 +105,30 @@ def test_a_trust_file_must_hold_certificates(content: bytes, tmp_path: Path) -> 
     (tmp_path / "anl.pem").write_bytes(content)
     (found,) = problems_of(HEAD + "  top: {}\n" + GATE, tmp_path / "t.yaml", reads_trust=True)
     assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} holds no certificate in PEM")
+
+
+def test_a_policy_of_a_system_goes_before_the_default_one_and_both_into_the_settings(tmp_path: Path) -> None:
+    for name in ("all", "own"):
+        (tmp_path / f"{name}.policy").write_bytes((POLICIES / "open.policy").read_bytes())
+    file = tmp_path / "t.yaml"
+    file.write_text(
+        "version: 1\nfederation: f\ndefaults: {policy: all.policy}\nsystems:\n"
+        "  a: {host: h, port: 1, policy: ./own.policy}\n  b: {host: h, port: 2}\n  c: {external: true}\n"
+    )
+    topology = load_topology(file)
+    assert settings_of(topology, "a").policy_file == tmp_path / "own.policy"
+    assert settings_of(topology, "b").policy_file == tmp_path / "all.policy"
+    assert topology.system("c").policy_file is None
+    save_settings(settings_of(topology, "a"), tmp_path / "settings.json")
+    assert load_settings(tmp_path / "settings.json").policy_file == tmp_path / "own.policy"
+
+
+def test_what_is_wrong_with_a_policy_is_told_once_with_its_place_there_and_after_all_else(tmp_path: Path) -> None:
+    (tmp_path / "bad.policy").write_text("\naccpet {\n}\n")
+    text = f"{HEAD}  a: {{policy: bad.policy}}\n  b: {{policy: bad.policy, parent: x}}\n  c: {{policy: no.policy}}\n"
+    file = tmp_path / "t.yaml"
+    parent, missing, *wrong = problems_of(text, file)
+    assert parent.startswith("5:35: there is no system `x`")
+    assert missing == f"6:15: there is no policy file {tmp_path / 'no.policy'}"
+    assert wrong[0].startswith(f"{tmp_path / 'bad.policy'}:2:1: error[")
+    assert len(wrong) == len(set(wrong))

@@ -1,0 +1,124 @@
+"""Files of tasks, over the local API of one module, to the machine of another and back."""
+
+import hashlib
+import http.client
+import json
+import random
+import socket
+from pathlib import Path
+from typing import Any
+
+from tests.live.conftest import Federation, eventually
+
+ON_RIGHT = '$side eq "right"'
+
+
+class Local(http.client.HTTPConnection):
+    """HTTP on a module's Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=60)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(60)
+        self.sock.connect(str(self._path))
+
+
+def call(federation: Federation, method: str, path: str, *, body: bytes = b"") -> tuple[int, bytes]:
+    connection = Local(federation.folder(federation.module).with_suffix(".sock"))
+    try:
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def document(federation: Federation, method: str, path: str, body: object = None) -> dict[str, Any]:
+    status, content = call(federation, method, path, body=json.dumps(body).encode() if body is not None else b"")
+    assert status == 200, content
+    return dict(json.loads(content))
+
+
+def upload(federation: Federation, content: bytes) -> str:
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert document(federation, "POST", "/v1/files/missing", {"sha256": [sha256]}) == {"missing": [sha256]}
+    status, answer = call(federation, "PUT", f"/v1/files/{sha256}", body=content)
+    assert (status, json.loads(answer)) == (200, {"sha256": sha256, "size": len(content)})
+    assert document(federation, "POST", "/v1/files/missing", {"sha256": [sha256]}) == {"missing": []}
+    return sha256
+
+
+def input_of(name: str, content: bytes, *, executable: bool = False) -> dict[str, object]:
+    sha256 = hashlib.sha256(content).hexdigest()
+    return {"name": name, "sha256": sha256, "size": len(content), "executable": executable}
+
+
+def test_inputs_go_to_the_machine_and_outputs_come_home(pair: Federation) -> None:
+    large = random.Random(1).randbytes(5_000_000)
+    tool = b'#!/bin/sh\nmkdir -p out/deep; cp data/large out/deep/copy; cp "$0" out/tool; : > out/empty\n'
+    for content in (large, tool):
+        upload(pair, content)
+    body = {
+        "key": "files-travel",
+        "argv": ["./tool"],
+        "inputs": [input_of("data/large", large), input_of("tool", tool, executable=True)],
+        "outputs": ["out"],
+        "requirement": ON_RIGHT,
+    }
+    task = document(pair, "POST", "/v1/tasks", body)["id"]
+    eventually(lambda: document(pair, "GET", f"/v1/tasks/{task}/wait?timeout=20")["state"] != "executing")
+    ended = document(pair, "GET", f"/v1/tasks/{task}/wait")
+    assert (ended["state"], ended["exit_code"], ended["text"]) == ("finished", 0, "")
+    assert document(pair, "GET", f"/v1/tasks/{task}/outputs")["outputs"] == [
+        {"name": "out/deep/copy", "size": len(large), "executable": False},
+        {"name": "out/empty", "size": 0, "executable": False},
+        {"name": "out/tool", "size": len(tool), "executable": True},
+    ]
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out/deep/copy") == (200, large)
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out/deep/copy?offset=4999999") == (200, large[-1:])
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out/empty") == (200, b"")
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out/tool") == (200, tool)
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out/none")[0] == 404
+    assert call(pair, "GET", f"/v1/tasks/{task}/outputs/out%2F..%2Ftool")[0] == 404
+
+
+def test_many_tasks_share_their_inputs(pair: Federation) -> None:
+    large, small = random.Random(2).randbytes(1_000_000), b"small"
+    for content in (large, small):
+        upload(pair, content)
+    body = {
+        "key": "files-shared",
+        "argv": ["sh", "-c", "cat large small > both"],
+        "inputs": [input_of("large", large), input_of("small", small)],
+        "outputs": ["both"],
+        "requirement": ON_RIGHT,
+        "members": 20,
+    }
+    array = document(pair, "POST", "/v1/tasks", body)["id"]
+    done = pair.run("wait", array)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert call(pair, "GET", f"/v1/tasks/{array}.20/outputs/both") == (200, large + small)
+
+
+def test_a_missing_output_aborts_a_task_and_keeps_its_exit_code(pair: Federation) -> None:
+    body = {"key": "files-missing", "argv": ["true"], "outputs": ["gone"]}
+    task = document(pair, "POST", "/v1/tasks", body)["id"]
+    eventually(lambda: document(pair, "GET", f"/v1/tasks/{task}/wait?timeout=20")["state"] != "executing")
+    ended = document(pair, "GET", f"/v1/tasks/{task}/wait")
+    assert (ended["state"], ended["exit_code"], ended["cause"]) == ("aborted", 0, "output_missing")
+
+
+def test_what_is_not_a_file_is_refused(pair: Federation) -> None:
+    sha256 = hashlib.sha256(b"this").hexdigest()
+    assert call(pair, "PUT", f"/v1/files/{sha256}", body=b"that")[0] == 400
+    assert call(pair, "PUT", "/v1/files/..%2Fkey", body=b"that")[0] == 400
+    assert call(pair, "POST", "/v1/files/missing", body=b'{"sha256": ["A"]}')[0] == 400
+    assert document(pair, "POST", "/v1/files/missing", {"sha256": [sha256]}) == {"missing": [sha256]}
+    body = {"key": "files-unknown", "argv": ["true"], "inputs": [input_of("in", b"this")]}
+    status, answer = call(pair, "POST", "/v1/tasks", body=json.dumps(body).encode())
+    assert status == 409
+    assert sha256 in answer.decode()
