@@ -33,10 +33,6 @@ class Receipt(Protocol):
     async def add(self, content: bytes) -> None:
         """Take the next piece of the first file that is not here."""
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all files are here."""
-
     async def close(self) -> None:
         """Let go; what came of an incomplete file stays for a later receipt."""
 

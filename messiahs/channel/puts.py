@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Stream
+from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Receipt, Stream
 from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, MessiahsError
 from messiahs.wire.codec import (
@@ -19,7 +19,7 @@ from messiahs.wire.codec import (
     put_request_to_bytes,
 )
 
-_PIECE_LIMIT_BYTES: Final = 512 << 10
+_PIECE_LIMIT_BYTES: Final = 1000 << 10
 _LAST_WORD_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
 """A peer that brings nothing for so long, while it should, has gone."""
@@ -89,10 +89,10 @@ async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) ->
         request = put_request_from_bytes(content)
         receipt = callbacks.arrivals.receive(peer, request)
         try:
-            await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=await receipt.begin())))
-            while not receipt.is_complete:
-                content = await _next(stream)
-                await receipt.add(put_content_from_bytes(content))
+            offsets = await receipt.begin()
+            await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=offsets)))
+            lacking = sum(one.size_bytes - offset for one, offset in zip(request.files, offsets, strict=True))
+            await _take(stream, receipt, lacking)
         finally:
             await receipt.close()
         sizes = tuple(one.size_bytes for one in request.files)
@@ -103,6 +103,24 @@ async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) ->
     except MessiahsError as error:
         callbacks.on_dropped(peer, str(error))
         await stream.write(put_answer_to_bytes(PutAnswer(problem=str(error))))
+
+
+async def _take(stream: Stream, receipt: Receipt, lacking_bytes: int) -> None:
+    """Take what is lacking; while one piece is hashed and written, the next one is read."""
+    adding: asyncio.Task[None] | None = None
+    try:
+        while lacking_bytes > 0:
+            content = put_content_from_bytes(await _next(stream))
+            lacking_bytes -= len(content)
+            if adding is not None:
+                await adding
+            adding = asyncio.create_task(receipt.add(content))
+        if adding is not None:
+            await adding
+    finally:
+        if adding is not None:
+            # Also when the stream was cut: what has come is not to come again.
+            await asyncio.gather(adding, return_exceptions=True)
 
 
 async def _next(stream: Stream) -> bytes:

@@ -19,13 +19,17 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
-    alike: dict[str, list[Document]] = {}
+    alike: dict[tuple[bool, str], list[Document]] = {}
     for document in tasks:
         if document.get("reasons"):
             told = "\n".join(reason_lines(document["reasons"], depth=1))
-            alike.setdefault(f"{_verb(document)}\n{told}", []).append(document)
-    for told, documents in alike.items():
-        click.echo(f"\n{_names(documents)} {told}")
+            alike.setdefault((is_final(document), told), []).append(document)
+    for (is_over, told), documents in alike.items():
+        is_one = len(documents) == 1
+        waits = "waits" if is_one else "wait"
+        was = "was" if is_one else "were"
+        verb = f"{was} denied by" if is_over else f"{waits}; asked and refused by"
+        click.echo(f"\n{_names(documents)} {verb}\n{told}")
 
 
 def ran_of(document: Document, now: datetime) -> str:
@@ -53,10 +57,6 @@ def _row(document: Document, now: datetime) -> tuple[object, ...]:
         return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
     attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
     return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, name)
-
-
-def _verb(document: Document) -> str:
-    return "was denied by" if is_final(document) else "waits; asked and refused by"
 
 
 def _names(documents: Iterable[Document]) -> str:

@@ -4,7 +4,6 @@ A file appears under its name when it is whole, and nothing is ever written outs
 """
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ def _pieces(module: ModuleClient, output: OutputFile, on_piece: Callable[[int], 
 
 def _write(pieces: Iterator[bytes], output: OutputFile, into: Path) -> None:
     folder = _made_folder(into, output.place.split("/")[:-1])
-    draft = folder / _PART_NAME.format(secrets.token_hex(8))
+    draft = folder / _PART_NAME.format(os.urandom(8).hex())
     mode = 0o777 if output.is_executable else 0o666
     try:
         # The user's own mask takes away what he does not want.

@@ -128,11 +128,6 @@ class FilesReceipt:
         self._lacking: deque[tuple[PutFile, int]] = deque()
         self._draft: Draft | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all files are here."""
-        return not self._lacking
-
     async def begin(self) -> tuple[int, ...]:
         """Say how much of each file is here."""
         await self._arrivals.admit(self._claim, self._request.files)

@@ -18,7 +18,7 @@ def live_inputs(state: ModuleState) -> set[bytes]:
     """Name the inputs of submissions that have not ended and of attempts that run or wait here."""
     live = [one.row for one in state.origin.submissions.values() if one.row.ended_at is None]
     held = [row for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
-    inputs = [row.command.inputs for row in (*live, *held)]
+    inputs = [row.command.inputs for row in live] + [row.command.inputs for row in held]
     inputs += [own for row in live for own in row.member_inputs]
     return {one.sha256 for files in inputs for one in files}
 

@@ -41,7 +41,7 @@ class Amount:
         result = self.calculate(ranges)
         return None if result is None else result[0]
 
-    def range_in(self, facts: Facts, scope: str, machine_class: MachineClass) -> Range | None:
+    def range_in(self, facts: Facts, scope: str, machine_class: MachineClass, /) -> Range | None:
         """Give its least and greatest value in a class, which stands for one scope; None if it may have none."""
         ranges: dict[str, Range] = {}
         for reading in self.readings:
@@ -56,7 +56,7 @@ class Amount:
         return self.calculate(ranges)
 
 
-def read_amount(tree: Tree[Token], view: View, reader: Reader) -> Amount:
+def read_amount(tree: Tree[Token], view: View, reader: Reader, /) -> Amount:
     """Give the amount that an expression says; what it is after a problem is of no use."""
     readings: dict[str, Reading] = {}
     calculate = _calculation(tree, view, reader, readings=readings)

@@ -37,12 +37,12 @@ class Condition:
             values[reading.key] = value
         return self.truth(values)
 
-    def could(self, facts: Facts, scope: str, machine_class: MachineClass) -> bool:
+    def could(self, facts: Facts, scope: str, machine_class: MachineClass, /) -> bool:
         """Say whether it may be true for some machine of a class, which stands for one scope."""
         spans = self._spans(facts, scope, machine_class)
         return spans is not None and self.class_truth(spans) is not False
 
-    def surely(self, facts: Facts, scope: str, machine_class: MachineClass) -> bool:
+    def surely(self, facts: Facts, scope: str, machine_class: MachineClass, /) -> bool:
         """Say whether it is true for every machine of a class, which stands for one scope."""
         spans = self._spans(facts, scope, machine_class)
         return spans is not None and None not in spans.values() and self.class_truth(spans) is True
@@ -52,7 +52,7 @@ class Condition:
         unset = [reading for reading in self.readings if reading.value_in(facts) is None]
         return tuple(sorted(unset, key=lambda reading: (reading.scope, reading.name)))
 
-    def _spans(self, facts: Facts, scope: str, machine_class: MachineClass) -> Spans | None:
+    def _spans(self, facts: Facts, scope: str, machine_class: MachineClass, /) -> Spans | None:
         spans: dict[str, Span] = {}
         for reading in self.readings:
             if reading.scope == scope:

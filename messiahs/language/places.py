@@ -11,7 +11,7 @@ _UNSHOWABLE: Final = re.compile(
 )
 
 
-def error_at(text: str, offset: int, message: str, hint: str = "") -> PredicateError:
+def error_at(text: str, offset: int, message: str, hint: str = "", /) -> PredicateError:
     """Give the error for the character at `offset`; the text in it is safe to print and keeps its columns."""
     return PredicateError(
         message,

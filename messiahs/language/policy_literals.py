@@ -75,7 +75,7 @@ def unescaped(token: Token) -> str:
     return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), token[1:-1])
 
 
-def check_dimension(literal: Literal, variable: Token, attribute: Attribute, *, notebook: Notebook) -> None:
+def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
     """Note a literal in another dimension than its attribute, and warn of a bare number."""
     if literal.unit is attribute.unit or isinstance(literal.value, str):
         return

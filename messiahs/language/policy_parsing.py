@@ -52,7 +52,7 @@ def _grammar() -> Lark:
     return Lark.open_from_package(__name__, "policy_grammar.lark", parser="lalr", lexer="basic", start=list(STARTS))
 
 
-def parse_statement(statement: Statement, start: str, notebook: Notebook) -> Tree[Token] | None:
+def parse_statement(statement: Statement, start: str, notebook: Notebook, /) -> Tree[Token] | None:
     """Give the tree of a statement; None, with a problem, if it is ill-formed or beyond a limit."""
     if any(word.type == BAD for word in statement.words) or not _keeps_limits(statement, notebook):
         return None

@@ -34,7 +34,7 @@ def read_peers(tree: Tree[Token], notebook: Notebook) -> tuple[Token, ...]:
     return tuple(known)
 
 
-def enter(peers: tuple[Token, ...], rule: _Rule, rules: dict[str, _Rule], *, notebook: Notebook) -> None:
+def enter(peers: tuple[Token, ...], rule: _Rule, rules: dict[str, _Rule], /, *, notebook: Notebook) -> None:
     """Enter a rule for each of its peers; a peer that has one already is noted."""
     for token in peers:
         if token in rules:

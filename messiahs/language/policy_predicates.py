@@ -79,7 +79,7 @@ class _Filled:
     default: Literal | None
 
 
-def define_let(name: str, tree: Tree[Token] | None, reader: Reader) -> None:
+def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
     """Remember a named predicate; one that is ill-formed or too large is remembered as such, and spoils no others."""
     let = None
     if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
@@ -89,14 +89,14 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader) -> None:
     reader.lets[name] = let
 
 
-def read_condition(tree: Tree[Token], view: View, reader: Reader, *, text: str) -> Condition:
+def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: str) -> Condition:
     """Give the condition that a predicate says; what it is after a problem is of no use."""
     scene = _Scene(reader=reader, view=view)
     expression = _expression(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
     return condition_of(expression, tuple(scene.readings.values()), text=text)
 
 
-def read_variable(tree: Tree[Token], view: View, reader: Reader, *, kind: Kind) -> Reading | None:
+def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
     """Give the reading of a variable outside of predicates; None, with a problem, if it names nothing of its type."""
     scene = _Scene(reader=reader, view=view)
     filled = _filled(tree, scene)

@@ -48,11 +48,11 @@ class Notebook:
     found: dict[tuple[int, Code], Problem] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
 
-    def error(self, token: Token, code: Code, message: str, *, hint: str = "", label: str = "") -> None:
+    def error(self, token: Token, code: Code, message: str, /, *, hint: str = "", label: str = "") -> None:
         """Note a mistake at a word of the file."""
         self._note(token, code, message, hint=hint, label=label)
 
-    def warning(self, token: Token, code: Code, message: str, *, hint: str = "") -> None:
+    def warning(self, token: Token, code: Code, message: str, /, *, hint: str = "") -> None:
         """Note what is allowed and probably not meant."""
         self._note(token, code, message, hint=hint, is_warning=True)
 

@@ -46,7 +46,7 @@ RankKey = First | Most | Turn
 _Order = tuple[int, int]
 
 
-def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness) -> tuple[SystemId, ...]:
+def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
     """Order the candidates that could hold the task; those through which tasks were lost lately come last.
 
     What is equal by all keys stands in order of name.

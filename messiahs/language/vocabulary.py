@@ -58,7 +58,7 @@ class Vocabulary:
 
     declared: dict[str, Attribute | None] = field(default_factory=dict)
 
-    def look_up(self, token: Token, view: View, notebook: Notebook) -> Known | None:
+    def look_up(self, token: Token, view: View, notebook: Notebook, /) -> Known | None:
         """Find what a variable names in a block; None, with a problem, if it names nothing there."""
         scope, _, name = token[1:].rpartition(".")
         if scope and scope not in view.scopes:

@@ -20,7 +20,7 @@ class _Ranked:
     free_slots: int
 
 
-def by_free_slots(candidates: tuple[Candidate, ...], need: Need, randomness: Randomness) -> tuple[SystemId, ...]:
+def by_free_slots(candidates: tuple[Candidate, ...], need: Need, randomness: Randomness, /) -> tuple[SystemId, ...]:
     """Order candidates at random, weighted by their free slots: views are old, and who is asked first should vary.
 
     Those that surely have room come before those that only could, and among equals children before siblings before

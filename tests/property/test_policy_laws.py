@@ -1,4 +1,4 @@
-"""Laws of what policies read: classes are judged soundly, arithmetic stays within its ranges, `like` is what it seems."""
+"""Laws of what policies read: classes are judged soundly, arithmetic keeps its ranges, `like` is what it seems."""
 
 import re
 

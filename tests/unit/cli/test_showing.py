@@ -65,7 +65,7 @@ def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixtu
     show_tasks([{**waiting, "id": f"left.1.{number}"} for number in (1, 2, 3)] + [denied], now=NOW)
     told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
     assert told == [
-        "left.1.1 and 2 more waits; asked and refused by",
+        "left.1.1 and 2 more wait; asked and refused by",
         "  right: refused_by_policy (accept guests)",
         "    leaf: requirement_unmet (add --mem)",
         "left.9 was denied by",

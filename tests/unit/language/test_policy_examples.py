@@ -7,7 +7,7 @@ import pytest
 from messiahs.config.policies import read_policy
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Accepted, Placed
+from messiahs.core.ports import Accepted, Placed, Policy
 from messiahs.errors import PolicyError
 from messiahs.language.policy_files import parse_policy
 from tests.unit.language.policy_rig import policy, refusal, request, tdv
@@ -137,8 +137,9 @@ def test_there_are_shipped_policies() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_policy_has_no_warnings_and_lets_a_task_without_options_through(path: Path) -> None:
-    rules = read_policy(path)
-    assert rules.warnings == ()
+    compiled = read_policy(path)
+    assert compiled.warnings == ()
+    rules: Policy = compiled
     for relation in (*NEIGHBORS, Relation.SELF):
         assert rules.accept(request(relation=relation)) == Accepted()
 

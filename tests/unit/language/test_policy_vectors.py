@@ -10,7 +10,7 @@ from messiahs.core.ports import CalendarTime, Timeouts
 from messiahs.language.policy_files import parse_policy
 from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
 
-EXTENDED = {"cpu": "sparc", "gpus": 2}
+EXTENDED: dict[str, Value] = {"cpu": "sparc", "gpus": 2}
 DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"
 
 

@@ -1,0 +1,62 @@
+"""Writes the pages of docs/ that are made from the code: `python tests/docs/regenerate.py`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from types import UnionType
+from typing import get_args
+
+from messiahs.core import messages
+from messiahs.core.attributes import CATALOGUE, Scope
+
+DOCS = Path(__file__).parents[2] / "docs"
+_MADE = "This page is made from the code (`python tests/docs/regenerate.py`).\n"
+
+
+def pages() -> dict[str, str]:
+    """Give every page that is made, by its file name."""
+    return {"attributes.md": attribute_page(), "messages.md": message_page()}
+
+
+def attribute_page() -> str:
+    """Make the reference of attributes from the catalogue."""
+    lines = ["# Attributes", "", _MADE]
+    lines += ["In predicates and policies an attribute's name begins with `$`. Sizes are bytes, durations seconds, loads and"]
+    lines += ["shares hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the"]
+    lines += ["topology, `--set` for a task): integers and strings."]
+    for scope in Scope:
+        rows = [attribute for attribute in CATALOGUE if attribute.scope is scope]
+        lines += ["", f"## {scope.value}", "", "| attribute | type | unit | comes from | meaning |", "|---|---|---|---|---|"]
+        lines += [f"| `${row.name}` | {row.kind} | {row.unit} | {row.supplier} | {row.meaning} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def message_page() -> str:
+    """Make the dictionary of messages from their docstrings."""
+    lines = ["# Messages", "", _MADE]
+    lines += ["What modules say to each other. The scheduling messages go to a neighbor and are answered by it; the messages of a"]
+    lines += ["claim are passed on along the path on which it was granted; a status vector goes over the update channel, tasks and"]
+    lines += ["files over the task channel, everything else over the control channel."]
+    for kind in (*_members(messages.ControlMessage), messages.StatusVector, messages.TaskTransfer):
+        lines += ["", f"## {_wire_name(kind.__name__)}", "", *_paragraphs(kind), ""]
+        lines += [f"- `{field.name}`" for field in dataclasses.fields(kind)] or ["Says nothing more."]
+    return "\n".join(lines) + "\n"
+
+
+def _members(union: UnionType) -> tuple[type, ...]:
+    return tuple(get_args(union))
+
+
+def _wire_name(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
+
+
+def _paragraphs(kind: type) -> list[str]:
+    assert kind.__doc__ is not None
+    return [line.strip() for line in kind.__doc__.strip().splitlines()]
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"wrote docs/{name}\n")

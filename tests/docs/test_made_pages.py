@@ -1,0 +1,11 @@
+"""The pages that are made from the code are those that are committed."""
+
+import pytest
+
+from tests.docs.regenerate import DOCS, pages
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_a_made_page_is_in_step_with_the_code(name: str) -> None:
+    committed = (DOCS / name).read_text(encoding="utf-8")
+    assert committed == pages()[name], "run `python tests/docs/regenerate.py`"

@@ -1,0 +1,47 @@
+"""Every command in the README and the pages of docs/ is run, in the order in which a reader would."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("users.md", "administrators.md")
+_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Make a folder that looks like a checkout to a reader."""
+    for folder in ("topologies", "policies"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def _run(script: str, place: Path) -> subprocess.CompletedProcess[str]:
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "MESSIAHS_STATE": str(place / "state"), "PATH": f"{scripts}:{os.environ['PATH']}"}
+    environment.pop("MESSIAHS_MODULE", None)
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    try:
+        return subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+    finally:
+        for topology in (place / "topologies" / "pair.yaml", place / "lab.yaml", place / "mine.yaml"):
+            if topology.exists():
+                down = [sys.executable, "-m", "messiahs.cli.main", "down", str(topology)]
+                subprocess.run(down, env=environment, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_work(page: str, place: Path) -> None:
+    blocks = _BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert blocks
+    done = _run("\n".join(blocks), place)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr

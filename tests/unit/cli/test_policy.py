@@ -1,0 +1,126 @@
+"""`messiahs policy ...`: checking files, trying predicates, listing attributes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.main import main
+
+GOOD = "accept from any { limit 9 tasks; }\n"
+WARNED = "accept from any { }\n"
+BAD = "accept from any { require $mem <= 8min; limit 9 tasks; }\nrunning { }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "told"),
+    [
+        (GOOD, 0, "no problems"),
+        (WARNED, 0, "1 warning"),
+        (BAD, 1, "2 errors"),
+        (BAD + WARNED.replace("any", "parent"), 1, "2 errors, 1 warning"),
+    ],
+)
+def test_a_check_fails_for_errors_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, told: str
+) -> None:
+    file = tmp_path / "a.policy"
+    file.write_text(text)
+    assert main(["policy", "check", str(file)]) == code
+    assert capsys.readouterr().out == f"{file}: {told}\n"
+
+
+def test_all_problems_of_all_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = []
+    for name, text in (("good", GOOD), ("bad", BAD), ("warned", WARNED)):
+        (tmp_path / name).write_text(text)
+        names.append(str(tmp_path / name))
+    assert main(["policy", "check", *names, str(tmp_path / "missing")]) == 1
+    told = capsys.readouterr().err
+    assert f"{names[1]}:1:35: error[P204]: size compared with a duration" in told
+    assert f"{names[1]}:2:1: error[P107]: `running` is not built yet" in told
+    assert f"{names[2]}:1:1: warning[P403]" in told
+    assert "missing:1:1: error[P001]: the file cannot be read" in told
+
+
+def test_problems_are_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.policy"
+    file.write_text(BAD)
+    assert main(["policy", "check", "--json", str(file)]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1
+    assert [(each["code"], each["severity"], each["line"], each["column"]) for each in document["problems"]] == [
+        ("P204", "error", 1, 35),
+        ("P107", "error", 2, 1),
+    ]
+    assert document["problems"][0]["hint"] == "sizes are written 8MB or 8MiB"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([""], 0),
+        (["  "], 0),
+        (["1 = 1"], 0),
+        (["1 = 2"], 1),
+        (["-1 < $x", "--set", "x=0"], 0),
+        (["-1 = $x", "--set", "x=-1"], 0),
+        (["--set", "x=0", "-1 < $x"], 0),
+        (["--", "-1 < 0"], 0),
+        (["$x = 7", "--set", "x=007"], 0),
+        (['$x eq "seven"', "--set", "x=seven"], 0),
+        (['$x eq ""', "--set", "x="], 0),
+        (['$x eq "a=b"', "--set", "x=a=b"], 0),
+        (['$x eq "5"', "--set", "x=5"], 1),
+        (['$x eq "5"', "--set", 'x:="5"'], 0),
+        (["$x = 5", "--set", "x:=5"], 0),
+        (['$x eq "\n"', "--set", r'x:="\n"'], 2),
+        ([r'$x eq "\n"', "--set", r'x:="\n"'], 0),
+        (["$x = 1", "--set", f"x={2**63}"], 1),
+        (["$x = 1", "--set", f"x={'9' * 5000}"], 1),
+        (["$x = 2", "--set", "x=1", "--set", "x=2"], 0),
+        (["$mem <= 4GiB", "--set", "mem=1"], 2),
+        (["$x default 1 = 1"], 2),
+        (["$x == 1"], 2),
+        (["-1"], 2),
+        (["1 = 1", "--set", "x"], 2),
+        (["1 = 1", "--set", "1x=1"], 2),
+        (["1 = 1", "--set", "x:=y"], 2),
+        (["1 = 1", "--set", f"x:={2**63}"], 2),
+        ([], 2),
+    ],
+)
+def test_a_predicate_is_true_false_or_none(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "eval", *words]) == code
+    assert capsys.readouterr().out == {0: "true\n", 1: "false\n", 2: ""}[code]
+
+
+def test_a_bad_predicate_is_shown_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "eval", "$x == 1"]) == 2
+    assert "1:4: `==` means nothing here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "document"),
+    [
+        (["$b = 1 or $a = 1", "--set", "b=1"], {"result": False, "unset": ["a"]}),
+        (["$b = 1", "--set", "b=1"], {"result": True, "unset": []}),
+        (["$b = 1", "--set", "b=x"], {"result": False, "unset": []}),
+        (["$b = 1", "--set", f"b={2**63}"], {"result": False, "unset": ["b"]}),
+        (["-1 < $mem and $mem > 0", "--set", "nothing=1"], {"result": False, "unset": ["mem"]}),
+    ],
+)
+def test_a_result_as_json_names_what_is_unset(
+    words: list[str], document: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["policy", "eval", "--json", *words]) == (0 if document["result"] else 1)
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, **document}
+
+
+def test_the_schema_lists_every_attribute_with_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "schema", "--json"]) == 0
+    listed = {(each["scope"], each["name"]): each for each in json.loads(capsys.readouterr().out)["attributes"]}
+    assert listed["task", "mem"]["unit"] == "bytes"
+    assert listed["now", "clock"]["unit"] == "minutes of the day"
+    assert main(["policy", "schema"]) == 0
+    assert "keyboard_idle" in capsys.readouterr().out

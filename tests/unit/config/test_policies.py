@@ -1,0 +1,41 @@
+"""Policy files on disk: what cannot be read is a problem like any other."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.policies import read_policy
+from messiahs.core.instants import SECOND
+from messiahs.core.ports import Timeouts
+from messiahs.errors import PolicyError
+
+
+def test_a_policy_is_read_with_the_timeouts_that_it_need_not_say(tmp_path: Path) -> None:
+    file = tmp_path / "a.policy"
+    file.write_text('policy "é" version 1;\ntimeouts { request 1s; }\n')
+    rules = read_policy(file, timeouts=Timeouts(update_period_ns=SECOND))
+    assert (rules.name, rules.timeouts.update_period_ns, rules.timeouts.request_ns) == ("é", SECOND, SECOND)
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "message"),
+    [
+        (b"# \xc3\xa9\xff", "1:4", "this is no UTF-8"),
+        (b"# x\n\xff", "2:1", "this is no UTF-8"),
+        (b"#" * 300_000, "1:1", "longer than"),
+        (b"foo;", "1:1", "`foo` begins nothing"),
+    ],
+)
+def test_a_mistake_has_the_name_of_its_file(tmp_path: Path, content: bytes, place: str, message: str) -> None:
+    file = tmp_path / "a.policy"
+    file.write_bytes(content)
+    with pytest.raises(PolicyError) as raised:
+        read_policy(file)
+    (problem,) = raised.value.problems
+    assert str(problem).startswith(f"{file}:{place}: error[")
+    assert message in problem.message
+
+
+def test_a_file_that_is_not_there_is_a_policy_error(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="cannot be read: No such file"):
+        read_policy(tmp_path / "missing.policy")

@@ -1,0 +1,27 @@
+"""The policy of a module that was given none."""
+
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.ports import Accepted
+from messiahs.policy.open_policy import OpenPolicy
+from tests.unit.language.policy_rig import NOON, Draws, candidate, machines, ranking, request, sdv, tdv
+
+
+def test_it_refuses_nobody() -> None:
+    full = sdv(free_slots=0, load=10_000)
+    assert all(OpenPolicy().accept(request(relation=each, here=full)) == Accepted() for each in Relation)
+
+
+def test_it_asks_by_free_slots_and_leaves_out_who_could_not_hold_the_task() -> None:
+    few, many = candidate("few", {"free_slots": 2}), candidate("many", {"free_slots": 8})
+    none = candidate("none", {"free_slots": 0})
+    query = ranking(few, none, many, task=tdv())
+    assert OpenPolicy().rank(query, Draws(1)) == ("few", "many")
+    assert OpenPolicy().rank(query, Draws(2)) == ("many", "few")
+
+
+def test_it_says_and_passes_on_everything_to_everybody() -> None:
+    described, vector = sdv(cpu="sparc"), machines({"cpu": "sparc"})
+    assert OpenPolicy().describe_here(described, NOON) == described
+    assert OpenPolicy().pass_on(vector) == vector
+    assert OpenPolicy().reveals_to(Neighbor(system=SystemId("any"), is_parent=True))
