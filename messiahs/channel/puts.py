@@ -19,7 +19,7 @@ from messiahs.wire.codec import (
     put_request_to_bytes,
 )
 
-_PIECE_LIMIT_BYTES: Final = 1000 << 10
+_PIECE_LIMIT_BYTES: Final = 960 << 10
 _LAST_WORD_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
 """A peer that brings nothing for so long, while it should, has gone."""

@@ -59,6 +59,8 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
             start_new_session=True,
             pass_fds=(lock,),
         )
+    # From here on the supervisor alone holds it.
+    os.close(lock)
     missing = _await_links(modules, supervisor, deadline=time.monotonic() + wait_seconds)
     # It outlives us on purpose, so nobody is to warn that it was not waited for.
     supervisor.returncode = 0

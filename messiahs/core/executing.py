@@ -55,7 +55,7 @@ def on_task_transfer(
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
     if claim.row.ticket != transfer.ticket:
         return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
-    actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, len(transfer.tasks))]
+    actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
     # Equal for all tasks of a claim, so the policy is asked once.
     refusal = _refusal(state, claim, now)
     statuses: list[AttemptStatus] = []

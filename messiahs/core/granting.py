@@ -158,7 +158,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
 
 
-def regrow(state: ModuleState, claim: GrantedClaim, tasks: int) -> tuple[Action, ...]:
+def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Action, ...]:
     """Take back places that were freed, as far as they are still free, for tasks that have come after all."""
     wanted = min(claim.granted, claim.live + tasks) - claim.row.places
     more = places_for(state, claim.need, wanted) if wanted > 0 and not claim.is_ending else 0

@@ -18,7 +18,7 @@ from typing import Final
 from messiahs.errors import MessiahsError, StoreError
 from messiahs.executor.layout import file_name
 
-PIECE_BYTES: Final = 512 << 10
+PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
 _HEX_DIGITS: Final = 64
 

@@ -11,6 +11,16 @@ from messiahs.core.attributes import CATALOGUE, Scope
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MADE = "This page is made from the code (`python tests/docs/regenerate.py`).\n"
+_ABOUT_ATTRIBUTES = """
+In predicates and policies an attribute's name begins with `$`. Sizes are bytes, durations seconds, loads and shares
+hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the topology, `--set`
+for a task): integers and strings.
+"""
+_ABOUT_MESSAGES = """
+What modules say to each other. The scheduling messages go to a neighbor and are answered by it; the messages of a claim
+are passed on along the path on which it was granted; a status vector goes over the update channel, tasks and files over
+the task channel, everything else over the control channel.
+"""
 
 
 def pages() -> dict[str, str]:
@@ -21,12 +31,11 @@ def pages() -> dict[str, str]:
 def attribute_page() -> str:
     """Make the reference of attributes from the catalogue."""
     lines = ["# Attributes", "", _MADE]
-    lines += ["In predicates and policies an attribute's name begins with `$`. Sizes are bytes, durations seconds, loads and"]
-    lines += ["shares hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the"]
-    lines += ["topology, `--set` for a task): integers and strings."]
+    lines += [_ABOUT_ATTRIBUTES.strip()]
     for scope in Scope:
         rows = [attribute for attribute in CATALOGUE if attribute.scope is scope]
-        lines += ["", f"## {scope.value}", "", "| attribute | type | unit | comes from | meaning |", "|---|---|---|---|---|"]
+        lines += ["", f"## {scope.value}", "", "| attribute | type | unit | comes from | meaning |"]
+        lines += ["|---|---|---|---|---|"]
         lines += [f"| `${row.name}` | {row.kind} | {row.unit} | {row.supplier} | {row.meaning} |" for row in rows]
     return "\n".join(lines) + "\n"
 
@@ -34,9 +43,7 @@ def attribute_page() -> str:
 def message_page() -> str:
     """Make the dictionary of messages from their docstrings."""
     lines = ["# Messages", "", _MADE]
-    lines += ["What modules say to each other. The scheduling messages go to a neighbor and are answered by it; the messages of a"]
-    lines += ["claim are passed on along the path on which it was granted; a status vector goes over the update channel, tasks and"]
-    lines += ["files over the task channel, everything else over the control channel."]
+    lines += [_ABOUT_MESSAGES.strip()]
     for kind in (*_members(messages.ControlMessage), messages.StatusVector, messages.TaskTransfer):
         lines += ["", f"## {_wire_name(kind.__name__)}", "", *_paragraphs(kind), ""]
         lines += [f"- `{field.name}`" for field in dataclasses.fields(kind)] or ["Says nothing more."]

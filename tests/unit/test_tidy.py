@@ -86,7 +86,7 @@ def _function_defects(function: Function) -> Iterator[tuple[int, str]]:
     count = len(only_positional) + len(named) + len(own.kwonlyargs)
     if count > PARAMETERS:
         yield function.lineno, f"{function.name} has {count} parameters (at most {PARAMETERS})"
-    # Private signatures are read beside their few calls; a test's parameters are fixtures, one with `/` is a Protocol's.
+    # Private signatures are read beside their few calls, a test's parameters are fixtures, `/` is a decision.
     is_forced = function.name.startswith(("_", "test_")) or bool(own.posonlyargs) or _is_fixture(function)
     # Handlers take (state, message, now): the instant comes last everywhere, and cannot be mistaken.
     positional = [parameter.arg for parameter in named if parameter.arg != "now"]
