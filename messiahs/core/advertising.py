@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from messiahs.core.actions import Action, SendVector
 from messiahs.core.attributes import Value
+from messiahs.core.buckets import bucket_of
 from messiahs.core.compaction import compact
 from messiahs.core.descriptions import SDV
 from messiahs.core.ids import SystemId
@@ -15,6 +16,7 @@ from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import on_view_changed
+from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState, View
 from messiahs.core.sums import Views, vector_for_child, vector_for_parents
 from messiahs.core.timers import TimerKind
@@ -44,7 +46,7 @@ def mark_changed(state: ModuleState, now: Instant) -> None:
 
 
 def mark_news(state: ModuleState, now: Instant) -> None:
-    """Compute the sums anew and advertise them soon: a neighbor's view came, changed or went."""
+    """Compute the sums anew and advertise them soon: a neighbor's view came, went, or changed in a key."""
     state.updates.has_news = True
     mark_changed(state, now)
 
@@ -76,21 +78,32 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     return tuple(actions)
 
 
-def has_changed(before: SDV | None, after: SDV | None, *, share: int) -> bool:
-    """Say whether a machine changed by more than a share (1/100 %) in a number, or in anything else."""
+def has_changed(before: SDV | None, after: SDV | None, *, policy: Policy) -> bool:
+    """Say whether a machine changed so much that its neighbors should know before the period is over.
+
+    That is so if a key, by which machines are told apart and chosen, is in another bucket, or with a policy that names
+    a share (1/100 %) if any number changed by more than that. The load, which changes all the time, is no key.
+    """
     if before is None or after is None:
         return before != after
-    if not share:
-        return before != after
     old, new = before.description(), after.description()
-    return old.keys() != new.keys() or any(_differs(old[name], value, share) for name, value in new.items())
+    if old.keys() != new.keys() or any(_is_moved(old[key], new[key]) for key in policy.keys if key in new):
+        return True
+    share = policy.change_share
+    return bool(share) and any(_differs(old[name], value, share) for name, value in new.items())
+
+
+def _is_moved(old: Value, new: Value) -> bool:
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
+    return bucket_of(old) != bucket_of(new)
 
 
 def _describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
     """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
     sdv = own_sdv(state)
     described = state.policy.describe_here(sdv, state.calendar(now)) if sdv is not None else None
-    if only_changed and not has_changed(state.updates.described, described, share=state.policy.change_share):
+    if only_changed and not has_changed(state.updates.described, described, policy=state.policy):
         return False
     state.updates.described = described
     vector = vector_of(described) if described is not None else EMPTY

@@ -15,7 +15,7 @@ from messiahs.core.placing import on_view_changed
 from messiahs.core.state import ModuleState, View
 from messiahs.core.sums import view_of
 from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Vector
+from messiahs.core.vectors import Vector, key_values
 
 _SILENT_PERIODS = 3
 
@@ -55,7 +55,9 @@ def on_status_vector(
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message)))
     if previous is not None and previous.message.vector == message.vector and previous.message.hears == message.hears:
         return ()
-    mark_news(state, now)
+    state.updates.has_news = True
+    if previous is None or previous.message.hears != message.hears or not _is_alike(state, previous.message, message):
+        mark_news(state, now)
     vectors[sender, message.kind] = message.vector
     return on_view_changed(state, before, view_of(neighbor, vectors), now)
 
@@ -86,6 +88,15 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     state.timers.cancel(TimerKind.INPUT, system)
     mark_news(state, now)
     return ()
+
+
+def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
+    """Say whether two vectors tell the same machines apart; their loads and the like can wait for the period."""
+    return _keys_of(before.vector, state.policy.keys) == _keys_of(after.vector, state.policy.keys)
+
+
+def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[object]:
+    return [(key_values(machine_class, keys), machine_class.count) for machine_class in vector.classes]
 
 
 def _vectors(state: ModuleState) -> dict[tuple[SystemId, VectorKind], Vector]:

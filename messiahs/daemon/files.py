@@ -36,7 +36,10 @@ class FileStore:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._drafts = root / _DRAFTS
-        self._drafts.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self._drafts.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _problem(self._drafts, error) from error
         self._lock = threading.Lock()
 
     def path(self, sha256: bytes) -> Path:

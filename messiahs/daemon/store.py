@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ class RowStore:
 
     def _row(self, kind: RowKind, task: TaskId) -> Row | None:
         found = self._select("SELECT kind, body FROM rows WHERE kind = ? AND key = ?", encode_key((kind, task)))
-        return decode_row(*found[0]) if found else None
+        return _decoded(*found[0]) if found else None
 
     def _fact(self, name: str) -> bytes | None:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
@@ -150,6 +151,12 @@ class RowStore:
 
     def _problem(self, what: str, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._path} {what}: {error}; check that the disk is not full and the file is writable")
+
+
+@lru_cache(16)
+def _decoded(kind: int, body: bytes) -> Row:
+    """Read a row; that of a large array is asked for once for each of its members."""
+    return decode_row(kind, body)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

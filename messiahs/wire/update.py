@@ -1,13 +1,18 @@
 """The update channel's one message (MESSIAHS 5.3.1)."""
 
+from functools import lru_cache
 from typing import Final
 
 from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.vectors import Vector
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_vector, write_vector
-from messiahs.wire.limits import NEIGHBOR_LIMIT, at_most, counter, system_id
+from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, at_most, counter, system_id
 from messiahs.wire.parsing import parsed, serialized
-from messiahs.wire.v1 import update_pb2
+from messiahs.wire.v1 import descriptions_pb2, update_pb2
+
+# Most vectors are those of the last period again; each takes some 100 KB.
+_CACHED: Final = 128
 
 _TO_KIND: Final = {
     VectorKind.FOR_PARENTS: update_pb2.VECTOR_KIND_FOR_PARENTS,
@@ -22,7 +27,7 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
     wire = update_pb2.StatusVector()
     try:
         wire.kind = _TO_KIND[message.kind]
-        write_vector(wire.vector, message.vector)
+        wire.vector = _vector_bytes(message.vector)
         wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
         wire.hears.extend(message.hears)
     except ValueError as error:
@@ -38,11 +43,24 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings heard")
     return StatusVector(
         kind=kind,
-        vector=read_vector(wire.vector),
+        vector=_vector_of(wire.vector),
         period_ns=counter(wire.period_ns),
         age_ns=counter(wire.age_ns),
         hears=tuple(map(system_id, wire.hears)),
     )
+
+
+@lru_cache(_CACHED)
+def _vector_bytes(vector: Vector) -> bytes:
+    wire = descriptions_pb2.Vector()
+    write_vector(wire, vector)
+    return serialized(wire)
+
+
+@lru_cache(_CACHED)
+def _vector_of(content: bytes) -> Vector:
+    at_most(len(content), VECTOR_LIMIT_BYTES, what="bytes of vector")
+    return read_vector(parsed(descriptions_pb2.Vector(), content))
 
 
 def status_vector_to_bytes(message: StatusVector) -> bytes:

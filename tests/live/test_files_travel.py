@@ -27,7 +27,7 @@ class Local(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def call(federation: Federation, method: str, path: str, *, body: bytes = b"") -> tuple[int, bytes]:
+def call(federation: Federation, method: str, path: str, /, *, body: bytes = b"") -> tuple[int, bytes]:
     connection = Local(federation.folder(federation.module).with_suffix(".sock"))
     try:
         connection.request(method, path, body)
@@ -37,7 +37,7 @@ def call(federation: Federation, method: str, path: str, *, body: bytes = b"") -
         connection.close()
 
 
-def document(federation: Federation, method: str, path: str, body: object = None) -> dict[str, Any]:
+def document(federation: Federation, method: str, path: str, /, body: object = None) -> dict[str, Any]:
     status, content = call(federation, method, path, body=json.dumps(body).encode() if body is not None else b"")
     assert status == 200, content
     return dict(json.loads(content))

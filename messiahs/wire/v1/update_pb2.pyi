@@ -1,9 +1,8 @@
-from messiahs.wire.v1 import descriptions_pb2 as _descriptions_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from collections.abc import Iterable as _Iterable
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -27,8 +26,8 @@ class StatusVector(_message.Message):
     AGE_NS_FIELD_NUMBER: _ClassVar[int]
     HEARS_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
-    vector: _descriptions_pb2.Vector
+    vector: bytes
     period_ns: int
     age_ns: int
     hears: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[_Union[_descriptions_pb2.Vector, _Mapping]] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ...) -> None: ...

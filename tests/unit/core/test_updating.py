@@ -10,7 +10,7 @@ from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import CHILD, PARENT, SIBLING, STRANGER, Rig, ScriptedPolicy, only, reported, sdv, view
+from tests.unit.core.rig import CHILD, GIB, PARENT, SIBLING, STRANGER, Rig, ScriptedPolicy, only, reported, sdv, view
 
 
 def advertised(actions: tuple[Action, ...]) -> list[tuple[SystemId, VectorKind, int]]:
@@ -46,16 +46,27 @@ def test_every_neighbor_gets_its_kind_of_vector_at_every_period(rig: Rig) -> Non
     assert rig.now - at == 2 * SECOND
 
 
+def test_what_is_no_key_waits_for_the_period(module: ModuleFactory) -> None:
+    rig = module()
+    rig.wait(0)
+    rig.greet(PARENT)
+    rig.handle(Measured(sdv=sdv(load=1)))
+    rig.wait(SECOND // 2)
+    rig.handle(Measured(sdv=sdv(load=9_000)))
+    assert advertised(rig.wait(SECOND)) == []
+    assert len(advertised(rig.wait(SECOND))) == 1
+
+
 def test_what_changes_is_advertised_at_once_and_then_at_most_every_fifty_milliseconds(module: ModuleFactory) -> None:
     rig = module()
     rig.wait(0)
     rig.greet(PARENT)
     rig.wait(SECOND)
-    rig.handle(Measured(sdv=sdv(load=1)))
+    rig.handle(Measured(sdv=sdv(avail_mem=8 * GIB)))
     assert len(advertised(rig.wait(0))) == 1
     rig.wait(10 * MILLISECOND)
-    rig.handle(Measured(sdv=sdv(load=9)))
-    rig.handle(Measured(sdv=sdv(load=5_000)))
+    rig.handle(Measured(sdv=sdv(avail_mem=4 * GIB)))
+    rig.handle(Measured(sdv=sdv(avail_mem=2 * GIB)))
     assert advertised(rig.wait(40 * MILLISECOND - 1)) == []
     assert len(advertised(rig.wait(1))) == 1
 
