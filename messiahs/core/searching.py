@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from messiahs.core import placing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
+from messiahs.core.attributes import INTEGER_HIGHEST
 from messiahs.core.fitting import need_of, why_not
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
@@ -325,7 +326,7 @@ def _pass_accept(
         toward_origin=search.asker.system,
         toward_executor=via,
         tdv=search.request.tdv,
-        slots=accept.places * search.need.slots,
+        slots=min(accept.places * search.need.slots, INTEGER_HIGHEST),
     )
     state.hop.passed[accept.claim] = row
     return (Store(row=row), send)

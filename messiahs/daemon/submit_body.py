@@ -84,6 +84,8 @@ def problem_of(body: SubmitBody) -> str:
         return problem
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
         return "a NUL byte cannot be passed to a program"
+    if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
+        return "the command, its environment, name and items are to be UTF-8"
     if not body.key or len(body.key) > _KEY_LIMIT:
         return "the key of a submit has 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
@@ -128,6 +130,11 @@ def _problem_of_name(name: str) -> str:
     if not name or any(part in ("", ".", "..") for part in parts):
         return f"`{name}` is no relative path in a working directory"
     return ""
+
+
+def _is_unicode(text: str) -> bool:
+    # A client makes lone surrogates of bytes that are no UTF-8, and those cannot be stored.
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _inputs_of(files: tuple[InputBody, ...]) -> tuple[InputFile, ...]:

@@ -13,6 +13,7 @@ from messiahs.core.ports import BadPredicate, Predicate
 from messiahs.core.vectors import MachineClass
 from messiahs.errors import PredicateError
 from messiahs.language.class_truth import ClassTruth, class_truth_of, spans_in
+from messiahs.language.parsing import parse_expression
 from messiahs.language.scanning import is_too_long
 from messiahs.language.syntax import Expression, uses_of
 from messiahs.language.truth import Truth, truth_of

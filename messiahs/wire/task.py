@@ -96,12 +96,15 @@ def _check_command(command: task_pb2.Command) -> None:
 
 
 def _to_bytes(text: str) -> bytes:
-    # As `os.fsencode`: an argument that is not Unicode comes out as it went in.
-    return text.encode(errors="surrogateescape")
+    # A UnicodeError is a ValueError: what is no Unicode cannot be stored either, and never gets as far as here.
+    return text.encode()
 
 
 def _to_text(content: bytes) -> str:
-    return content.decode(errors="surrogateescape")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise CodecError("a command or its environment is no UTF-8") from error
 
 
 def transfer_to_bytes(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> bytes:

@@ -114,7 +114,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
         lease_ns=COUNT,
         lease_until=INSTANT,
     ),
-    st.builds(PassedClaimRow, id=CLAIM_ID, toward_origin=SYSTEM, toward_executor=SYSTEM),
+    st.builds(PassedClaimRow, id=CLAIM_ID, toward_origin=SYSTEM, toward_executor=SYSTEM, tdv=TDVS, slots=COUNT),
     st.builds(AttemptRow, id=ATTEMPT_ID, claim=CLAIM_ID, command=COMMAND, status=STATUS),
 )
 
