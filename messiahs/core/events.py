@@ -146,6 +146,13 @@ class OutputsFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputsMoving:
+    """Large inputs of a claim's tasks are on their way, from here or to here, and the tasks come after them."""
+
+    claim: ClaimId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Commits fail (`has_space` False), or work again."""
 
@@ -167,5 +174,6 @@ Event = (
     | AttemptEnded
     | OutputsHome
     | OutputsFailed
+    | InputsMoving
     | StoreChanged
 )

@@ -158,6 +158,14 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
 
 
+def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Keep the places of a claim whose tasks come as soon as their inputs are here."""
+    claim = state.executor.claims.get(claim_id)
+    if claim is not None and not claim.is_ending:
+        state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
+    return ()
+
+
 def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Action, ...]:
     """Take back places that were freed, as far as they are still free, for tasks that have come after all."""
     wanted = min(claim.granted, claim.live + tasks) - claim.row.places

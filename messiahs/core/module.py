@@ -29,6 +29,7 @@ from messiahs.core.events import (
     CancelRequested,
     ControlReceived,
     Event,
+    InputsMoving,
     LinkDown,
     LinkUp,
     Measured,
@@ -130,6 +131,9 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return greeting.on_link_down(state, event.neighbor, now)
         case Measured():
             return updating.on_measured(state, event, now)
+        case InputsMoving():
+            moving_here = granting.on_inputs_moving(state, event.claim, now)
+            return (*moving_here, *results.on_inputs_moving(state, event.claim, now))
         case StoreChanged():
             state.has_space = event.has_space
             return ()

@@ -26,7 +26,7 @@ from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_again
 
 _RESEND_NS = 1 * SECOND
-_MISSING_AFTER_NS = 5 * SECOND
+_MISSING_AFTER_NS = 10 * SECOND
 """A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 
@@ -103,6 +103,14 @@ def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Ac
     claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
     status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
     return (_fetch(claim, status),) if claim is not None and status is not None else ()
+
+
+def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Do not miss tasks whose inputs are still on their way."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is not None:
+        claim.moving_at = now
+    return ()
 
 
 def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
@@ -194,7 +202,7 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, status: TaskStatus, now: I
     missing = tuple(
         attempt
         for attempt, bound_at in claim.bound.items()
-        if attempt not in listed and now - bound_at > _MISSING_AFTER_NS
+        if attempt not in listed and now - max(bound_at, claim.moving_at or bound_at) > _MISSING_AFTER_NS
     )
     if not missing:
         return ()

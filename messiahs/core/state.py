@@ -131,6 +131,8 @@ class HeldClaim:
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     is_ending: bool = False
     """No further task is bound to it."""
+    moving_at: Instant | None = None
+    """When inputs of its tasks were last seen on their way."""
 
 
 @dataclass(slots=True)

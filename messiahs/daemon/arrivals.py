@@ -43,6 +43,12 @@ class ArrivingFiles:
         self._brought: dict[ClaimId, dict[bytes, int]] = {}
         self._active: dict[tuple[SystemId, bytes], Draft] = {}
 
+    @property
+    def arriving(self) -> tuple[ClaimId, ...]:
+        """The claims for which files are on their way to here."""
+        active = {sha256 for _, sha256 in self._active}
+        return tuple(claim for claim, files in self._brought.items() if not active.isdisjoint(files))
+
     async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files, and say what the transfer's tasks lack; the core judges a transfer without a right."""
         try:

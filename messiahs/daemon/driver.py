@@ -5,9 +5,12 @@ While a transaction is on its way to the disk, further events are taken in and m
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 from messiahs.core.actions import Action, Forget, Store
 from messiahs.core.events import Event, StoreChanged
@@ -23,6 +26,29 @@ _SMALL_BATCH = 16
 _BATCH_SECONDS = 0.005
 """Larger batches than the small one are committed at most this often."""
 _RETRY_SECONDS = 1.0
+_BUG_EXIT = 70
+
+P = ParamSpec("P")
+
+
+def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concatenate["Driver", P], None]:
+    """End the process if a method fails: what the core knows may then be no longer what its rows say.
+
+    The restarted daemon resumes from the rows.
+    """
+
+    @wraps(method)
+    def guarded(self: "Driver", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception:  # noqa: BLE001 - whatever it is, the process must not go on
+            _LOG.critical(
+                "this is a bug; the daemon ends, and is resumed from its rows when it starts again", exc_info=True
+            )
+            logging.shutdown()
+            os._exit(_BUG_EXIT)
+
+    return guarded
 
 
 class Driver:
@@ -75,6 +101,7 @@ class Driver:
             self._is_turn_due = True
             asyncio.get_running_loop().call_soon(self._turn)
 
+    @_or_die
     def _turn(self) -> None:
         self._is_turn_due = False
         now = self._clock.now()
@@ -115,6 +142,7 @@ class Driver:
         self._commit = loop.run_in_executor(self._writer, self._store.commit, writes, self._clock.now())
         self._commit.add_done_callback(lambda done: self._on_commit(done, writes, rest))
 
+    @_or_die
     def _on_commit(self, done: "asyncio.Future[None]", writes: list[Write], rest: list[Action]) -> None:
         self._commit = None
         error = done.exception()

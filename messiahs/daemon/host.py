@@ -33,6 +33,7 @@ from messiahs.core.actions import (
 from messiahs.core.events import (
     AnswerTo,
     CancelRequested,
+    InputsMoving,
     Measured,
     OutputsFailed,
     OutputsHome,
@@ -59,6 +60,7 @@ from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
 _MEASURE_SECONDS = 1.0
+_MOVING_SECONDS = 2.0
 
 
 class SystemRandomness:
@@ -130,6 +132,7 @@ class Host:
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
         self.driver.start(Remains(rows=tuple(parts.store.live_rows()), running=running, has_rebooted=has_rebooted))
         await parts.channels.start()
+        self._begin(self._tell_what_moves())
         self._begin(collect_for_ever(parts.arrivals, parts.module.state))
         if parts.probe is not None:
             self._begin(self._measure())
@@ -206,6 +209,12 @@ class Host:
         while True:
             self.driver.post(Measured(sdv=probe.measure()))
             await asyncio.sleep(_MEASURE_SECONDS)
+
+    async def _tell_what_moves(self) -> None:
+        while True:
+            for claim in (*sorted(self._sending.bringing), *self._parts.arrivals.arriving):
+                self.driver.post(InputsMoving(claim=claim))
+            await asyncio.sleep(_MOVING_SECONDS)
 
     def _perform(self, action: Action) -> None:
         channels = self._parts.channels

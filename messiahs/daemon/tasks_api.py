@@ -10,6 +10,7 @@ from aiohttp import web
 
 from messiahs.core.descriptions import TDV, sorted_pairs
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.members import command_of
 from messiahs.core.messages import TaskState
 from messiahs.core.rows import TaskRow
 from messiahs.daemon.host import Host
@@ -125,6 +126,8 @@ class TasksApi:
         rows = [member.row for member in self._tasks.members_of(found) if member.row is not None]
         failed = tuple(row for row in rows if _has_failed(row))
         submission = found.submission
+        if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
+            return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:
             return RetryRequested(answer_to=answer_to, submission=submission, failed=failed)
