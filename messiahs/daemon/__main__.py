@@ -25,12 +25,17 @@ _USAGE = 2
 
 
 def main() -> int:
-    """Run the module until SIGTERM or SIGINT; its starter and tasks end with it. Exit code 1 says why on stderr."""
+    """Run the module whose settings the command line names."""
     if len(sys.argv) != _USAGE:
         sys.stderr.write("usage: python -m messiahs.daemon SETTINGS\n")
         return _USAGE
+    return run_daemon(Path(sys.argv[1]))
+
+
+def run_daemon(settings_file: Path) -> int:
+    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. Exit code 1 says why on stderr."""
     try:
-        settings = load_settings(Path(sys.argv[1]))
+        settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
         lock = _lock(settings)
         _log_to(settings.directory / "module.log")

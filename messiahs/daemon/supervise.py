@@ -1,7 +1,8 @@
 """The supervisor of `messiahs up`: one process that keeps the daemon of every module of a federation running.
 
 `python -m messiahs.daemon.supervise DIRECTORY` reads DIRECTORY/up.json (the names of the modules) and starts a daemon
-with DIRECTORY/NAME/settings.json for each. It ends on SIGTERM or SIGINT, and then no daemon and no starter is left.
+with DIRECTORY/NAME/settings.json for each, as a fork of itself. It ends on SIGTERM or SIGINT, and then no daemon and no
+starter is left.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.daemon.forking import LOG_FILE, fork_daemon, load_code
 from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive
 
 PLAN_FILE: Final = "up.json"
@@ -119,41 +121,17 @@ async def _keep(directory: Path, name: str, stop: asyncio.Event) -> None:
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
-async def _run_once(folder: Path, stop: asyncio.Event) -> int | None:
-    daemon = await _started(folder)
-    _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / 'daemon.log'}")
+async def _run_once(folder: Path, stop: asyncio.Event) -> int:
+    daemon = fork_daemon(folder)
+    _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / LOG_FILE}")
     ended, asked = asyncio.ensure_future(daemon.wait()), asyncio.ensure_future(stop.wait())
     await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
     if not ended.done():
-        await _end(daemon)
+        daemon.signal(signal.SIGTERM)
+        await asyncio.wait((ended,), timeout=_END_SECONDS)
+        daemon.signal(signal.SIGKILL)
     return await ended
-
-
-async def _started(folder: Path) -> asyncio.subprocess.Process:
-    with (folder / "daemon.log").open("ab") as log:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "messiahs.daemon",
-            str(folder / "settings.json"),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            # Ctrl-C at the terminal is for the supervisor, which then ends its daemons in order.
-            start_new_session=True,
-        )
-
-
-async def _end(daemon: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        daemon.terminate()
-    try:
-        await asyncio.wait_for(daemon.wait(), _END_SECONDS)
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            daemon.kill()
-        await daemon.wait()
 
 
 def _tell(line: str) -> None:
@@ -166,6 +144,7 @@ def main() -> int:
     """Run the supervisor of the directory that the command line names; whoever starts it holds `up.lock`."""
     directory = Path(sys.argv[1])
     record_this_process(directory / PID_FILE)
+    load_code()
     try:
         asyncio.run(supervise(directory))
     finally:
