@@ -98,11 +98,11 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequested:
-    """A local user wants tasks of one submission that failed to run again; the host hands in their stored rows."""
+    """A local user wants tasks of one submission that failed to run again; the host hands in all its stored rows."""
 
     answer_to: AnswerTo
     submission: SubmissionRow
-    failed: tuple[TaskRow, ...]
+    tried: tuple[TaskRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

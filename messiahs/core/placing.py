@@ -218,13 +218,18 @@ def end_task(state: ModuleState, row: TaskRow, now: Instant) -> tuple[Action, ..
     state.origin.tasks.pop(row.id, None)
     key = row.id._replace(member=0)
     submission = state.origin.submissions[key]
-    submission.open_members -= 1
+    submission.ended[ending_of(row)] += 1
     actions: list[Action] = [Store(row=row), Decision(what=row.state, task=str(row.id), text=_summary(row))]
     if submission.open_members == 0:
         del state.origin.submissions[key]
         state.timers.cancel(TimerKind.DEADLINE, key)
         actions.append(Store(row=replace(submission.row, ended_at=now)))
     return (*actions, TaskEnded(task=row.id))
+
+
+def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
+    """Give how a task ended: its state and exit code."""
+    return row.state, row.result.exit_code if row.result is not None else None
 
 
 def _summary(row: TaskRow) -> str:

@@ -26,7 +26,7 @@ from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_again
 
 _RESEND_NS = 1 * SECOND
-_MISSING_AFTER_NS = 10 * SECOND
+_MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 

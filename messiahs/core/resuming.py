@@ -98,7 +98,7 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     if row.ended_at is not None:
         return
     open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
-    enter(state, row, open_members=max(1, row.members) - (len(tried) - len(open_tasks)))
+    enter(state, row, tried)
     for task in open_tasks:
         state.origin.tasks[task.id] = task
     settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}

@@ -3,14 +3,14 @@
 Rows are kept as they are stored (rows.py); everything else here is soft and made anew after a restart.
 """
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from messiahs.core.calendar import utc
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
-from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, VectorKind
+from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskState, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.rows import (
@@ -114,10 +114,15 @@ class Shape:
 
 @dataclass(slots=True)
 class Submission:
-    """A submission with members that have not ended (mutable)."""
+    """A submission with members that have not ended (mutable); those that have are counted by state and exit code."""
 
     row: SubmissionRow
-    open_members: int
+    ended: Counter[tuple[TaskState, int | None]] = field(default_factory=Counter)
+
+    @property
+    def open_members(self) -> int:
+        """How many of its tasks have not ended."""
+        return max(1, self.row.members) - self.ended.total()
 
 
 @dataclass(slots=True)

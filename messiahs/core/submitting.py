@@ -1,5 +1,7 @@
 """What local users ask of their module: to run tasks, and to end them (MESSIAHS 1)."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.actions import Action, Answer, Decision, SendControl, Store
@@ -8,7 +10,7 @@ from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant, after
 from messiahs.core.members import members_of
 from messiahs.core.messages import Command, Substate, TaskKill, TaskState
-from messiahs.core.placing import command_size, deny_waiting, end_task, look_now, place
+from messiahs.core.placing import command_size, deny_waiting, end_task, ending_of, look_now, place
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState, Submission
@@ -43,7 +45,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         waits=event.waits,
         deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
     )
-    enter(state, row, open_members=max(1, row.members))
+    enter(state, row)
     shapes = add_members(state, row, members_of(row))
     return (
         Store(row=state.counters),
@@ -54,10 +56,11 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
     )
 
 
-def enter(state: ModuleState, row: SubmissionRow, *, open_members: int) -> None:
-    """Enter a submission, new or stored, with its deadline."""
+def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (), /) -> None:
+    """Enter a submission, new or stored, with its deadline; of those that were tried, the ended ones are counted."""
     state.origin.keys[row.key] = row.id
-    state.origin.submissions[row.id] = Submission(row=row, open_members=open_members)
+    ended = Counter(ending_of(task) for task in tried if task.state is not TaskState.EXECUTING)
+    state.origin.submissions[row.id] = Submission(row=row, ended=ended)
     if row.deadline_at is not None:
         state.timers.set(TimerKind.DEADLINE, row.id, row.deadline_at)
 
@@ -91,17 +94,17 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
     """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not."""
     key = event.submission.id
-    again = [row for row in event.failed if row.id not in state.origin.tasks and row.state is not TaskState.EXECUTING]
+    again = [row for row in event.tried if row.id not in state.origin.tasks and has_failed(row)]
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
     if not again:
         return tuple(actions)
     submission = state.origin.submissions.get(key)
     if submission is None:
         reopened = replace(event.submission, ended_at=None, deadline_at=None)
-        enter(state, reopened, open_members=0)
+        enter(state, reopened, event.tried)
         submission = state.origin.submissions[key]
         actions.append(Store(row=reopened))
-    submission.open_members += len(again)
+    submission.ended -= Counter(map(ending_of, again))
     for row in again:
         waiting = replace(
             row,
@@ -119,6 +122,13 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
     return (*actions, *(action for shape in shapes for action in look_now(state, shape, now)))
+
+
+def has_failed(row: TaskRow) -> bool:
+    """Say whether a task ended badly, and not because its user wanted that."""
+    if row.state in (TaskState.EXECUTING, TaskState.KILLED):
+        return False
+    return row.result is None or row.result.exit_code != 0 or bool(row.result.cause)
 
 
 def _kill(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:

@@ -1,11 +1,11 @@
 """What the local API says of tasks and vectors, as JSON documents."""
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from messiahs.core.buckets import highest_in, lowest_in
-from messiahs.core.ids import TaskId
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.members import command_of, name_of
 from messiahs.core.messages import Reason, Substate, TaskState
@@ -49,17 +49,20 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
     }
 
 
-def array_document(submission: SubmissionRow, rows: dict[TaskId, TaskRow]) -> Document:
-    """Count the members of an array by state (by sub-state while they are executing) and exit code."""
-    states = Counter(_shown_state(row) for row in rows.values())
-    never_tried = submission.members - len(rows)
+def array_document(
+    submission: SubmissionRow, ended: Counter[tuple[TaskState, int | None]], tried: Iterable[TaskRow], /
+) -> Document:
+    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now."""
+    states = Counter(row.substate.value for row in tried if row.substate is not None)
+    for (state, _), count in ended.items():
+        states[state.value] += count
+    never_tried = submission.members - states.total()
     if never_tried:
         states[Substate.QUEUED.value] += never_tried
-    codes = Counter(
-        str(row.result.exit_code)
-        for row in rows.values()
-        if row.state is not TaskState.EXECUTING and row.result is not None and row.result.exit_code is not None
-    )
+    codes: Counter[str] = Counter()
+    for (_, exit_code), count in ended.items():
+        if exit_code is not None:
+            codes[str(exit_code)] += count
     return {
         "id": str(submission.id),
         "name": submission.name,
@@ -98,10 +101,6 @@ def _class_document(machine_class: MachineClass) -> Document:
             case str():
                 attributes[name] = value
     return {"count": machine_class.count, "attributes": attributes, "some_lack": list(machine_class.some_lack)}
-
-
-def _shown_state(row: TaskRow) -> str:
-    return row.substate.value if row.substate is not None else row.state.value
 
 
 def _started_at(row: TaskRow) -> Instant | None:

@@ -1,11 +1,13 @@
 """Finding tasks for people: the live ones in the core, the ended ones in the store."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from messiahs.core.ids import TaskId
 from messiahs.core.members import tdv_of
 from messiahs.core.messages import Reason, TaskState
+from messiahs.core.placing import ending_of
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.documents import Document, array_document, task_document
 from messiahs.daemon.host import Host
@@ -65,8 +67,16 @@ class Tasks:
     def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
-            return array_document(found.submission, self._rows(found.submission))
+            return self._array(found.submission)
         return task_document(found.row, found.submission, reasons=self._reasons(found))
+
+    def _array(self, submission: SubmissionRow) -> Document:
+        origin = self._host.module.state.origin
+        live = origin.submissions.get(submission.id)
+        if live is None:
+            return array_document(submission, Counter(map(ending_of, self._host.store.members(submission.id))), ())
+        tried = [row for row in origin.tasks.values() if row.id._replace(member=0) == submission.id]
+        return array_document(submission, live.ended, tried)
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row

@@ -11,8 +11,7 @@ from aiohttp import web
 from messiahs.core.descriptions import TDV, sorted_pairs
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
 from messiahs.core.members import command_of
-from messiahs.core.messages import TaskState
-from messiahs.core.rows import TaskRow
+from messiahs.core.submitting import has_failed
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.looking import Found, Tasks
@@ -123,14 +122,14 @@ class TasksApi:
             return _unknown(request)
         if not _may_end(request, found):
             return refusal(403, f"{found.id} belongs to another user")
-        rows = [member.row for member in self._tasks.members_of(found) if member.row is not None]
-        failed = tuple(row for row in rows if _has_failed(row))
         submission = found.submission
+        tried = tuple(self._host.store.members(submission.id))
+        failed = [row for row in tried if has_failed(row)]
         if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
             return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:
-            return RetryRequested(answer_to=answer_to, submission=submission, failed=failed)
+            return RetryRequested(answer_to=answer_to, submission=submission, tried=tried)
 
         answer = await self._host.ask(retry)
         return web.json_response({"id": str(answer.task), "retried": len(failed)})
@@ -163,9 +162,3 @@ def _may_end(request: web.Request, found: Found) -> bool:
 
 def _unknown(request: web.Request) -> web.Response:
     return refusal(404, f"no task {request.match_info['id']} is known here")
-
-
-def _has_failed(row: TaskRow) -> bool:
-    if row.state in (TaskState.EXECUTING, TaskState.KILLED):
-        return False
-    return row.result is None or row.result.exit_code != 0 or bool(row.result.cause)

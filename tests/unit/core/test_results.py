@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from messiahs.core.actions import Action, FetchOutputs, SendControl, Store, TaskEnded
-from messiahs.core.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome, TransferFailed
+from messiahs.core.events import AnswerTo, CancelRequested, InputsMoving, OutputsFailed, OutputsHome, TransferFailed
 from messiahs.core.instants import MILLISECOND, SECOND
 from messiahs.core.messages import (
     ClaimEnd,
@@ -298,3 +298,9 @@ def test_a_non_zero_exit_after_the_deadline_is_the_result(rig: Rig) -> None:
     rig.wait(2 * SECOND)
     assert final(rig.hear(CHILD, statuses(status(attempt(), exit_code=2)))).state == "finished"
     assert ME not in rig.state.origin.lost_at
+
+
+def test_an_attempt_whose_inputs_are_on_their_way_is_not_missed(bound: Rig) -> None:
+    bound.wait(6 * SECOND)
+    bound.handle(InputsMoving(claim=CLAIM))
+    assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskStatusQuery) == ()

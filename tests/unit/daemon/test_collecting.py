@@ -35,7 +35,7 @@ def test_what_live_submissions_their_members_and_attempts_name_is_needed_and_not
         submitted_at=Instant(1),
     )
     over = replace(live, id=TASK._replace(number=2), command=command(4), member_inputs=(), ended_at=Instant(2))
-    state.origin.submissions = {row.id: Submission(row=row, open_members=1) for row in (live, over)}
+    state.origin.submissions = {row.id: Submission(row=row) for row in (live, over)}
     for number, status in ((5, TaskState.EXECUTING), (6, TaskState.FINISHED)):
         attempt = AttemptId(TASK, number)
         state.executor.attempts[attempt] = AttemptRow(

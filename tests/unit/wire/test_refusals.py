@@ -31,21 +31,18 @@ from messiahs.wire.codec import (
     control_from_bytes,
     control_to_bytes,
     decode_control,
-    decode_status_vector,
     decode_transfer,
     encode_control,
-    encode_status_vector,
     encode_transfer,
     status_vector_to_bytes,
 )
-from messiahs.wire.v1 import control_pb2, descriptions_pb2, task_pb2, update_pb2
+from messiahs.wire.v1 import control_pb2, descriptions_pb2, task_pb2
 
 CS = SystemId("cs")
 CLAIM = ClaimId(CS, Epoch(1), 1)
 ATTEMPT = AttemptId(TaskId(CS, Epoch(1), 1), 1)
 SIXTEEN = bytes(16)
 DESCRIPTION = TDV((("cpus", 1), ("origin", "cs"), ("user", "ada")))
-VECTOR = Vector((MachineClass(count=2, attributes=(("arch", "x86_64"), ("speed", Interval(3, 5)))),))
 
 
 def request() -> control_pb2.ControlBatch:
@@ -215,100 +212,6 @@ def test_the_status_of_an_attempt_is_refused(spoil: Callable[[control_pb2.Attemp
     spoil(batch.messages[0].task_status.attempts[0])
     with pytest.raises(CodecError):
         decode_control(batch)
-
-
-def vector_wire() -> update_pb2.StatusVector:
-    message = StatusVector(kind=VectorKind.FOR_PARENTS, vector=VECTOR, period_ns=1, age_ns=1)
-    return encode_status_vector(message)
-
-
-def _decoded(vector: descriptions_pb2.Vector) -> Vector:
-    wire = vector_wire()
-    wire.vector = vector.SerializeToString()
-    return decode_status_vector(wire).vector
-
-
-def set_strings(vector: descriptions_pb2.Vector, *strings: str) -> None:
-    del vector.strings[:]
-    vector.strings.extend(strings)
-
-
-def set_values(vector: descriptions_pb2.Vector, *values: int) -> None:
-    del vector.classes[0].values[:]
-    vector.classes[0].values.extend(values)
-
-
-def add_extensions(vector: descriptions_pb2.Vector, count: int) -> None:
-    first = len(vector.strings)
-    vector.strings.extend(f"a{number}" for number in range(count))
-    for number in range(count):
-        vector.shapes.add(columns=[(first + number) * 8 + 3])
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda wire: setattr(wire, "kind", 0),
-        lambda wire: setattr(wire, "kind", 4),
-        lambda wire: setattr(wire, "period_ns", 2**63),
-        lambda wire: wire.hears.append("no name"),
-        lambda wire: setattr(wire, "vector", b"\xff"),
-        lambda wire: setattr(wire, "vector", wire.vector + bytes(4096)),
-    ],
-)
-def test_a_status_vector_is_refused(spoil: Callable[[update_pb2.StatusVector], None]) -> None:
-    wire = vector_wire()
-    assert decode_status_vector(wire).vector == VECTOR
-    spoil(wire)
-    with pytest.raises(CodecError):
-        decode_status_vector(wire)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda vector: setattr(vector.classes[0], "count", 0),
-        lambda vector: setattr(vector.classes[0], "count", 2**40),
-        lambda vector: setattr(vector.classes[0], "shape", 1),
-        lambda vector: set_values(vector, 2, 3),
-        lambda vector: set_values(vector, 2, 3, 0, 0),
-        lambda vector: set_values(vector, 3, 3, 0),
-        lambda vector: set_values(vector, -1, 3, 0),
-        lambda vector: set_values(vector, 2, 3, -1),
-        lambda vector: set_values(vector, 2, 248, 0),
-        lambda vector: set_values(vector, 2, -249, 0),
-        lambda vector: set_values(vector, 2, -(2**63), 2**63 - 1),
-        lambda vector: set_strings(vector, "arch", "speed"),
-        lambda vector: set_strings(vector, "arch", "arch", "x86_64"),
-        lambda vector: set_strings(vector, "speed", "arch", "x86_64"),
-        lambda vector: set_strings(vector, "a-b", "speed", "x86_64"),
-        lambda vector: set_strings(vector, "arch", "speed", "x" * 65),
-        lambda vector: vector.shapes[0].columns.append(8 * 99 + 1),
-        lambda vector: vector.shapes[0].columns.append(4),
-        lambda vector: vector.classes.extend([vector.classes[0]] * 64),
-        lambda vector: vector.strings.extend(["x" * 64] * 64),
-        lambda vector: add_extensions(vector, 9),
-    ],
-)
-def test_a_vector_is_refused(spoil: Callable[[descriptions_pb2.Vector], None]) -> None:
-    vector = descriptions_pb2.Vector.FromString(vector_wire().vector)
-    assert _decoded(vector) == VECTOR
-    spoil(vector)
-    with pytest.raises(CodecError):
-        _decoded(vector)
-
-
-def test_eight_extensions_and_64_classes_are_taken() -> None:
-    vector = descriptions_pb2.Vector.FromString(vector_wire().vector)
-    add_extensions(vector, 8)
-    vector.classes.extend([vector.classes[0]] * 63)
-    assert _decoded(vector).machines == 128
-
-
-def test_classes_in_another_order_are_put_into_theirs() -> None:
-    others = tuple(MachineClass(count=1, attributes=(("speed", Interval(low, 9)),)) for low in range(3))
-    wire = encode_status_vector(StatusVector(kind=VectorKind(1), vector=Vector(others[::-1]), period_ns=1, age_ns=1))
-    assert decode_status_vector(wire).vector == Vector(others)
 
 
 def add_variables(wire: task_pb2.TaskTransfer, *, name: bytes, value: bytes) -> None:
