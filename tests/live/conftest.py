@@ -98,25 +98,25 @@ def eventually(is_so: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share a pair among the tests of a file, which leave it whole."""
-    yield from _federation("pair", tmp_path_factory.mktemp("pair"), module="left")
+    yield from federation("pair", tmp_path_factory.mktemp("pair"), module="left")
 
 
 @pytest.fixture
 def own_pair(tmp_path: Path) -> Iterator[Federation]:
     """Give a pair to one test that does harm to it."""
-    yield from _federation("pair", tmp_path, module="left")
+    yield from federation("pair", tmp_path, module="left")
 
 
 @pytest.fixture(scope="module")
 def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share three modules in a chain among the tests of a file."""
-    yield from _federation("trio", tmp_path_factory.mktemp("trio"), module="root")
+    yield from federation("trio", tmp_path_factory.mktemp("trio"), module="root")
 
 
-def _federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
-    federation = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
-    federation.up()
+def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
+    made = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
+    made.up()
     try:
-        yield federation
+        yield made
     finally:
-        federation.down()
+        made.down()

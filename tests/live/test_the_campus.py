@@ -1,0 +1,98 @@
+"""The paper's campus: fifteen modules, policies, and a real job all over it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, eventually, federation
+
+
+@pytest.fixture(scope="module")
+def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share the campus among the tests of this file."""
+    yield from federation("campus", tmp_path_factory.mktemp("campus"), module="blays")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Make a folder whose name is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def _demo(place: Path, *words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "messiahs.cli.main", "demo", *words]
+    environment = {**os.environ, "TMPDIR": str(place)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def test_the_demo_checks_every_file_and_leaves_nothing(place: Path) -> None:
+    running = _demo(place, "--json")
+    out, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+    document = json.loads(out)
+    assert document["problems"] == []
+    assert document["tasks"] == sum(document["machines"].values())
+    assert len(document["machines"]) >= 5
+    assert list(place.iterdir()) == []
+
+
+def test_an_interrupted_demo_leaves_nothing(place: Path) -> None:
+    running = _demo(place)
+    eventually(lambda: any(place.glob("*/state/campus/blays.sock")))
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert list(place.iterdir()) == []
+
+
+def test_every_machine_is_counted_once(campus: Federation) -> None:
+    eventually(lambda: campus.document("module", "vectors", "--module", "purdue")["up"]["machines"] == 11)
+    eventually(lambda: campus.document("module", "vectors")["down"]["machines"] == 11)
+
+
+def test_a_plain_task_passes_the_policies_from_every_side(campus: Federation) -> None:
+    for module in ("blays", "purdue", "cs", "harbor", "leonardo"):
+        done = campus.run("run", "--module", module, "--", "echo", module)
+        assert (done.returncode, done.stdout) == (0, f"{module}\n"), done.stderr
+
+
+def test_a_requirement_reaches_a_machine_three_hops_away(campus: Federation) -> None:
+    wanted = '$site eq "ecn" and $owner eq "engineering"'
+    done = campus.run("run", "--require", wanted, "--", "echo", "far")
+    assert (done.returncode, done.stdout) == (0, "far\n"), done.stderr
+    last = campus.document("status")["tasks"][-1]
+    assert last["executed_on"] in {"harbor", "quarry"}
+
+
+def test_what_a_task_states_reaches_the_policy_of_a_machine_far_away(campus: Federation) -> None:
+    # The department is asked by its sister, engineering, and judges as it judges siblings.
+    far = ("--module", "harbor", "--require", '$owner eq "software"', "--no-wait")
+    assert campus.run("run", *far, "--set", "gpus=2", "--", "true").returncode == 0
+    refused = campus.run("run", *far, "--set", "gpus=5", "--", "true")
+    assert refused.returncode == 125
+    assert "not that many GPUs here" in refused.stderr
+
+
+def test_a_machine_with_two_parents_is_found_through_either(campus: Federation) -> None:
+    wanted = '$site eq "xinu" and $slots = 2'
+    done = campus.run("run", "--module", "leonardo", "--require", wanted, "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
+def test_why_a_task_waits_names_everyone_that_was_asked(campus: Federation) -> None:
+    far = ("--module", "harbor", "--set", "gpus=9", "--require", '$owner eq "software"')
+    task = campus.submit(*far, "--", "true")
+    eventually(lambda: bool(campus.status(task)["reasons"]))
+    told = json.dumps(campus.status(task)["reasons"])
+    assert "refused_by_policy" in told
+    assert "not that many GPUs here" in told
+    assert campus.run("cancel", task).returncode == 0
