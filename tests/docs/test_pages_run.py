@@ -45,3 +45,12 @@ def test_the_commands_of_a_page_work(page: str, place: Path) -> None:
     done = _run("\n".join(blocks), place)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
+
+
+def test_the_federation_of_the_readme_works(place: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    script = readme.split("<!-- a federation of your own -->\n```sh\n")[1].split("```")[0]
+    done = _run(script, place)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "too large" in done.stdout
+    assert "Traceback" not in done.stderr
