@@ -193,5 +193,6 @@ _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Act
         TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
         TimerKind.IDLE: granting.on_idle_timeout,
         TimerKind.STATUS: executing.on_status_timeout,
+        TimerKind.QUERY: results.on_query_timeout,
     }
 )

@@ -134,6 +134,12 @@ def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
     state.origin.claims[claim.row.id] = claim
     claim.shape.claims.append(claim.row.id)
     watch_lease(state, claim, now)
+    await_status(state, claim, now)
+
+
+def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Begin to count how long nothing is heard of a claim."""
+    state.timers.set(TimerKind.QUERY, claim.row.id, after(now, state.policy.timeouts.status_ns))
 
 
 def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
@@ -208,6 +214,7 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     claim.shape.claims.remove(claim.row.id)
     state.timers.cancel(TimerKind.HELD_LEASE, claim.row.id)
     state.timers.cancel(TimerKind.RESEND, claim.row.id)
+    state.timers.cancel(TimerKind.QUERY, claim.row.id)
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 

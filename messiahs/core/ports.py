@@ -157,6 +157,8 @@ class Timeouts:
     request_ns: int = 10 * SECOND
     lease_ns: int = 15 * MINUTE
     kill_grace_ns: int = 10 * SECOND
+    status_ns: int = 5 * MINUTE
+    """How long nothing may be heard of a claim before its executor is asked."""
     input_ns: int | None = None
     """How long a neighbor may be silent; None: three of the periods that it announced."""
 

@@ -19,7 +19,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.placing import bound_task, end_task, longer, place, release, send_tasks, watch_lease
+from messiahs.core.placing import await_status, bound_task, end_task, longer, place, release, send_tasks, watch_lease
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -44,6 +44,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
     if not status.attempts and not status.renewal:
         return _on_claim_unknown(state, claim, now)
+    await_status(state, claim, now)
     claim.window = status.window
     actions: list[Action] = []
     taken: list[AttemptId] = []
@@ -128,6 +129,15 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
     if claim is None:
         return ()
     return send_tasks(claim, [bound_task(state, attempt) for attempt in claim.unconfirmed])
+
+
+def on_query_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Ask what has become of a claim of which nothing was heard for long: a link or a system may have failed."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    await_status(state, claim, now)
+    return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim_id, attempts=())),)
 
 
 def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

@@ -25,6 +25,7 @@ class TimerKind(IntEnum):
     GRANTED_LEASE = 12  # ClaimId at the executor: its attempts must end
     IDLE = 13  # ClaimId at the executor: places that nobody uses
     STATUS = 14  # ClaimId at the executor: report what has started
+    QUERY = 15  # ClaimId at the origin: ask what has become of it
 
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes

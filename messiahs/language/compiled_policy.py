@@ -71,7 +71,6 @@ class CompiledPolicy:
 
     name: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
-    status_ns: int | None = None
     change_share: int = 0
     advertising: Advertising = field(default_factory=Advertising)
     combining: Combining = field(default_factory=Combining)

@@ -27,7 +27,6 @@ class Draft:
     timeouts: Timeouts
     blocks: set[str] = field(default_factory=set)
     name: str = ""
-    status_ns: int | None = None
     change_share: int = 0
     sends_all: bool = False
     sent: list[str] = field(default_factory=list)
@@ -45,17 +44,13 @@ class Draft:
 
     def set_timeout(self, name: str, nanoseconds: int) -> None:
         """Enter one of the durations of the core, by the name that it has there."""
-        if name == "status_ns":
-            self.status_ns = nanoseconds
-        else:
-            self.timeouts = replace(self.timeouts, **{name: nanoseconds})
+        self.timeouts = replace(self.timeouts, **{name: nanoseconds})
 
     def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
         """Give the policy; there must have been no mistakes."""
         return CompiledPolicy(
             name=self.name,
             timeouts=self.timeouts,
-            status_ns=self.status_ns,
             change_share=self.change_share,
             advertising=Advertising(
                 sends_all=self.sends_all, sent=tuple(sorted(self.sent)), settings=tuple(self.settings)

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.actions import Action, FetchOutputs, SendControl, Store, TaskEnded
 from messiahs.core.events import AnswerTo, CancelRequested, InputsMoving, OutputsFailed, OutputsHome, TransferFailed
-from messiahs.core.instants import MILLISECOND, SECOND
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.messages import (
     ClaimEnd,
     Output,
@@ -298,6 +298,13 @@ def test_a_non_zero_exit_after_the_deadline_is_the_result(rig: Rig) -> None:
     rig.wait(2 * SECOND)
     assert final(rig.hear(CHILD, statuses(status(attempt(), exit_code=2)))).state == "finished"
     assert ME not in rig.state.origin.lost_at
+
+
+def test_a_claim_of_which_nothing_is_heard_is_asked_for(bound: Rig) -> None:
+    assert sent(bound.wait(5 * MINUTE - 1), TaskStatusQuery) == ()
+    assert told(bound.wait(1), TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=())
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    assert sent(bound.wait(5 * MINUTE - 1), TaskStatusQuery) == ()
 
 
 def test_an_attempt_whose_inputs_are_on_their_way_is_not_missed(bound: Rig) -> None:

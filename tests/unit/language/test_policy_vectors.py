@@ -74,8 +74,8 @@ def test_timeouts_that_a_policy_does_not_say_are_those_that_were_handed_in() -> 
         lease_ns=5 * MINUTE,
         kill_grace_ns=0,
         input_ns=3 * MINUTE,
+        status_ns=MINUTE,
     )
-    assert rules.status_ns == MINUTE
 
 
 def test_keys_are_added_to_those_that_are_always_there() -> None:
