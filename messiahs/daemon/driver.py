@@ -87,6 +87,11 @@ class Driver:
                 await asyncio.sleep(0)
         self._writer.shutdown(wait=True)
 
+    @property
+    def has_failed(self) -> bool:
+        """Say whether commits fail at the moment."""
+        return self._has_failed
+
     def post(self, event: Event) -> None:
         """Take in an event, in order; its actions follow soon."""
         self._events.append(event)

@@ -38,6 +38,7 @@ from messiahs.core.events import (
     OutputsFailed,
     OutputsHome,
     RetryRequested,
+    StoreChanged,
     Submitted,
 )
 from messiahs.core.ids import SystemId, TaskId
@@ -61,6 +62,8 @@ from messiahs.wire.codec import ReadRequest
 _LOG = logging.getLogger("messiahs.decisions")
 _MEASURE_SECONDS = 1.0
 _MOVING_SECONDS = 2.0
+_WATCH_SECONDS = 1.0
+_ANSWER_SECONDS = 20.0
 
 
 class SystemRandomness:
@@ -132,6 +135,7 @@ class Host:
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
         self.driver.start(Remains(rows=tuple(parts.store.live_rows()), running=running, has_rebooted=has_rebooted))
         await parts.channels.start()
+        self._begin(self._watch_disk())
         self._begin(self._tell_what_moves())
         self._begin(collect_for_ever(parts.arrivals, parts.module.state))
         if parts.probe is not None:
@@ -155,7 +159,11 @@ class Host:
         self._answers[answer_to] = asyncio.get_running_loop().create_future()
         self.driver.post(make(answer_to))
         try:
-            return await self._answers[answer_to]
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._answers[answer_to]
+        except TimeoutError:
+            text = "no_space: it could not be stored yet, and will be when it can; repeat it with its key to learn more"
+            return Answer(answer_to=answer_to, problem=text)
         finally:
             del self._answers[answer_to]
 
@@ -209,6 +217,15 @@ class Host:
         while True:
             self.driver.post(Measured(sdv=probe.measure()))
             await asyncio.sleep(_MEASURE_SECONDS)
+
+    async def _watch_disk(self) -> None:
+        """Take no new work while there is only room for the results of the old."""
+        while True:
+            has_space = self.store.has_room() and not self.driver.has_failed
+            if has_space != self.module.state.has_space:
+                _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is taken")
+                self.driver.post(StoreChanged(has_space=has_space))
+            await asyncio.sleep(_WATCH_SECONDS)
 
     async def _tell_what_moves(self) -> None:
         while True:

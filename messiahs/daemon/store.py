@@ -1,5 +1,6 @@
 """The module's rows in SQLite: one transaction for each batch, on disk before anything else of the batch is done."""
 
+import os
 import secrets
 import sqlite3
 import threading
@@ -17,6 +18,7 @@ from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.errors import StoreError
 from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
+_RESERVED_BYTES = 8 * 1_024 * 1_024
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS outputs (
@@ -65,6 +67,11 @@ class RowStore:
             with self._writer:
                 self._writer.execute("INSERT INTO facts VALUES ('epoch', ?)", (stored,))
         return Epoch(int.from_bytes(stored))
+
+    def has_room(self) -> bool:
+        """Say whether the disk has more room than is kept for what the module has taken on already."""
+        disk = os.statvfs(self._path.parent)
+        return disk.f_bavail * disk.f_frsize >= _RESERVED_BYTES
 
     def newest(self) -> Instant:
         """Give the instant of the last commit."""

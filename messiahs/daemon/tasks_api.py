@@ -46,6 +46,8 @@ class TasksApi:
         problem = problem_of(body)
         if problem:
             return refusal(400, problem)
+        if not self._host.store.has_room():
+            return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
         missing = self._host.files.missing(hashes_in(body))
         if missing:
             return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")

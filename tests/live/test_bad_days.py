@@ -1,0 +1,134 @@
+"""A full disk, clients that are killed, bad files: a clear word, and nothing lost."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import ROOT, Federation, eventually, federation
+
+ON_RIGHT = ("--require", '$side eq "right"')
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of a few megabytes."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"a small disk cannot be mounted here: {done.stderr.decode().strip()}")
+    try:
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+@pytest.fixture
+def cramped(small_disk: Path) -> Iterator[Federation]:
+    """Bring the pair up on the small disk."""
+    yield from federation("pair", small_disk, module="left")
+
+
+def _fill(disk: Path) -> Path:
+    """Take every byte that is left."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return filler
+
+
+def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(cramped: Federation, tmp_path: Path) -> None:
+    running = cramped.submit(*ON_RIGHT, "--", "sleep", "2")
+    eventually(lambda: cramped.status(running)["substate"] == "running")
+    filler = _fill(tmp_path)
+    refused = cramped.start("submit", "--", "true")
+    _, told = refused.communicate(timeout=30)
+    filler.unlink()
+    assert (refused.returncode, "Traceback" in told) == (1, False), told
+    assert "full" in told or "no_space" in told
+    assert cramped.run("wait", running).returncode == 0
+    eventually(lambda: cramped.run("run", "--", "echo", "again").stdout == "again\n")
+    assert cramped.status(running)["attempt"] == 1
+
+
+def test_a_client_killed_in_the_middle_of_a_submit_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(400_000_000)
+    words = (
+        "submit",
+        "--quiet",
+        "--key",
+        "the-same",
+        "--input",
+        str(large),
+        *ON_RIGHT,
+        "--",
+        "stat",
+        "-c",
+        "%s",
+        "large",
+    )
+    first = pair.start(*words)
+    drafts = list(Path("/var/tmp").glob("messiahs-*"))
+    assert drafts or pair.folder("left").exists()
+    first.kill()
+    first.communicate()
+    task = pair.run(*words).stdout.strip()
+    assert pair.run(*words).stdout.strip() == task
+    assert pair.run("wait", task).returncode == 0
+    assert pair.run("logs", task).stdout == "400000000\n"
+
+
+def test_a_client_killed_in_the_middle_of_a_fetch_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
+    task = pair.submit("--output", "large", "--", "sh", "-c", "head -c 60000000 /dev/zero > large")
+    assert pair.run("wait", task).returncode == 0
+    place = tmp_path / "results"
+    first = pair.start("fetch", task, "--into", str(place))
+    eventually(lambda: place.exists() and any(place.iterdir()))
+    first.kill()
+    first.communicate()
+    assert pair.run("fetch", task, "--into", str(place)).returncode == 0
+    assert [(file.name, file.stat().st_size) for file in place.iterdir() if file.suffix == ""] == [
+        ("large", 60_000_000)
+    ]
+
+
+def test_an_input_that_is_not_there_is_told_before_anything_is_submitted(pair: Federation, tmp_path: Path) -> None:
+    before = len(pair.document("status")["tasks"])
+    done = pair.run("run", "--input", str(tmp_path / "nowhere"), "--", "true")
+    assert done.returncode != 0
+    assert "nowhere" in done.stderr
+    assert len(pair.document("status")["tasks"]) == before
+
+
+def test_a_declared_output_that_is_missing_aborts_the_task_and_keeps_the_exit_code(pair: Federation) -> None:
+    done = pair.run("run", "--output", "promised", "--", "true")
+    assert done.returncode == 125
+    last = pair.document("status")["tasks"][-1]
+    assert (last["state"], last["cause"], last["exit_code"]) == ("aborted", "output_missing", 0)
+
+
+def test_a_module_that_is_not_running_says_how_to_start_it(tmp_path: Path) -> None:
+    nobody = Federation(topology=ROOT / "topologies" / "pair.yaml", name="pair", state=tmp_path, module="left")
+    done = nobody.run("status")
+    assert done.returncode == 1
+    assert "messiahs up" in done.stderr
+
+
+def test_garbage_at_the_port_of_a_module_does_it_no_harm(pair: Federation) -> None:
+    host, port = pair.document("module", "list")["modules"][0]["address"].rsplit(":", 1)
+    garbage = "import socket, os; s = socket.create_connection(('{}', {})); s.sendall(os.urandom(100000)); s.close()"
+    for _ in range(20):
+        subprocess.run(["python3", "-c", garbage.format(host, port)], capture_output=True, check=False)
+    assert pair.run("run", *ON_RIGHT, "--", "echo", "well").stdout == "well\n"
