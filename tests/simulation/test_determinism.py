@@ -19,7 +19,7 @@ def _simulate(hash_seed: str, topology: str, *options: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("topology", ["pair.yaml", "trio.yaml"])
+@pytest.mark.parametrize("topology", ["pair.yaml", "trio.yaml", "campus.yaml"])
 def test_two_hash_seeds_give_one_digest(topology: str) -> None:
     one, other = (_simulate(seed, topology, "--tasks", "300", "--seed", "7") for seed in ("1", "2"))
     assert one == other
