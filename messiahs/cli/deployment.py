@@ -16,7 +16,8 @@ from messiahs.config.settings import ModuleSettings, save_settings
 from messiahs.config.topology import Topology
 from messiahs.config.topology_files import problem_with_roots
 from messiahs.config.topology_neighbors import module_settings
-from messiahs.daemon.supervise import DAEMON_FILES, PID_FILE, PLAN_FILE, recorded_process, recorded_processes
+from messiahs.daemon.recorded import DAEMON_FILES, PID_FILE, recorded_process, recorded_processes
+from messiahs.daemon.supervise import PLAN_FILE
 from messiahs.errors import ClientError
 
 LOOPBACK = "127.0.0.1"

@@ -31,7 +31,7 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
     """
     from messiahs.cli.deployment import federation_directory, prepare_one
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
 
     topology = load_topology(topology_file)
     directory = federation_directory(state_directory(state), topology.federation)
@@ -78,7 +78,7 @@ def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
 def _described(place: ModulePlace) -> Document | None:
     """Give what the settings say of a module, and its process if it runs; None if it has no settings."""
     from messiahs.config.settings import load_settings
-    from messiahs.daemon.supervise import recorded_process
+    from messiahs.daemon.recorded import recorded_process
 
     file = place.directory / "settings.json"
     if not file.exists():

@@ -31,7 +31,7 @@ def sim() -> None:
 @JSON
 def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_json: bool) -> int:
     """Run SCENARIO, a topology file, with many tasks; 1 if not all of them finished."""
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
     from messiahs.sim.scenario import Workload, simulate
 
     workload = Workload(tasks=tasks, at=at, requirement=requirement)

@@ -24,7 +24,7 @@ def topology() -> None:
 @JSON
 def check(topology_file: Path, *, as_json: bool) -> int:
     """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any."""
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
 
     try:
         loaded = load_topology(topology_file, reads_trust=True)
@@ -46,7 +46,7 @@ def check(topology_file: Path, *, as_json: bool) -> int:
 @JSON
 def show(topology_file: Path, *, as_json: bool) -> None:
     """Draw TOPOLOGY as a tree: every system under its primary parent."""
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
 
     loaded = load_topology(topology_file)
     if as_json:

@@ -38,7 +38,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
     of this machine. Without --detach it runs until Ctrl-C.
     """
     from messiahs.cli.deployment import federation_directory, lock_federation, prepare
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
 
     topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
@@ -75,7 +75,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
 @STATE
 def down(topology_file: Path, *, state: Path | None) -> None:
     """End every module of TOPOLOGY with its tasks; return when no process is left. What is stored stays."""
-    from messiahs.config.topology import load_topology
+    from messiahs.config.topology_reading import load_topology
 
     topology = load_topology(topology_file)
     directory = state_directory(state) / topology.federation
@@ -94,7 +94,7 @@ def _own_part(topology: "Topology") -> "Topology":
 
 
 def _take_down(directory: Path) -> bool:
-    from messiahs.daemon.supervise import PID_FILE, end_modules, end_processes, recorded_process, recorded_processes
+    from messiahs.daemon.recorded import PID_FILE, end_modules, end_processes, recorded_process, recorded_processes
 
     supervisor = recorded_process(directory / PID_FILE)
     was_up = supervisor is not None or bool(recorded_processes(directory))

@@ -73,19 +73,3 @@ def _without(system: System, gone: set[SystemId]) -> System:
     parents = tuple(parent for parent in system.parents if parent not in gone)
     primary = system.primary_parent if system.primary_parent in parents else next(iter(parents), None)
     return replace(system, parents=parents, primary_parent=primary)
-
-
-def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
-    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`.
-
-    The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
-    only a module that is linked with such a site needs them.
-    """
-    # ruamel.yaml and networkx are heavy, and a daemon or a `messiahs submit` never needs them.
-    from messiahs.config.topology_reading import read_topology  # noqa: PLC0415 # see above
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MessiahsError(f"{path}: the topology cannot be read: {error}") from error
-    return read_topology(text, str(path), reads_trust=reads_trust)

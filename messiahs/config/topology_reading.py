@@ -39,6 +39,19 @@ class _Defaults:
     policy: NamedFile | None = None
 
 
+def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
+    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`.
+
+    The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
+    only a module that is linked with such a site needs them.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MessiahsError(f"{path}: the topology cannot be read: {error}") from error
+    return read_topology(text, str(path), reads_trust=reads_trust)
+
+
 def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topology:
     """Give the topology that `text` describes; a `TopologyError` holds every problem in it and in its policies."""
     problems = Problems(file)

@@ -15,7 +15,7 @@ from messiahs.daemon.api import ModuleApi, serve
 from messiahs.daemon.assembly import Assembly
 from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.logs import Logs
-from messiahs.daemon.supervise import record_this_process
+from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
 from messiahs.errors import MessiahsError
 

@@ -15,9 +15,9 @@ import pytest
 from messiahs.cli.deployment import federation_directory, lock_federation, prepare
 from messiahs.cli.main import main
 from messiahs.config.settings import load_settings
-from messiahs.config.topology import load_topology
+from messiahs.config.topology_reading import load_topology
 from messiahs.core.instants import MILLISECOND
-from messiahs.daemon.supervise import end_processes, recorded_process
+from messiahs.daemon.recorded import end_processes, recorded_process
 from messiahs.errors import ClientError
 from messiahs.executor.processes import identity_of
 

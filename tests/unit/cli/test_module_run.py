@@ -13,8 +13,8 @@ import pytest
 from messiahs.cli.certificates import make_certificates
 from messiahs.cli.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main
-from messiahs.config.topology import load_topology
-from messiahs.daemon.supervise import record_this_process, recorded_process
+from messiahs.config.topology_reading import load_topology
+from messiahs.daemon.recorded import record_this_process, recorded_process
 from messiahs.errors import ClientError
 
 PATIENCE_SECONDS = 30

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.daemon.supervise import PID_FILE, PLAN_FILE, recorded_process
+from messiahs.daemon.recorded import PID_FILE, recorded_process
+from messiahs.daemon.supervise import PLAN_FILE
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import MachineSettings, load_settings, save_settings
-from messiahs.config.topology import Topology, load_topology
+from messiahs.config.topology import Topology
 from messiahs.config.topology_neighbors import LINKED_SIBLINGS, TlsPaths, dials, module_settings, neighbors_of
-from messiahs.config.topology_reading import read_topology
+from messiahs.config.topology_reading import load_topology, read_topology
 from messiahs.core.attributes import Value
 from messiahs.core.neighbors import Neighbor
 from messiahs.errors import MessiahsError, TopologyError

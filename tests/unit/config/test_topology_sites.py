@@ -6,9 +6,9 @@ import pytest
 
 from messiahs.channel.tls import make_root
 from messiahs.config.settings import ModuleSettings, load_settings, save_settings
-from messiahs.config.topology import Topology, load_topology
+from messiahs.config.topology import Topology
 from messiahs.config.topology_neighbors import TlsPaths, module_settings, neighbors_of
-from messiahs.config.topology_reading import read_topology
+from messiahs.config.topology_reading import load_topology, read_topology
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
 from messiahs.errors import TopologyError
