@@ -8,11 +8,11 @@ from aiohttp import web
 
 from messiahs.core.messages import Output
 from messiahs.core.rows import TaskRow
+from messiahs.daemon.asking import own_single_task, refusal
 from messiahs.daemon.files import PIECE_BYTES, WrongContentError
 from messiahs.daemon.host import Host
-from messiahs.daemon.looking import Found, Tasks
+from messiahs.daemon.looking import Tasks
 from messiahs.daemon.outputs import Outputs
-from messiahs.daemon.tasks_api import refusal
 from messiahs.errors import StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -108,11 +108,10 @@ class FilesApi:
 
     def _ended(self, request: web.Request) -> TaskRow | web.Response:
         """Give the task that a request names, or say why it has no outputs (yet)."""
-        found: Found | None = self._tasks.find(request.match_info["id"])
-        if found is None:
-            return refusal(404, f"no task {request.match_info['id']} is known here")
-        if found.row is None:
-            return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
+        found = own_single_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        assert found.row is not None, "it is a single task"
         if not found.is_final:
             return refusal(409, f"{found.id} has not ended: its outputs come home with its end")
         return found.row

@@ -1,9 +1,6 @@
 """The local API's questions about tasks: submit, status, wait, logs, cancel."""
 
 import asyncio
-import pwd
-import socket
-import struct
 
 import msgspec
 from aiohttp import web
@@ -12,9 +9,10 @@ from messiahs.core.descriptions import TDV, sorted_pairs
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
 from messiahs.core.members import command_of
 from messiahs.core.submitting import has_failed
+from messiahs.daemon.asking import known_task, own_single_task, own_task, refusal, user_of
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
-from messiahs.daemon.looking import Found, Tasks
+from messiahs.daemon.looking import Tasks
 from messiahs.daemon.submit_body import SubmitBody, hashes_in, problem_of, submitted_by
 from messiahs.executor.contract import OUTPUT_NAMES
 
@@ -74,9 +72,9 @@ class TasksApi:
         )
 
     async def _wait(self, request: web.Request) -> web.Response:
-        found = self._tasks.find(request.match_info["id"])
-        if found is None:
-            return _unknown(request)
+        found = known_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
         try:
             seconds = min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
         except ValueError:
@@ -88,11 +86,9 @@ class TasksApi:
         return web.json_response(self._tasks.document(found))
 
     async def _read_logs(self, request: web.Request) -> web.StreamResponse:
-        found = self._tasks.find(request.match_info["id"])
-        if found is None:
-            return _unknown(request)
-        if found.row is None:
-            return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
+        found = own_single_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
         name, offset = request.query.get("stream", "stdout"), request.query.get("offset", "0")
         if name not in OUTPUT_NAMES or not offset.isdecimal():
             return refusal(400, "stream is stdout or stderr, offset a number of bytes")
@@ -105,11 +101,9 @@ class TasksApi:
         return response
 
     async def _cancel(self, request: web.Request) -> web.Response:
-        found = self._tasks.find(request.match_info["id"])
-        if found is None:
-            return _unknown(request)
-        if not _may_end(request, found):
-            return refusal(403, f"{found.id} belongs to another user")
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
         task = found.id
 
         def cancel(answer_to: AnswerTo) -> CancelRequested:
@@ -119,11 +113,9 @@ class TasksApi:
         return web.json_response({"id": str(answer.task)})
 
     async def _retry(self, request: web.Request) -> web.Response:
-        found = self._tasks.find(request.match_info["id"])
-        if found is None:
-            return _unknown(request)
-        if not _may_end(request, found):
-            return refusal(403, f"{found.id} belongs to another user")
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
         submission = found.submission
         tried = tuple(self._host.store.members(submission.id))
         failed = [row for row in tried if has_failed(row)]
@@ -135,32 +127,3 @@ class TasksApi:
 
         answer = await self._host.ask(retry)
         return web.json_response({"id": str(answer.task), "retried": len(failed)})
-
-
-def refusal(status: int, text: str) -> web.Response:
-    """Say no, and why."""
-    return web.json_response({"error": text}, status=status)
-
-
-def user_of(request: web.Request) -> str:
-    """Name the user at the other end of the socket, as the kernel knows it."""
-    uid = _uid_of(request)
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid-{uid}"
-
-
-def _uid_of(request: web.Request) -> int:
-    assert request.transport is not None
-    peer: socket.socket = request.transport.get_extra_info("socket")
-    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return int(uid)
-
-
-def _may_end(request: web.Request, found: Found) -> bool:
-    return _uid_of(request) == 0 or found.submission.tdv.description()["user"] == user_of(request)
-
-
-def _unknown(request: web.Request) -> web.Response:
-    return refusal(404, f"no task {request.match_info['id']} is known here")

@@ -132,3 +132,27 @@ def test_garbage_at_the_port_of_a_module_does_it_no_harm(pair: Federation) -> No
     for _ in range(20):
         subprocess.run(["python3", "-c", garbage.format(host, port)], capture_output=True, check=False)
     assert pair.run("run", *ON_RIGHT, "--", "echo", "well").stdout == "well\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
+def test_a_users_tasks_are_nobody_elses(pair: Federation) -> None:
+    task = pair.submit("--", "echo", "private")
+    assert pair.run("wait", task).returncode == 0
+    (pair.state / "pair").chmod(0o711)
+    ways = (("GET", "logs"), ("POST", "cancel"), ("POST", "retry"), ("GET", "outputs"))
+    assert [_ask_as(0, pair, method, f"/v1/tasks/{task}/{what}") for method, what in ways] == [200, 200, 200, 200]
+    assert [_ask_as(65534, pair, method, f"/v1/tasks/{task}/{what}") for method, what in ways] == [403, 403, 403, 403]
+
+
+def _ask_as(uid: int, pair: Federation, method: str, path: str) -> int:
+    """Ask as another user, from a process that went to the folder while it was still root."""
+    script = (
+        "import http.client, os, socket, sys\n"
+        "os.chdir(sys.argv[1])\n"
+        "peer = socket.socket(socket.AF_UNIX)\n"
+        "os.seteuid(int(sys.argv[2])); peer.connect('left.sock')\n"
+        "asked = http.client.HTTPConnection('module'); asked.sock = peer\n"
+        "asked.request(sys.argv[3], sys.argv[4]); print(asked.getresponse().status)"
+    )
+    command = ["python3", "-c", script, str(pair.state / "pair"), str(uid), method, path]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -1,0 +1,52 @@
+"""Who asks the local API, which task a request names, and how it is told no."""
+
+import pwd
+import socket
+import struct
+
+from aiohttp import web
+
+from messiahs.daemon.looking import Found, Tasks
+
+
+def refusal(status: int, text: str) -> web.Response:
+    """Say no, and why."""
+    return web.json_response({"error": text}, status=status)
+
+
+def user_of(request: web.Request) -> str:
+    """Name the user at the other end of the socket, as the kernel knows it."""
+    uid = _uid_of(request)
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid-{uid}"
+
+
+def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give the task, or all tasks of a submission, that a request names."""
+    found = tasks.find(request.match_info["id"])
+    return found if found is not None else refusal(404, f"no task {request.match_info['id']} is known here")
+
+
+def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give the task that a request names if it is the asker's own: root's are all."""
+    found = known_task(request, tasks)
+    if isinstance(found, Found) and _uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
+        return refusal(403, f"{found.id} belongs to another user")
+    return found
+
+
+def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give one task of the asker's own, which is no array."""
+    found = own_task(request, tasks)
+    if isinstance(found, Found) and found.row is None:
+        return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
+    return found
+
+
+def _uid_of(request: web.Request) -> int:
+    assert request.transport is not None
+    peer: socket.socket = request.transport.get_extra_info("socket")
+    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(uid)
