@@ -31,17 +31,17 @@ def state_of(task: Document) -> str:
 
 
 def result_of(task: Document) -> str:
-    """Give how a task ended, in a word: its exit code, its signal or the cause."""
+    """Give how a task ended, in a word: the cause if we know one, else its exit code or its signal."""
+    if task.get("cause"):
+        return str(task["cause"])
     if task.get("exit_code") is not None:
         return str(task["exit_code"])
-    if task.get("signal") is not None:
-        return f"signal {task['signal']}"
-    return str(task.get("cause") or "-")
+    return f"signal {task['signal']}" if task.get("signal") is not None else "-"
 
 
 def reason_lines(reasons: Iterable[Document], *, depth: int = 0) -> Iterator[str]:
     """Give one line per denial, each hop's own denials indented below it."""
     for reason in reasons:
-        told = " ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
+        told = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
         yield f"{'  ' * depth}{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}"
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1)

@@ -13,15 +13,17 @@ from typing import BinaryIO
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, USAGE, exit_code_of, failure_of
 from messiahs.cli.fetching import write_outputs
-from messiahs.cli.output import print_document
+from messiahs.cli.output import print_document, reason_lines
 from messiahs.client.connection import Document
 from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
-from messiahs.client.module import ModuleClient
+from messiahs.client.module import ModuleClient, is_final
 from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE_SECONDS = 3.0
+"""After so long a task that waits says why."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ def _followed(module: ModuleClient, task: str, interruption: Interruption, *, sh
         interruption.raise_if_asked()
         ended = _waited(module, task)
     except KeyboardInterrupt:
+        sys.stderr.write(f"messiahs: ending {task}; once more leaves it to its module\n")
         module.cancel(task)
         ended = _waited(module, task)
     for follower in followers:
@@ -98,6 +101,12 @@ def _followed(module: ModuleClient, task: str, interruption: Interruption, *, sh
 
 def _waited(module: ModuleClient, task: str) -> Document:
     try:
+        soon = module.wait(task, timeout=_PATIENCE_SECONDS)
+        if is_final(soon):
+            return soon
+        if soon.get("reasons"):
+            sys.stderr.write(f"messiahs: {task} waits; Ctrl-C ends it\n")
+            sys.stderr.writelines(f"    {line}\n" for line in reason_lines(soon["reasons"]))
         return module.wait(task)
     except ClientError as error:
         raise ClientError(f"{error}\nthe task goes on: `messiahs wait {task}`", code=error.code) from error

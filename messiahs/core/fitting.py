@@ -43,6 +43,18 @@ def could_hold(need: Need, view: Vector) -> bool:
     return any(could_fit(need, machine_class) for machine_class in view.classes)
 
 
+def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
+    """Say why one machine, exactly described, does not hold the task now."""
+    if any(_size(here, name) < amount for name, amount in _total(need) if name in here):
+        return DenyCode.NO_CLASS, ""
+    unset = need.requirement.unset_in(here)
+    if unset:
+        return DenyCode.REQUIREMENT_UNMET, f"this machine does not say {', '.join(f'${name}' for name in unset)}"
+    if not need.requirement.holds(here):
+        return DenyCode.REQUIREMENT_UNMET, ""
+    return DenyCode.NO_CAPACITY, ""
+
+
 def why_not(need: Need, views: tuple[Vector, ...]) -> DenyCode:
     """Say why no view could hold the task: its size, its requirement, or machines that are busy."""
     classes = [machine_class for view in views for machine_class in view.classes]

@@ -93,7 +93,7 @@ def on_claim_granted(
         answered_at=now,
     )
     hold(state, HeldClaim(row=row, shape=shape, window=accept.window), now)
-    shape.delay_ns, shape.reasons = FIRST_ROUND_DELAY_NS, ()
+    shape.reasons = ()
     if not is_last:
         return (Store(row=row), *place(state, shape, now))
     _end_round(state, request, shape, now)

@@ -21,7 +21,7 @@ from messiahs.core.messages import (
 )
 from messiahs.core.placing import await_status, bound_task, end_task, longer, place, release, send_tasks, watch_lease
 from messiahs.core.rows import HistoryEntry, TaskRow
-from messiahs.core.state import HeldClaim, ModuleState, Shape
+from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_again
 
@@ -238,6 +238,8 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
         if is_too_late:
             return end_task(state, replace(row, state=TaskState.DENIED, reasons=claim.shape.reasons), now)
         return _try_again(state, claim.shape, replace(row, result=None))
+    # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
+    claim.shape.delay_ns = FIRST_ROUND_DELAY_NS
     is_wanted_again = row.failures < submission.retries and not is_too_late
     if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))

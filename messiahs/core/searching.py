@@ -10,13 +10,14 @@ from dataclasses import replace
 from messiahs.core import placing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.attributes import INTEGER_HIGHEST
-from messiahs.core.fitting import need_of, why_not
+from messiahs.core.fitting import could_hold, need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
-from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Instant, after
+from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
 from messiahs.core.judging import judge, rank
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.neighbors import Relation
+from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import ASKS, HOPS
 from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Need, Refused
 from messiahs.core.rows import PassedClaimRow
@@ -25,6 +26,18 @@ from messiahs.core.sums import view_of
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import Vector
 
+_LONGEST_LEASE_NS = 7 * 24 * HOUR
+"""An executor that wants to keep tasks for longer without a sign of life is not believed."""
+_HOPEFUL = (
+    DenyCode.NO_CAPACITY,
+    DenyCode.LIMIT_REACHED,
+    DenyCode.REFUSED_BY_POLICY,
+    DenyCode.TIMED_OUT,
+    DenyCode.LOST,
+    DenyCode.REQUIREMENT_UNMET,
+    DenyCode.NO_CLASS,
+)
+"""Codes from the one that is nearest to a yes to the one that is farthest."""
 _MARGIN_NS = 20 * MILLISECOND
 """What a hop keeps for itself of the time that a search has left."""
 _LONGEST_SEARCH_NS = 10 * MINUTE
@@ -79,7 +92,8 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
     """
     search = state.hop.asks.get(accept.request)
-    if search is None or search.asked != sender or accept.places > search.asked_left:
+    is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= _LONGEST_LEASE_NS
+    if search is None or search.asked != sender or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
     if _is_known(state, accept.claim):
         # Its end would end the claim that we know by this name.
@@ -238,8 +252,13 @@ def _own_reason(
 ) -> Reason:
     if isinstance(verdict, Refused):
         return _refused(state, verdict)
-    views = (state.updates.own, *(candidate.view for candidate in candidates))
-    return Reason(module=state.system, code=why_not(search.need, views))
+    left_out = tuple(candidate.view for candidate in candidates if not could_hold(search.need, candidate.view))
+    code, text = why_not(search.need, left_out), ""
+    here = own_sdv(state)
+    if here is not None:
+        own_code, text = why_not_here(search.need, here.description())
+        code = min(code, own_code, key=_HOPEFUL.index)
+    return Reason(module=state.system, code=code, text=text)
 
 
 def _refused(state: ModuleState, verdict: Refused) -> Reason:
@@ -298,8 +317,19 @@ def _close(state: ModuleState, ask: MessageId, search: Search) -> None:
 
 def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:
     state.hop.searches.pop((search.asker.system, search.request.id), None)
+    if code in _HOPEFUL:
+        code = min((code, *_answers(search)), key=_HOPEFUL.index)
     reason = replace(search.reason, code=code, hops=tuple(search.hops))
     return _answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
+
+
+def _answers(search: Search) -> list[DenyCode]:
+    """Give what those that were asked said: they know better than a view."""
+    codes = [hop.code for hop in search.hops if hop.code in _HOPEFUL]
+    if search.left < search.request.count or (search.hops and not codes):
+        # There are such machines, but none (more) is to be had now.
+        codes.append(DenyCode.NO_CAPACITY)
+    return codes
 
 
 def _answer_deny(
@@ -308,7 +338,8 @@ def _answer_deny(
     if asker.relation is Relation.SELF:
         return placing.on_search_denied(state, request.id, (reason,), now)
     decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=f"{asker.system}: {reason.code}")
-    deny = SchedDeny(request=request.id, reasons=(reason,), asks_left=asks_left)
+    # A rule is its owner's; what others see of it is the text that it names for them.
+    deny = SchedDeny(request=request.id, reasons=(replace(reason, rule=""),), asks_left=asks_left)
     return (decision, SendControl(to=asker.system, message=deny))
 
 

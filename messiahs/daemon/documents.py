@@ -104,6 +104,7 @@ def _class_document(machine_class: MachineClass) -> Document:
 
 
 def _started_at(row: TaskRow) -> Instant | None:
-    if row.started_at is not None or row.ended_at is None or row.result is None or not row.result.ran_ns:
+    if row.ended_at is None or row.result is None or not row.result.ran_ns:
         return row.started_at
+    # What a start was heard of later; how long the attempt ran is measured where it ran.
     return Instant(row.ended_at - row.result.ran_ns)

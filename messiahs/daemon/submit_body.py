@@ -2,21 +2,29 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from typing import Annotated
 
 import msgspec
 
-from messiahs.core.attributes import EXTENSION_LIMIT, TASK_ATTRIBUTES, Kind, Value
+from messiahs.core.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.descriptions import TDV, is_valid_value
 from messiahs.core.events import AnswerTo, Submitted
 from messiahs.core.ids import ClientKey
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, InputFile
+from messiahs.core.submitting import MEMBER_LIMIT
+from messiahs.errors import CodecError
+from messiahs.wire.limits import relative_path, separate_paths
 
 _KEY_LIMIT = 64
 _MODULES_OWN = ("origin", "user")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HASH_BYTES = 32
+_LARGEST = 2**62
+_NAME_LIMIT = 256
+_RETRY_LIMIT = 1_000
+_DEADLINE_LIMIT_SECONDS = 10 * 366 * 24 * 3_600
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -24,7 +32,7 @@ class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     name: str
     sha256: str
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
     executable: bool = False
 
 
@@ -36,15 +44,15 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     tdv: dict[str, int | str] = msgspec.field(default_factory=dict)
     requirement: str = ""
-    members: int = 0
+    members: Annotated[int, msgspec.Meta(ge=0, le=MEMBER_LIMIT)] = 0
     inputs: tuple[InputBody, ...] = ()
     outputs: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     member_inputs: tuple[tuple[InputBody, ...], ...] = ()
-    name: str = ""
-    retries: int = 0
+    name: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)] = ""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=_RETRY_LIMIT)] = 0
     waits: bool = True
-    deadline_s: int | None = None
+    deadline_s: Annotated[int, msgspec.Meta(ge=0, le=_DEADLINE_LIMIT_SECONDS)] | None = None
 
 
 def hashes_in(body: SubmitBody) -> Iterator[bytes]:
@@ -58,7 +66,8 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitte
     """Make the event of a body in which there is no problem."""
     return Submitted(
         answer_to=answer_to,
-        key=ClientKey(body.key),
+        # Keys are made by clients, so that one user's are nothing to another's.
+        key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
         tdv=tdv,
         requirement=body.requirement,
         command=Command(
@@ -86,6 +95,8 @@ def problem_of(body: SubmitBody) -> str:
         return "a NUL byte cannot be passed to a program"
     if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
         return "the command, its environment, name and items are to be UTF-8"
+    if _CONTROL.search(body.name):
+        return "the name of a task has no control characters"
     if not body.key or len(body.key) > _KEY_LIMIT:
         return "the key of a submit has 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
@@ -102,33 +113,34 @@ def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
             return f"${name} is no name of an attribute"
         if known is not None and known.kind is Kind.INTEGER and not isinstance(value, int):
             return f"${name} is an integer"
-        if not is_valid_value(value):
+        if not is_valid_value(value) or (known is not None and isinstance(value, int) and value < _least(name)):
             return f"${name} is out of range"
     if sum(name not in TASK_ATTRIBUTES for name in tdv) > EXTENSION_LIMIT:
         return f"a task states at most {EXTENSION_LIMIT} attributes of its own"
     return ""
 
 
+def _least(name: str) -> int:
+    if name == "priority":
+        return INTEGER_LOWEST
+    return 1 if name == "cpus" else 0
+
+
 def _problem_of_files(body: SubmitBody) -> str:
     for files in (body.inputs, *(body.inputs + own for own in body.member_inputs)):
-        names = [file.name for file in files]
         for file in files:
-            if problem := _problem_of_name(file.name):
-                return problem
             if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
                 return f"input {file.name}: {file.sha256} is no SHA-256"
-        if len(set(names)) != len(names):
-            return "two inputs of a task have the same name"
-        folders = {str(folder) for name in names for folder in PurePosixPath(name).parents}
-        if clash := folders & set(names):
-            return f"{clash.pop()} is both an input and the folder of one"
-    return next(filter(None, map(_problem_of_name, body.outputs)), "")
-
-
-def _problem_of_name(name: str) -> str:
-    parts = name.split("/")
-    if not name or any(part in ("", ".", "..") for part in parts):
-        return f"`{name}` is no relative path in a working directory"
+        try:
+            # The very checks of the wire: what cannot travel is not taken either.
+            separate_paths([relative_path(file.name) for file in files])
+        except CodecError as error:
+            return str(error)
+    try:
+        for name in body.outputs:
+            relative_path(name)
+    except CodecError as error:
+        return str(error)
     return ""
 
 

@@ -49,5 +49,7 @@ def read_output(attempts_root: Path, attempt: AttemptId, *, name: str, offset: i
 def _way_to(name: str) -> tuple[list[str], str]:
     """Name the folders below that of the attempt, and the file in the last of them."""
     *folders, file = name.split("/")
-    assert (folders[:1] == [WORK] and {"", ".", ".."}.isdisjoint((*folders, file))) or name in OUTPUT_NAMES, name
+    is_work = folders[:1] == [WORK] and {"", ".", ".."}.isdisjoint((*folders, file)) and "\0" not in name
+    if not is_work and name not in OUTPUT_NAMES:
+        raise ExecutorError(f"{name!r} is no output of a task", transient=False)
     return folders, file

@@ -1,6 +1,9 @@
 """A full disk, clients that are killed, bad files: a clear word, and nothing lost."""
 
+import http.client
+import json
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,3 +159,37 @@ def _ask_as(uid: int, pair: Federation, method: str, path: str) -> int:
     )
     command = ["python3", "-c", script, str(pair.state / "pair"), str(uid), method, path]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"outputs": ["a\0b"]},
+        {"outputs": ["../x"]},
+        {"inputs": [{"name": "a\0b", "sha256": "0" * 64, "size": 1}]},
+        {"inputs": [{"name": "a", "sha256": "0" * 64, "size": -7}]},
+        {"inputs": [{"name": "a", "sha256": "0" * 64, "size": 10**30}]},
+        {"deadline_s": 10**18},
+        {"retries": 10**30},
+        {"retries": -1},
+        {"members": 10**9},
+        {"tdv": {"cpus": 0}},
+        {"tdv": {"mem": 10**30}},
+        {"name": "\u001b[2J"},
+        {"argv": []},
+        {"argv": ["a\ud800"]},
+    ],
+)
+def test_a_submit_that_cannot_be_is_refused_and_harms_nobody(pair: Federation, spoiled: dict[str, object]) -> None:
+    asked = http.client.HTTPConnection("module")
+    asked.sock = socket.socket(socket.AF_UNIX)
+    asked.sock.connect(str(pair.state / "pair" / "left.sock"))
+    asked.request("POST", "/v1/tasks", json.dumps({"key": "spoiled", "argv": ["true"], **spoiled}))
+    answer = asked.getresponse()
+    told = json.loads(answer.read())
+    asked.close()
+    assert answer.status == 400
+    assert told["error"]
+    before = pair.pid("left", "daemon")
+    assert pair.run("run", "--", "true").returncode == 0
+    assert pair.pid("left", "daemon") == before

@@ -76,7 +76,7 @@ def _look_at(found: Found, work: str, name: str) -> bool:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             return False
         _add(found, opened[-1], last, path=name, depth=0)
-    except OSError:
+    except (OSError, ValueError):
         return False
     finally:
         for descriptor in opened:

@@ -205,8 +205,8 @@ class Runner:
             finally:
                 os.close(taken.stdout)
                 os.close(taken.stderr)
-        except OSError as error:
-            outcome = NotSpawned(cause="spawn_failed", exit_code=None, text=f"no folder for the task: {error}")
+        except (OSError, ValueError) as error:
+            outcome = NotSpawned(cause="spawn_failed", exit_code=None, text=f"the task cannot be set up: {error}")
         if isinstance(outcome, NotSpawned):
             held.exit_code = outcome.exit_code
             self._finish(held, cause=outcome.cause, text=outcome.text)

@@ -33,6 +33,8 @@ def stage(inputs: tuple[Staged, ...]) -> None:
             _copy(one)
         except OSError as error:
             raise StagingError(f"input {one.name}: {error.strerror}") from error
+        except ValueError as error:
+            raise StagingError(f"input {one.name!r}: {error}") from error
 
 
 def _copy(staged: Staged) -> None:

@@ -66,10 +66,10 @@ def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixtu
     told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
     assert told == [
         "left.1.1 and 2 more wait; asked and refused by",
-        "  right: refused_by_policy (accept guests)",
+        "  right: refused_by_policy (accept: guests)",
         "    leaf: requirement_unmet (add --mem)",
         "left.9 was denied by",
-        "  right: refused_by_policy (accept guests)",
+        "  right: refused_by_policy (accept: guests)",
         "    leaf: requirement_unmet (add --mem)",
     ]
 

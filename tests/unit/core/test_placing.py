@@ -151,7 +151,7 @@ def test_what_nobody_takes_waits_and_says_why(rig: Rig) -> None:
     (decision,) = only(actions, Decision)
     assert (decision.what, decision.task) == ("sched_deny", "1 waiting")
     (shape,) = rig.state.origin.shapes.values()
-    assert [reason.code for reason in shape.reasons] == ["no_capacity"]
+    assert [reason.code for reason in shape.reasons] == ["no_class"]
 
 
 def test_rounds_follow_at_doubling_delays_with_jitter_up_to_five_minutes(rig: Rig) -> None:
@@ -232,7 +232,7 @@ def test_a_full_disk_at_home_does_not_bind_and_refuse_for_ever(rig: Rig) -> None
 
 
 @pytest.mark.parametrize("outcome", [TaskState.REVOKED, TaskState.DENIED])
-def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_about_once_a_second(
+def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_ever_more_rarely(
     rig: Rig, outcome: TaskState
 ) -> None:
     for system in (SIBLING, PARENT):
@@ -247,7 +247,7 @@ def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_about_on
             rig.hear(CHILD, statuses(status(bound, outcome), claim=name))
         rig.see(CHILD)
         actions = rig.wait(SECOND // 4)
-    assert 5 < claims < 15
+    assert 2 < claims < 7
     assert rig.state.origin.tasks[TASK].attempt == claims
 
 

@@ -79,7 +79,7 @@ def test_a_request_from_above_or_beside_only_descends(rig: Rig, asker: SystemId)
     to, ask = asked(rig.hear(asker, request()))
     assert to == CHILD
     denial = told(rig.hear(CHILD, deny(ask.id)), SchedDeny)
-    assert codes(denial) == ["no_capacity"]
+    assert codes(denial) == ["no_class"]
 
 
 def test_a_request_from_a_child_may_go_to_other_children_siblings_and_parents(module: ModuleFactory) -> None:
@@ -168,9 +168,9 @@ def test_a_module_whose_disk_is_full_denies(rig: Rig) -> None:
 def test_a_denial_is_known_by_its_request_and_returns_the_asks_that_are_left(rig: Rig) -> None:
     to, ask = asked(rig.hear(PARENT, request(41, asks_left=9)))
     actions = rig.hear(to, replace(deny(ask.id, asks_left=5), reasons=(Reason(module=FAR, code=DenyCode.NO_CLASS),)))
-    reason = Reason(module=ME, code=DenyCode.NO_CAPACITY, hops=(Reason(module=FAR, code=DenyCode.NO_CLASS),))
+    reason = Reason(module=ME, code=DenyCode.NO_CLASS, hops=(Reason(module=FAR, code=DenyCode.NO_CLASS),))
     assert actions == (
-        Decision(what="sched_deny", task=(b"s" * 16).hex()[:8], text="parent: no_capacity"),
+        Decision(what="sched_deny", task=(b"s" * 16).hex()[:8], text="parent: no_class"),
         SendControl(to=PARENT, message=SchedDeny(request=MessageId(41), reasons=(reason,), asks_left=5)),
     )
 
@@ -212,7 +212,8 @@ def test_a_final_refusal_forwards_nothing(rig: Rig, policy: ScriptedPolicy) -> N
         actions = rig.hear(asker, request(number, search=SearchId(bytes([number] * 16))))
         assert sent(actions, SchedRequest) == ()
         (reason,) = told(actions, SchedDeny).reasons
-        assert (reason.code, reason.rule, reason.text) == ("refused_by_policy", "no students", "ask for an account")
+        # The rule itself is its owner's.
+        assert (reason.code, reason.rule, reason.text) == ("refused_by_policy", "", "ask for an account")
 
 
 def test_a_soft_refusal_lets_a_childs_request_climb_and_cross_only(module: ModuleFactory) -> None:
@@ -393,3 +394,18 @@ def test_a_child_cannot_give_more_than_it_was_asked_for(rig: Rig, policy: Script
     policy.limit_slots = 2
     ((_, ask),) = sent(rig.hear(PARENT, request(count=5)), SchedRequest)
     assert rig.hear(CHILD, accept(ask.id, places=3)) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
+
+
+def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
+    rig.measure()
+    denial = told(rig.hear(PARENT, request(requirement='$nosuch eq "x"')), SchedRequest)
+    assert denial.requirement == '$nosuch eq "x"'
+    ((_, answer),) = sent(rig.hear(CHILD, deny(denial.id)), SchedDeny)
+    assert answer.reasons[0].code is DenyCode.REQUIREMENT_UNMET
+    assert answer.reasons[0].text == "this machine does not say $nosuch"
+
+
+def test_a_lease_that_no_executor_needs_is_not_believed(rig: Rig) -> None:
+    _, ask = asked(rig.hear(PARENT, request()))
+    given = replace(accept(ask.id), lease_ns=10**18)
+    assert rig.hear(CHILD, given) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
