@@ -51,8 +51,9 @@ def test_a_killed_daemon_loses_and_repeats_nothing(own_pair: Federation, shared:
             _kill_daemon(own_pair, module)
     assert own_pair.run("wait", array).returncode == 0
     assert Counter(_numbers(shared)) == dict.fromkeys(range(1, TASKS + 1), 1)
+    # An attempt that never reached its executor may be refused there later, but none that ran is lost.
     members = own_pair.document("status", array, "--members")["tasks"]
-    assert {member["attempt"] for member in members} == {1}
+    assert {step["event"] for member in members for step in member["history"]} <= {"bound", "refused", "finished"}
 
 
 def test_a_killed_starter_ends_its_attempts_and_the_next_ones_run(own_pair: Federation, shared: Path) -> None:
