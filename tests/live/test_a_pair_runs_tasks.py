@@ -99,7 +99,7 @@ def test_the_kernel_says_who_the_user_is(pair: Federation) -> None:
 
 
 def test_every_member_of_an_array_runs_once(pair: Federation) -> None:
-    array = pair.submit("--array", "1-60", "--", "sh", "-c", "echo $MESSIAHS_ARRAY_INDEX")
+    array = pair.submit("--array", "1-60", "--", "sh", "-c", "sleep 0.2; echo $MESSIAHS_ARRAY_INDEX")
     assert pair.run("wait", array).returncode == 0
     status = pair.status(array)
     assert (status["members"], status["counts"], status["exit_codes"]) == (60, {"finished": 60}, {"0": 60})
