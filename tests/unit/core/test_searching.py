@@ -394,18 +394,3 @@ def test_a_child_cannot_give_more_than_it_was_asked_for(rig: Rig, policy: Script
     policy.limit_slots = 2
     ((_, ask),) = sent(rig.hear(PARENT, request(count=5)), SchedRequest)
     assert rig.hear(CHILD, accept(ask.id, places=3)) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
-
-
-def test_an_attribute_that_a_machine_does_not_say_is_named(rig: Rig) -> None:
-    rig.measure()
-    denial = told(rig.hear(PARENT, request(requirement='$nosuch eq "x"')), SchedRequest)
-    assert denial.requirement == '$nosuch eq "x"'
-    ((_, answer),) = sent(rig.hear(CHILD, deny(denial.id)), SchedDeny)
-    assert answer.reasons[0].code is DenyCode.REQUIREMENT_UNMET
-    assert answer.reasons[0].text == "this machine does not say $nosuch"
-
-
-def test_a_lease_that_no_executor_needs_is_not_believed(rig: Rig) -> None:
-    _, ask = asked(rig.hear(PARENT, request()))
-    given = replace(accept(ask.id), lease_ns=10**18)
-    assert rig.hear(CHILD, given) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
