@@ -9,7 +9,7 @@ from messiahs.config.settings import ModuleSettings
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
+from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.daemon.documents import Document, vector_document
 from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.host import Host
@@ -53,12 +53,13 @@ class ModuleApi:
         views = {key: view.message.vector for key, view in state.updates.views.items()}
         neighbors = tuple(state.neighbors.values())
         up = vector_for_parents(state.updates.own, neighbors, views=views, keys=state.policy.keys)
+        sibling = vector_for_siblings(state.updates.own, neighbors, views=views, keys=state.policy.keys)
         down = vector_for_children(state.updates.own, neighbors, views=views, keys=state.policy.keys)
         return web.json_response(
             {
                 "up": vector_document(up),
                 "down": vector_document(down),
-                "sibling": vector_document(up),
+                "sibling": vector_document(sibling),
                 "views": {one.system: self._view(one) for one in neighbors if self._is_heard(one)},
             }
         )

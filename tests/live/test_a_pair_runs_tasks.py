@@ -106,6 +106,7 @@ def test_every_member_of_an_array_runs_once(pair: Federation) -> None:
     members = pair.document("status", array, "--members")["tasks"]
     assert {member["executed_on"] for member in members} == {"left", "right"}
     assert {step["event"] for member in members for step in member["history"]} <= {"bound", "refused", "finished"}
+    assert all([step["event"] for step in member["history"]].count("finished") == 1 for member in members)
     assert pair.run("logs", f"{array}.17").stdout == "17\n"
 
 

@@ -54,6 +54,7 @@ def test_a_killed_daemon_loses_and_repeats_nothing(own_pair: Federation, shared:
     # An attempt that never reached its executor may be refused there later, but none that ran is lost.
     members = own_pair.document("status", array, "--members")["tasks"]
     assert {step["event"] for member in members for step in member["history"]} <= {"bound", "refused", "finished"}
+    assert all([step["event"] for step in member["history"]].count("finished") == 1 for member in members)
 
 
 def test_a_killed_starter_ends_its_attempts_and_the_next_ones_run(own_pair: Federation, shared: Path) -> None:
