@@ -179,11 +179,14 @@ class LinkedChannels:
             self._callbacks.on_event(LinkDown(neighbor=link.peer, text=text))
 
     async def _keep_linked(self, peer: SystemId, address: str) -> None:
-        """Dial again whenever there is no connection, the less often the longer that lasts."""
+        """Dial again whenever there is no connection, the less often the longer that lasts.
+
+        A connection that lived for longer than the last pause shows that the peer is there: it is dialed soon again.
+        """
         delay, said = FIRST_RETRY_SECONDS, ""
         loop = asyncio.get_running_loop()
         while True:
-            started = loop.time()
+            lasted = 0.0
             try:
                 connection = await self._transport.dial(peer, address)
             except ChannelError as error:
@@ -191,9 +194,10 @@ class LinkedChannels:
                     said = str(error)
                     self._callbacks.on_refused(peer, said)
             else:
-                said = ""
+                said, began = "", loop.time()
                 await self.serve_link(peer, connection)
-            if loop.time() - started > LAST_RETRY_SECONDS:
+                lasted = loop.time() - began
+            if lasted > delay:
                 delay = FIRST_RETRY_SECONDS
             await asyncio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - spreads dials, guards nothing
             delay = min(2 * delay, LAST_RETRY_SECONDS)

@@ -113,6 +113,15 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     yield from federation("trio", tmp_path_factory.mktemp("trio"), module="root")
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Make a folder that tasks of any account can write to."""
+    folder = factory.mktemp("shared")
+    folder.chmod(0o777)
+    for parent in folder.parents[:2]:
+        parent.chmod(0o755)
+    return folder
+
+
 def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
     made = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
     made.up()

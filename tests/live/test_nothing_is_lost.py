@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.client import ModuleClient, Submission
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation, eventually, shared_folder
 
 TASKS = 120
 
@@ -14,11 +14,7 @@ TASKS = 120
 @pytest.fixture
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a folder that tasks of any account can write to."""
-    folder = tmp_path_factory.mktemp("shared")
-    folder.chmod(0o777)
-    for parent in folder.parents[:2]:
-        parent.chmod(0o755)
-    return folder
+    return shared_folder(tmp_path_factory)
 
 
 def _numbers(shared: Path) -> list[int]:

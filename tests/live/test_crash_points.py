@@ -1,0 +1,121 @@
+"""A daemon that crashes at any commit or action of a task's life loses nothing and repeats nothing.
+
+A chain of three modules is kept up. For each point in turn a task is submitted at the root; one daemon ends there
+without a further word and is started again, and the end must be the same as ever. The points are tried one after the
+other until one was not reached: so they are all of them, however many there are.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.deployment import federation_directory, prepare
+from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
+from messiahs.config.topology_reading import load_topology
+from messiahs.core.rows import CountersRow, Row, SubmissionRow
+from messiahs.daemon.store import RowStore
+from tests.live.conftest import ROOT, eventually, shared_folder
+from tests.live.crashing_daemon import ARMED
+
+INPUT_BYTES = 100_000
+"""Too large to ride with its task: it goes before it. The output is of the same size."""
+AT_ROOT, AT_LEAF = "$speed < 900", "$speed >= 900"
+MODULES = ("root", "middle", "leaf")
+
+
+@dataclass(slots=True)
+class CrashingChain:
+    """Modules that are started again whenever they end, and how many tasks they have had (mutable)."""
+
+    directory: Path
+    shared: Path
+    tasks: int = 0
+
+    def arm(self, module: str, *, what: str, when: str, number: int) -> Path:
+        """Let a module crash at a point, and give the file that is there until it has."""
+        file = self.directory / module / ARMED
+        draft = file.with_suffix(".new")
+        draft.write_text(json.dumps({"what": what, "when": when, "number": number}))
+        return draft.replace(file)
+
+    def live(self, requirement: str) -> None:
+        """Run a task with an input and outputs from submit to its end: whatever happens, it is this end."""
+        self.tasks += 1
+        number = str(self.tasks)
+        source = self.shared / "input"
+        source.write_bytes(number.encode() * (INPUT_BYTES // len(number)))
+        script = f"cat input > output; echo {number} >> {self.shared}/numbers; sleep 0.3; echo done"
+        prepared = prepare_inputs([Source(path=str(source))])
+        submission = Submission(
+            argv=("sh", "-c", script), requirement=requirement, inputs=prepared.inputs, outputs=("output",)
+        )
+        with ModuleClient(self.directory / "root.sock", patience=60) as user:
+            upload(user, prepared.contents)
+            task = user.submit(submission)
+            ended = user.wait(task, timeout=60)
+            assert (ended["state"], ended["exit_code"], ended["attempt"]) == ("finished", 0, 1), ended
+            assert [step["event"] for step in ended["history"]] == ["bound", "finished"]
+            list(fetch(user, outputs_of(user, task), into=self.shared / number))
+            assert b"".join(user.logs(task)) == b"done\n"
+        assert (self.shared / number / "output").read_bytes() == source.read_bytes()
+        assert (self.shared / "numbers").read_text().split().count(number) == 1
+        eventually(lambda: not self.left_behind())
+
+    def left_behind(self) -> list[Row]:
+        """Give the rows of claims, tasks and attempts that are left anywhere."""
+        rows = [row for name in MODULES for row in _rows(self.directory / name / "module.db")]
+        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow)]
+
+
+def _rows(file: Path) -> list[Row]:
+    store = RowStore(file)
+    try:
+        return list(store.live_rows())
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain]:
+    """Keep the chain up, and share it among the tests of this file."""
+    directory = federation_directory(tmp_path_factory.mktemp("crashing"), "trio")
+    prepare(load_topology(ROOT / "topologies" / "trio.yaml"), directory)
+    with (directory / "supervisor.log").open("wb") as log:
+        command = [sys.executable, "-m", "tests.live.crashing_daemon", str(directory)]
+        supervisor = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield CrashingChain(directory=directory, shared=shared_folder(tmp_path_factory))
+    finally:
+        os.kill(supervisor.pid, signal.SIGTERM)
+        supervisor.wait(timeout=60)
+
+
+@pytest.mark.parametrize(("what", "when"), [("commit", "before"), ("commit", "after"), ("action", "after")])
+@pytest.mark.parametrize(
+    ("module", "requirement", "at_least"),
+    [
+        pytest.param("root", AT_LEAF, 3, id="origin"),
+        pytest.param("middle", AT_LEAF, 2, id="hop"),
+        pytest.param("leaf", AT_LEAF, 4, id="executor"),
+        pytest.param("root", AT_ROOT, 3, id="both"),
+    ],
+)
+def test_a_daemon_that_crashes_anywhere_in_a_tasks_life_comes_to_the_same_end(
+    crashing: CrashingChain, module: str, requirement: str, at_least: int, *, what: str, when: str
+) -> None:
+    points = 0
+    while True:
+        armed = crashing.arm(module, what=what, when=when, number=points + 1)
+        crashing.live(requirement)
+        if armed.exists():
+            armed.unlink()
+            break
+        points += 1
+    assert points >= at_least
