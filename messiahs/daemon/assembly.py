@@ -22,7 +22,6 @@ from messiahs.daemon.files import FileStore
 from messiahs.daemon.host import Host, Parts, SystemRandomness
 from messiahs.daemon.outputs import Outputs
 from messiahs.daemon.store import RowStore
-from messiahs.executor.contract import Executor
 from messiahs.executor.launch import StarterSettings
 from messiahs.executor.layout import own_account, prepare_files_root, task_account
 from messiahs.executor.os_process import OsProcessExecutor
@@ -59,7 +58,9 @@ class Assembly:
             on_dropped=on_refused,
         )
         channels = grpc_channels(_channel_settings(settings), callbacks, _tls_files(settings))
-        executor = _executor(settings, clock, arrivals.files)
+        starter = replace(_starter_settings(settings, state.policy.timeouts), files=arrivals.files.root)
+        has_machine = settings.machine is not None
+        executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         self.outputs = outputs
@@ -103,16 +104,16 @@ def _tls_files(settings: ModuleSettings) -> TlsFiles:
     )
 
 
-def _starter_settings(settings: ModuleSettings) -> StarterSettings:
+def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSettings:
     return StarterSettings(
         directory=settings.directory,
         task_user=settings.task_user,
-        silence_ns=settings.lease_ns // _SILENT_SHARE,
+        silence_ns=timeouts.lease_ns // _SILENT_SHARE,
     )
 
 
 def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
-    starter = _starter_settings(settings)
+    starter = _starter_settings(settings, state.policy.timeouts)
     # Without a machine no other account needs to read the files.
     account = task_account(settings.task_user) if settings.machine is not None else own_account()
     root = prepare_files_root(settings.directory, account, fallback=starter.fallback)
@@ -122,13 +123,6 @@ def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
         return claim.row if claim is not None else None
 
     return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))
-
-
-def _executor(settings: ModuleSettings, clock: Clock, files: FileStore) -> Executor | None:
-    if settings.machine is None:
-        return None
-    starter = replace(_starter_settings(settings), files=files.root)
-    return OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns)
 
 
 def _policy(settings: ModuleSettings) -> Policy:

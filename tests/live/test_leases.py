@@ -1,0 +1,181 @@
+"""Stopped processes and leases: an attempt that nobody can speak for ends before the next one begins.
+
+The task says with every beat which attempt it is and what time it is (since boot, for all processes alike).
+"""
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import Federation, eventually
+
+LEASE_SECONDS = 5
+_TOPOLOGY = """
+version: 1
+federation: leases
+defaults: {{policy: {folder}/short.policy, update_period: 500ms}}
+systems:
+  home: {{}}
+  one: {{parent: home, machine: {{slots: 1}}}}
+  two: {{parent: home, machine: {{slots: 1}}}}
+"""
+_POLICY = f"""
+policy "a short lease" version 1;
+accept from any {{ }}
+accept from users {{ }}
+timeouts {{ lease {LEASE_SECONDS}s; }}
+"""
+_BEATING = """
+while [ ! -e "$0/go" ]; do
+    read -r up idle </proc/uptime
+    echo "$MESSIAHS_ATTEMPT $up" >>"$0/beats"
+    sleep 0.1
+done
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beating:
+    """One task that beats until it is told to end."""
+
+    federation: Federation
+    folder: Path
+    task: str
+
+    def beats(self, attempt: int) -> list[float]:
+        """Give the seconds since boot at which an attempt beat."""
+        lines = [line.split() for line in (self.folder / "beats").read_text().splitlines()]
+        return [float(up) for number, up in lines if int(number) == attempt]
+
+    def await_beats(self, attempt: int) -> None:
+        """Wait until an attempt beats, more often than it has until now."""
+        before = len(self.beats(attempt)) if (self.folder / "beats").exists() else 0
+        eventually(lambda: (self.folder / "beats").exists() and len(self.beats(attempt)) > before)
+
+    def executor(self) -> str:
+        """Say where the present attempt is."""
+        return str(self.federation.status(self.task)["executed_on"])
+
+    def is_gone(self, attempt: int) -> bool:
+        """Say whether no process of an attempt is left."""
+        return processes_of(self.task, attempt) == []
+
+    def finish(self) -> dict[str, Any]:
+        """Let the task end, and give its status."""
+        (self.folder / "go").touch()
+        done = self.federation.run("wait", self.task)
+        assert done.returncode == 0, done.stderr
+        return self.federation.status(self.task)
+
+    def check_second(self) -> None:
+        """Let the task end, and require that its second attempt does, and began when the first was over."""
+        status = self.finish()
+        events = [(step["attempt"], step["event"]) for step in status["history"]]
+        assert (status["state"], status["attempt"]) == ("finished", 2), events
+        assert events.count((2, "finished")) == 1
+        assert max(self.beats(1)) < min(self.beats(2))
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share a module with users and two machines below it, all with a short lease."""
+    folder = tmp_path_factory.mktemp("leases")
+    (folder / "short.policy").write_text(_POLICY)
+    topology = folder / "leases.yaml"
+    topology.write_text(_TOPOLOGY.format(folder=folder))
+    made = Federation(topology=topology, name="leases", state=folder, module="home")
+    made.up()
+    try:
+        yield made
+    finally:
+        made.down()
+
+
+@pytest.fixture
+def beating(short: Federation) -> Iterator[Beating]:
+    """Give a task that runs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        task = short.submit("--", "sh", "-c", _BEATING, name)
+        made = Beating(federation=short, folder=folder, task=task)
+        made.await_beats(1)
+        yield made
+        (folder / "go").touch()
+        short.run("wait", task)
+
+
+def test_without_its_daemon_the_starter_ends_an_attempt_whose_lease_runs_out(beating: Beating) -> None:
+    short, executor = beating.federation, beating.executor()
+    with stopped([short.pid(executor, "daemon")]):
+        eventually(lambda: beating.is_gone(1))
+        beating.await_beats(2)
+        assert beating.executor() != executor
+    beating.check_second()
+
+
+def test_a_silent_starter_is_killed_with_its_tasks(beating: Beating) -> None:
+    short, executor = beating.federation, beating.executor()
+    with stopped([short.pid(executor, "starter")]):
+        eventually(lambda: beating.is_gone(1))
+        beating.await_beats(2)
+    beating.check_second()
+
+
+def test_an_origin_that_was_stopped_past_the_lease_begins_anew(beating: Beating) -> None:
+    with stopped([beating.federation.pid("home", "daemon")]):
+        eventually(lambda: beating.is_gone(1))
+    beating.await_beats(2)
+    beating.check_second()
+
+
+def test_an_origin_that_was_stopped_for_less_than_the_lease_loses_nothing(beating: Beating) -> None:
+    with stopped([beating.federation.pid("home", "daemon")]):
+        beating.await_beats(1)
+    beating.await_beats(1)
+    assert beating.finish()["attempt"] == 1
+
+
+def test_a_machine_that_thaws_ends_what_has_begun_elsewhere_meanwhile(beating: Beating) -> None:
+    short, executor = beating.federation, beating.executor()
+    machine = [short.pid(executor, "starter"), short.pid(executor, "daemon")]
+    with stopped([*machine, *processes_of(beating.task, 1)]):
+        beating.await_beats(2)
+        assert beating.executor() != executor
+    eventually(lambda: beating.is_gone(1))
+    beating.await_beats(2)
+    status = beating.finish()
+    assert (status["state"], status["attempt"], status["executed_on"] != executor) == ("finished", 2, True)
+
+
+@contextmanager
+def stopped(processes: list[int]) -> Iterator[None]:
+    """Stop processes, and let those that live run on afterwards."""
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+
+
+def processes_of(task: str, attempt: int) -> list[int]:
+    """Name the processes of an attempt, which they know by their environment."""
+    known = {f"MESSIAHS_TASK_ID={task}".encode(), f"MESSIAHS_ATTEMPT={attempt}".encode()}
+    return [int(entry.name) for entry in Path("/proc").iterdir() if known <= _environment(entry)]
+
+
+def _environment(entry: Path) -> set[bytes]:
+    try:
+        return set((entry / "environ").read_bytes().split(b"\0")) if entry.name.isdigit() else set()
+    except OSError:
+        return set()
