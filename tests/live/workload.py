@@ -1,0 +1,110 @@
+"""A load that tells on itself: tasks that leave their number in a file, and notice when two of them are one."""
+
+import os
+import random
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from messiahs.daemon.recorded import recorded_process
+from messiahs.executor.processes import ProcessIdentity, is_alive, kill
+from tests.live.conftest import Federation, eventually
+
+PATIENCE_SECONDS = 300.0
+_SEED = "MESSIAHS_CHAOS_SEED"
+_SCRIPT = """
+exec 9>>"$0/locks/$MESSIAHS_ARRAY_INDEX"
+flock -n 9 || echo "$MESSIAHS_ARRAY_INDEX $MESSIAHS_ATTEMPT" >>"$0/doubles"
+sleep 0.03
+echo "$MESSIAHS_ARRAY_INDEX $MESSIAHS_ATTEMPT" >>"$0/numbers"
+sleep 0.02
+"""
+"""The kernel gives a lock back when the last process of the attempt is dead, and not before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """An array of tasks, each of which writes its number and its attempt to a file while it holds a lock."""
+
+    folder: Path
+    """Where any account may write."""
+    tasks: int
+
+    def command(self) -> tuple[str, ...]:
+        """Give what every task runs; it knows its number and its attempt by the environment."""
+        locks = self.folder / "locks"
+        locks.mkdir(exist_ok=True)
+        locks.chmod(0o777)
+        return ("sh", "-c", _SCRIPT, str(self.folder))
+
+    def submit(self, federation: Federation) -> str:
+        """Submit the array and give its id."""
+        return federation.submit("--array", f"1-{self.tasks}", "--", *self.command())
+
+    def written(self) -> list[tuple[int, int]]:
+        """Give the numbers that were written, each with its attempt, in order."""
+        return _pairs(self.folder / "numbers")
+
+    def doubles(self) -> list[tuple[int, int]]:
+        """Give the numbers of those tasks of which two attempts ran at once."""
+        return _pairs(self.folder / "doubles")
+
+    def times_written(self) -> Counter[int]:
+        """Say how often each number was written."""
+        return Counter(number for number, _ in self.written())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storm:
+    """Blows at random moments of a load; one seed gives one plan, in numbers written instead of in seconds."""
+
+    workload: Workload
+    dice: random.Random
+
+    def rage(self, blow: Callable[[], None], *, times: int, waiting: "subprocess.Popen[str]") -> None:
+        """Strike `times` times while the load makes progress, and soon after one another now and then."""
+        highest = self.workload.tasks * 9 // 10
+        moments = sorted(self.dice.randrange(1, highest) for _ in range(times))
+        pause = threading.Event()
+        for moment in moments:
+            eventually(lambda moment=moment: len(self.workload.written()) >= moment)  # type: ignore[misc]
+            # In the midst of whatever follows the write, not only right behind it.
+            pause.wait(self.dice.uniform(0, 0.1))
+            assert waiting.poll() is None, f"the load was over before the storm: {waiting.communicate()}"
+            blow()
+
+
+def kill_process(federation: Federation, module: str, *, process: str) -> ProcessIdentity | None:
+    """Kill -9 the daemon or starter of a module, if it runs at the moment, and say which process that was."""
+    identity = recorded_process(federation.folder(module) / f"{process}.pid")
+    if identity is not None:
+        kill(identity)
+    return identity
+
+
+def kill_machine(federation: Federation, module: str) -> None:
+    """Kill a daemon and its starter, with which the tasks die, as the loss of a machine would."""
+    kill_process(federation, module, process="daemon")
+    starter = kill_process(federation, module, process="starter")
+    if starter is not None:
+        eventually(lambda: not is_alive(starter))
+
+
+@contextmanager
+def seeded(default: int) -> Iterator[random.Random]:
+    """Give dice; whoever fails is told how to throw them again."""
+    seed = int(os.environ.get(_SEED, default))
+    try:
+        yield random.Random(seed)
+    except BaseException:
+        print(f"the dice of this run: {_SEED}={seed}")  # noqa: T201 - pytest shows it with the failure
+        raise
+
+
+def _pairs(file: Path) -> list[tuple[int, int]]:
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [(int(number), int(attempt)) for number, attempt in (line.split() for line in lines)]
