@@ -1,0 +1,98 @@
+"""Federations to measure: real daemons that `messiahs up` started, over loopback and mutual TLS."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from messiahs.client import ModuleClient
+from tests.benchmarks.processes import usage_of
+from tests.live.conftest import Federation
+
+SLOTS = 2
+ORIGIN, EXECUTOR = "origin", "executor"
+_PATIENCE_SECONDS = 120.0
+_MACHINE = f"machine: {{slots: {SLOTS}}}"
+
+LONE = f"{ORIGIN}: {{{_MACHINE}}}"
+"""One module with a machine."""
+PAIR = f"{EXECUTOR}: {{{_MACHINE}}}\n  {ORIGIN}: {{parent: {EXECUTOR}}}"
+"""What is submitted at a module without a machine runs at its parent."""
+CHAIN = f"{EXECUTOR}: {{{_MACHINE}}}\n  hop: {{parent: {EXECUTOR}}}\n  {ORIGIN}: {{parent: hop}}"
+"""The machine is two hops away from where tasks are submitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurable:
+    """A federation that is up, and its processes by what they are: `daemon of origin`, `starter of executor`."""
+
+    federation: Federation
+    folder: Path
+    """A scratch folder that goes with it."""
+    processes: dict[str, int]
+
+    def client(self) -> ModuleClient:
+        """Ask the module at which tasks are submitted."""
+        return ModuleClient(self.federation.state / self.federation.name / f"{self.federation.module}.sock")
+
+
+@contextmanager
+def up(systems: str, *, update_period: str = "2s") -> Iterator[Measurable]:
+    """Run the systems of a topology until the context ends; by then the origin knows of the one machine."""
+    with tempfile.TemporaryDirectory(prefix="messiahs-bench-") as folder:
+        topology = Path(folder) / "bench.yaml"
+        topology.write_text(
+            f"version: 1\nfederation: bench\ndefaults: {{update_period: {update_period}}}\nsystems:\n  {systems}\n"
+        )
+        federation = Federation(topology=topology, name="bench", state=Path(folder) / "state", module=ORIGIN)
+        federation.up()
+        try:
+            measurable = Measurable(
+                federation=federation, folder=Path(folder), processes=dict(_processes(federation, systems))
+            )
+            with measurable.client() as client:
+                until(lambda: _knows_a_machine(client))
+            yield measurable
+        finally:
+            federation.down()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so; a `TimeoutError` if it never is."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never came to pass")
+        pause(0.05)
+
+
+def pause(seconds: float) -> None:
+    """Let time pass in which nothing is measured, or in which idleness is."""
+    threading.Event().wait(seconds)
+
+
+def cpu_seconds(processes: dict[str, int]) -> dict[str, float]:
+    """Give what each process used so far, and beside each starter what its tasks used."""
+    used: dict[str, float] = {}
+    for name, pid in processes.items():
+        usage = usage_of(pid)
+        used[name] = usage.cpu_seconds
+        if name.startswith("starter"):
+            used[name.replace("starter", "tasks")] = usage.children_cpu_seconds
+    return used
+
+
+def _processes(federation: Federation, systems: str) -> Iterator[tuple[str, int]]:
+    for line in systems.splitlines():
+        name = line.strip().partition(":")[0]
+        yield f"daemon of {name}", federation.pid(name, "daemon")
+        if _MACHINE in line:
+            yield f"starter of {name}", federation.pid(name, "starter")
+
+
+def _knows_a_machine(client: ModuleClient) -> bool:
+    vectors = client.vectors()
+    return bool(vectors["up"]["machines"] or vectors["down"]["machines"])

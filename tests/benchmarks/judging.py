@@ -1,0 +1,160 @@
+"""Predicates: one judged over one machine, and one over the views of a thousand neighbors, in processor time."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from random import Random
+
+from messiahs.core.attributes import Value
+from messiahs.core.buckets import bucket_of
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Candidate, Need
+from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector
+from messiahs.language.predicates import ParsedPredicate, parse_predicate
+from messiahs.policy.placement import by_free_slots
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
+
+CLASSES = 64
+CLASSADS = "ClassAds"
+EXAMPLE, TEN_TERMS = "the paper's example (2 terms)", "ten terms"
+RANKED = "candidates judged and put in order"
+_GIB = 1 << 30
+_MACHINE: Mapping[str, Value] = {
+    "speed": 1000, "nproc": 8, "slots": 8, "free_slots": 5, "total_mem": 32 * _GIB, "avail_mem": 16 * _GIB,
+    "total_disk": 500 * _GIB, "avail_disk": 250 * _GIB, "load": 1200, "arch": "x86_64", "os": "Linux", "cpu": "sparc",
+}  # fmt: skip
+_PREDICATES: Mapping[str, str] = {
+    EXAMPLE: '($avail_mem >= 4000000) and ($cpu eq "sparc")',
+    TEN_TERMS: (
+        '$arch eq "x86_64" and $os eq "Linux" and $speed >= 400 and $nproc >= 4 and $free_slots >= 1 and '
+        '$avail_mem >= 4000000 and $avail_disk >= 4000000 and $load < 9000 and $slots <= 64 and $cpu eq "sparc"'
+    ),
+}
+
+
+def rows() -> tuple[Row, ...]:
+    """Give the rows about predicates."""
+    return (
+        Row(
+            name="predicate",
+            what="one predicate that is true, judged over one machine (multiples of ClassAds' speed)",
+            budgets=tuple(
+                Budget(figure=figure, at_least=5, aim=10, times_peer=CLASSADS) for figure in (EXAMPLE, TEN_TERMS)
+            ),
+            enter=_over_a_machine,
+        ),
+        Row(
+            name="views",
+            what=f"one predicate over 1,000 views of {CLASSES} classes each",
+            budgets=(Budget(figure=RANKED, at_least=20, aim=5),),
+            enter=_over_views,
+        ),
+    )
+
+
+@contextmanager
+def _over_a_machine(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    predicates = {figure: parse_predicate(text) for figure, text in _PREDICATES.items()}
+    description = SDV(sorted_pairs(_MACHINE)).description()
+
+    def holds(predicate: ParsedPredicate) -> Callable[[], object]:
+        return lambda: predicate.holds(description)
+
+    ours = {figure: holds(predicate) for figure, predicate in predicates.items()}
+    yield (_judge(OURS, ours, sizes.judgements), _classads(sizes.judgements))
+
+
+def _classads(judgements: int) -> Entrant:
+    """Give HTCondor's own judge: an expression evaluated against an ad, both parsed before."""
+    if find_spec("classad2") is None:
+        return Skipped(name=CLASSADS, reason="not installed: pip install '.[benchmarks]'")
+    classad2 = import_module("classad2")
+    ad = classad2.ClassAd(dict(_MACHINE))
+
+    def evaluate(text: str) -> Callable[[], object]:
+        translated = text.replace("$", "").replace(" and ", " && ").replace(" eq ", " == ")
+        expression = classad2.ExprTree(translated)
+        return lambda: expression.eval(ad)
+
+    return _judge(CLASSADS, {figure: evaluate(text) for figure, text in _PREDICATES.items()}, judgements)
+
+
+def _judge(name: str, judges: Mapping[str, Callable[[], object]], judgements: int) -> Contender:
+    for figure, judge in judges.items():
+        if judge() is not True:
+            raise RuntimeError(f"{name} does not find {figure} true")
+
+    def measure() -> list[Reading]:
+        return [Reading(figure, "us", 1e6 * _took(judge, judgements)) for figure, judge in judges.items()]
+
+    return Contender(name=name, measure=measure, processes={"the benchmark": os.getpid()})
+
+
+def _took(judge: Callable[[], object], times: int) -> float:
+    """Give the processor seconds of one call, without those of the loop around it."""
+    begun_at = time.process_time()
+    for _ in range(times):
+        judge()
+    done_at = time.process_time()
+    for _ in range(times):
+        pass
+    return max(0.0, 2 * done_at - begun_at - time.process_time()) / times
+
+
+@contextmanager
+def _over_views(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    candidates = tuple(_candidates(sizes.views))
+    randomness = _Drawn()
+
+    def measure() -> list[Reading]:
+        # Each search parses its predicate anew at most once; what was judged for another is not asked for here.
+        need = Need(slots=1, mem_bytes=_GIB, disk_bytes=0, requirement=parse_predicate(_PREDICATES[TEN_TERMS]))
+        begun_at = time.process_time()
+        ranked = by_free_slots(candidates, need, randomness)
+        ranked_at = time.process_time()
+        judged = sum(need.requirement.could(each) for one in candidates for each in one.view.classes)
+        judged_at = time.process_time()
+        if not ranked or not judged:
+            raise RuntimeError("no view could hold the task: that is no measure of anything")
+        thousands = sizes.views / 1000
+        return [
+            Reading(RANKED, "ms", 1000 * (ranked_at - begun_at) / thousands),
+            Reading("`could` of every class", "ms", 1000 * (judged_at - ranked_at) / thousands),
+        ]
+
+    yield (Contender(name=OURS, measure=measure, processes={"the benchmark": os.getpid()}),)
+
+
+class _Drawn:
+    """Random numbers, the same in every run."""
+
+    def __init__(self) -> None:
+        self._random = Random(1)
+
+    def bits(self, count: int, /) -> int:
+        return self._random.getrandbits(count)
+
+
+def _candidates(views: int) -> Iterator[Candidate]:
+    random = Random(2)
+    for number in range(views):
+        classes = tuple(_machine_class(random) for _ in range(CLASSES))
+        yield Candidate(system=SystemId(f"system-{number}"), relation=Relation.CHILD, view=Vector(classes))
+
+
+def _machine_class(random: Random) -> MachineClass:
+    """Give a class of random machines near the example's; some satisfy the predicates."""
+
+    def near(value: Value) -> ClassValue:
+        if isinstance(value, str):
+            return value if random.random() < 0.9 else "other"
+        low = bucket_of(value) + random.randint(-6, 6)
+        return Interval(low, low + random.randint(0, 3))
+
+    attributes = tuple(sorted((name, near(value)) for name, value in _MACHINE.items()))
+    return MachineClass(count=random.randint(1, 1000), attributes=attributes)

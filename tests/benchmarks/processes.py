@@ -1,0 +1,86 @@
+"""What processes have used so far, as the kernel counts it (Linux, /proc)."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one process has used since it began: all its threads, and the children that it has waited for."""
+
+    cpu_seconds: float
+    children_cpu_seconds: float
+    wakeups: int
+    """How often a thread of it went to sleep of its own accord, and so was woken."""
+
+    def since(self, before: "Usage") -> "Usage":
+        """Give what was used since an earlier look."""
+        return Usage(
+            cpu_seconds=self.cpu_seconds - before.cpu_seconds,
+            children_cpu_seconds=self.children_cpu_seconds - before.children_cpu_seconds,
+            wakeups=self.wakeups - before.wakeups,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What a process holds now; `proportional_bytes` counts what it shares with n others to one n-th."""
+
+    own_bytes: int
+    """Of no file: heaps and stacks."""
+    file_bytes: int
+    """Programs and libraries, which other processes may have mapped as well."""
+    proportional_bytes: int
+
+    @property
+    def resident_bytes(self) -> int:
+        """Give what tools show as RSS."""
+        return self.own_bytes + self.file_bytes
+
+
+def usage_of(pid: int) -> Usage:
+    """Look at what a process has used."""
+    # The second field is the name of the program, in parentheses, and may hold anything.
+    fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    user, system, children_user, children_system = map(int, fields[11:15])
+    scheduled_seconds, wakeups = _of_threads(pid)
+    return Usage(
+        cpu_seconds=scheduled_seconds or (user + system) / _TICKS,
+        children_cpu_seconds=(children_user + children_system) / _TICKS,
+        wakeups=wakeups,
+    )
+
+
+def memory_of(pid: int) -> Memory:
+    """Look at what a process holds."""
+    status = _amounts((_PROC / str(pid) / "status").read_text())
+    mapped = _amounts((_PROC / str(pid) / "smaps_rollup").read_text())
+    return Memory(
+        own_bytes=1024 * status["RssAnon"],
+        file_bytes=1024 * (status["RssFile"] + status["RssShmem"]),
+        proportional_bytes=1024 * mapped["Pss"],
+    )
+
+
+def _of_threads(pid: int) -> tuple[float, int]:
+    """Give the seconds on a processor (0.0 where the kernel does not count them by the nanosecond), and wake-ups.
+
+    Threads that have ended are in neither: daemon and starter keep theirs.
+    """
+    nanoseconds, wakeups = 0, 0
+    for thread in (_PROC / str(pid) / "task").iterdir():
+        schedule = thread / "schedstat"
+        nanoseconds += int(schedule.read_text().split()[0]) if schedule.exists() else 0
+        lines = (thread / "status").read_text().splitlines()
+        wakeups += next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+    return nanoseconds / 1e9, wakeups
+
+
+def _amounts(text: str) -> dict[str, int]:
+    """Read lines like `Pss:  1234 kB`, and leave out others."""
+    words = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+    return {name.rstrip(":"): int(amount) for name, amount, _ in words}

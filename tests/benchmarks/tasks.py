@@ -1,0 +1,86 @@
+"""No-op tasks: how many a second are submitted, run as real processes, and recorded so that a crash loses none."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from messiahs.client import Submission
+from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, up
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+from tests.benchmarks.task_peers import RATE, peers
+
+COMMAND_RATE = "tasks a second, submit and wait as commands"
+_WARMING_TASKS = 50
+
+
+def rows() -> tuple[Row, ...]:
+    """Give the rows about throughput."""
+    return (
+        Row(
+            name="tasks",
+            what="no-op tasks in one submit on one module",
+            budgets=(Budget(figure=RATE, at_least=700, aim=1200, is_more_better=True),),
+            enter=_on_one_module,
+        ),
+        Row(
+            name="tasks-afar",
+            what="no-op tasks in one submit, run two hops away",
+            budgets=(Budget(figure=RATE, at_least=350, aim=800, is_more_better=True),),
+            enter=_two_hops_away,
+        ),
+    )
+
+
+@contextmanager
+def _on_one_module(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(LONE) as measurable:
+        yield (_ours(measurable, sizes.tasks), *peers(sizes.tasks))
+
+
+@contextmanager
+def _two_hops_away(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(CHAIN) as measurable:
+        yield (_ours(measurable, sizes.tasks),)
+
+
+def _ours(measurable: Measurable, tasks: int) -> Contender:
+    _by_api(measurable, min(_WARMING_TASKS, tasks))
+
+    def measure() -> list[Reading]:
+        before = cpu_seconds(measurable.processes)
+        rate = _by_api(measurable, tasks)
+        after = cpu_seconds(measurable.processes)
+        used = {name: 1000 * (after[name] - before[name]) / tasks for name in after}
+        return [
+            Reading(RATE, "/s", rate),
+            Reading(COMMAND_RATE, "/s", _by_commands(measurable, tasks)),
+            Reading("processor time of 1,000 tasks: all", "s", sum(used.values())),
+            *(Reading(f"processor time of 1,000 tasks: {name}", "s", seconds) for name, seconds in used.items()),
+        ]
+
+    return Contender(name=OURS, measure=measure, processes=measurable.processes)
+
+
+def _by_api(measurable: Measurable, tasks: int) -> float:
+    """Give the rate from when the array was taken in to when its last member had ended, as the module recorded it."""
+    with measurable.client() as client:
+        document = client.wait(client.submit(Submission(argv=("true",), members=tasks)))
+    if document["exit_codes"] != {"0": tasks}:
+        raise RuntimeError(f"not every task finished, so there is no rate: {document}")
+    ended, submitted = (datetime.fromisoformat(document[name]) for name in ("ended_at", "submitted_at"))
+    return tasks / (ended - submitted).total_seconds()
+
+
+def _by_commands(measurable: Measurable, tasks: int) -> float:
+    command = [sys.executable, "-m", "messiahs.cli.main"]
+    environment = measurable.federation.environment
+    begun_at = time.monotonic()
+    submitted = subprocess.run(
+        [*command, "submit", "--quiet", "--array", f"1-{tasks}", "--", "true"],
+        env=environment, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    subprocess.run([*command, "wait", submitted.stdout.strip()], env=environment, check=True, capture_output=True)
+    return tasks / (time.monotonic() - begun_at)
