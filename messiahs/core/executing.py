@@ -14,13 +14,14 @@ from messiahs.core.actions import (
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.granting import answer_renewal, forget_attempt, let_go, regrow, renew, status_action
+from messiahs.core.granting import SHRINK_NS, answer_renewal, forget_attempt, let_go, regrow, renew, status_action
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge
 from messiahs.core.messages import (
     AttemptStatus,
     BoundTask,
+    ClaimEnd,
     Command,
     Substate,
     TaskKill,
@@ -36,8 +37,6 @@ from messiahs.core.rows import AttemptRow
 from messiahs.core.state import GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
 
-_SHRINK_NS = 1 * SECOND
-"""Places that the origin has not filled for so long are free for others."""
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt still runs then: short tasks cost one message, not two."""
 _HELD_LIMIT = 1_280
@@ -76,7 +75,8 @@ def on_task_transfer(
         statuses.append(row.status)
     if statuses:
         actions.append(status_action(claim, tuple(statuses)))
-    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _SHRINK_NS))
+    claim.is_shrinking = False
+    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, SHRINK_NS))
     mark_changed(state, now)
     return tuple(actions)
 
@@ -138,7 +138,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
         return forget_attempt(state, event.attempt)
     claim.live -= 1
     if not state.timers.is_set(TimerKind.IDLE, row.claim):
-        state.timers.set(TimerKind.IDLE, row.claim, after(now, _SHRINK_NS))
+        state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))
     claim.started.pop(event.attempt, None)
     claim.unreported.pop(event.attempt, None)
     if event.ran_ns > 0:
@@ -200,17 +200,19 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
 
 
 def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:
-    """Say that attempts of a claim that has ended here are lost; without any named, that nothing is held of it.
+    """Say that attempts of a claim that has ended here are lost; without any named, that it has ended.
 
     No attempt can start any more under a claim that is not known. One that is still being ended, or that belongs to an
     earlier life of this module's state, is not spoken of: the origin counts its lease.
     """
+    if not query.attempts:
+        return (SendControl(to=sender, message=ClaimEnd(claim=query.claim)),)
     statuses = tuple(
         AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
         for attempt in query.attempts
         if attempt not in state.executor.attempts and query.claim.epoch == state.identity.epoch
     )
-    if query.attempts and not statuses:
+    if not statuses:
         return ()
     return (SendControl(to=sender, message=TaskStatus(claim=query.claim, attempts=statuses, window=0)),)
 

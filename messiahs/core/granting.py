@@ -22,6 +22,8 @@ from messiahs.core.timers import TimerKind
 RENEWALS_PER_LEASE = 5
 UNUSED_NS = 30 * SECOND
 """A claim without a task for so long ends."""
+SHRINK_NS = 1 * SECOND
+"""Places that the origin has not filled for so long go to others, as long again after it was told."""
 _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
@@ -95,6 +97,8 @@ def window_of(claim: GrantedClaim) -> int:
     """How many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
     if claim.is_ending:
         return 0
+    if claim.is_shrinking:
+        return claim.live
     if not claim.mean_run_ns:
         return claim.row.places
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
@@ -142,20 +146,29 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
 
 
 def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Free the places that the origin does not use; a claim that stays without tasks takes none any more."""
+    """Free the places that the origin does not use; a claim that stays without tasks takes none any more.
+
+    The origin is told a while before, so that it binds nothing to places that others have by then.
+    """
     claim = state.executor.claims.get(claim_id)
     if claim is None or claim.is_ending or (claim.live and claim.live >= claim.row.places):
         return ()
-    mark_changed(state, now)
     had_tasks = bool(claim.attempts or claim.over)
-    if claim.live or (had_tasks and claim.row.places):
-        # An origin that is cut off or restarts may still send what it had bound: `regrow` gives it places then.
-        claim.row = replace(claim.row, places=claim.live)
-        if not claim.live:
-            state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
-        return (Store(row=claim.row),)
-    claim.is_ending = True
-    return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
+    if not claim.live and not (had_tasks and claim.row.places):
+        claim.is_ending = True
+        mark_changed(state, now)
+        return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
+    if not claim.is_shrinking:
+        claim.is_shrinking = True
+        state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))
+        return (status_action(claim, ()),)
+    # An origin that was cut off or restarted may still send what it had bound: `regrow` gives it places then.
+    claim.is_shrinking = False
+    claim.row = replace(claim.row, places=claim.live)
+    if not claim.live:
+        state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
+    mark_changed(state, now)
+    return (Store(row=claim.row),)
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

@@ -148,6 +148,7 @@ class TaskStatus:
     """Executor to origin: states of attempts, and the claim's current window.
 
     With `renewal` above 0 it renews the claim's lease, and `attempts` lists all that the executor holds of the claim.
+    Without attempts and renewal it says only that the window has changed.
     """
 
     claim: ClaimId
@@ -184,7 +185,7 @@ class TaskKill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEnd:
-    """From the origin: no further task comes in this claim. From the executor: none is taken any more."""
+    """From the origin: no further task comes in this claim. From the executor: none is taken (any more)."""
 
     claim: ClaimId
 

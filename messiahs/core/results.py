@@ -34,16 +34,13 @@ _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Take results, acknowledge them, answer a renewal, and fill the places that became free.
 
-    For a claim that is not held (any more), nothing is wanted: it ends. An empty status that renews nothing says that
-    the executor knows the claim no more.
+    For a claim that is not held (any more), nothing is wanted: it ends.
     """
     claim = state.origin.claims.get(status.claim)
     if claim is None:
         return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
-    if not status.attempts and not status.renewal:
-        return _on_claim_unknown(state, claim, now)
     await_status(state, claim, now)
     claim.window = status.window
     actions: list[Action] = []
@@ -157,23 +154,20 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
 
 
 def on_claim_end(state: ModuleState, claim_id: ClaimId, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Bind no more tasks to a claim whose executor takes none; it ends when those in it have."""
+    """Bind no more tasks to a claim whose executor takes none; it ends when those in it have.
+
+    The executor may have forgotten it, so it is asked by name for what was bound: what it denies, it denies for ever.
+    """
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(claim_id)),)
     claim.is_ending = True
-    return go_on(state, claim, now)
-
-
-def _on_claim_unknown(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Ask an executor that has forgotten a claim by name for what was bound to it: it denies knowing it for ever."""
-    claim.is_ending = True
     if not claim.bound:
         return go_on(state, claim, now)
-    query = TaskStatusQuery(claim=claim.row.id, attempts=tuple(claim.bound))
-    return (SendControl(to=claim.row.via, message=query),)
+    query = TaskStatusQuery(claim=claim_id, attempts=tuple(claim.bound))
+    return (SendControl(to=claim.row.via, message=query), *go_on(state, claim, now))
 
 
 def go_on(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:

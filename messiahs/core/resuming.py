@@ -11,10 +11,10 @@ from messiahs.core.executing import on_attempt_ended, start_action
 from messiahs.core.fitting import need_of
 from messiahs.core.granting import forget_attempt, watch
 from messiahs.core.ids import AttemptId, TaskId
-from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.instants import Instant
 from messiahs.core.members import members_of
 from messiahs.core.messages import Substate, TaskState
-from messiahs.core.placing import hold, place
+from messiahs.core.placing import bound_task, hold, place, send_tasks
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import (
     AttemptRow,
@@ -28,7 +28,6 @@ from messiahs.core.rows import (
 )
 from messiahs.core.state import GrantedClaim, HeldClaim, ModuleState
 from messiahs.core.submitting import enter
-from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_members, shape_of
 
 
@@ -82,6 +81,9 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
         _resume_held(state, claim, now)
     _resume_bindings(state, now)
     actions = _resume_attempts(state, attempts, remains, now)
+    for holding in state.origin.claims.values():
+        # Before anything is searched for: else the own searches take the places that these tasks were bound to.
+        actions.extend(send_tasks(holding, [bound_task(state, attempt) for attempt in holding.unconfirmed]))
     for shape in tuple(state.origin.shapes.values()):
         actions.extend(place(state, shape, now))
     return tuple(actions)
@@ -118,7 +120,6 @@ def _resume_bindings(state: ModuleState, now: Instant) -> None:
         attempt = AttemptId(row.id, row.attempt)
         claim.bound[attempt] = row.bound_at if row.bound_at is not None else now
         claim.unconfirmed[attempt] = None
-        state.timers.set(TimerKind.RESEND, claim.row.id, after(now, SECOND))
 
 
 def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /) -> list[Action]:

@@ -159,6 +159,8 @@ class GrantedClaim:
     renewals: int = 0
     renewal_sent_at: dict[int, Instant] = field(default_factory=dict)
     mean_run_ns: int = 0
+    is_shrinking: bool = False
+    """The origin was told that places it does not fill go to others, but they have not gone yet."""
     is_ending: bool = False
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -114,12 +115,20 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    """Make a folder that tasks of any account can write to."""
+    """Make a folder that tasks of any account can reach and write to."""
     folder = factory.mktemp("shared")
     folder.chmod(0o777)
-    for parent in folder.parents[:2]:
+    for parent in folder.parents:
+        if parent == Path(tempfile.gettempdir()):
+            break
         parent.chmod(0o755)
     return folder
+
+
+@pytest.fixture
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder that tasks of any account can write to."""
+    return shared_folder(tmp_path_factory)
 
 
 def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:

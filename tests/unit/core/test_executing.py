@@ -9,6 +9,7 @@ from messiahs.core.events import AttemptEnded, AttemptStarted, StoreChanged, Tra
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.instants import MILLISECOND, SECOND
 from messiahs.core.messages import (
+    ClaimEnd,
     DenyCode,
     Output,
     SchedAccept,
@@ -157,7 +158,7 @@ def test_a_start_is_reported_only_if_the_task_runs_for_a_while(rig: Rig, claim: 
     ended(rig, remote(member=1), exit_code=0)
     report = told(rig.wait(100 * MILLISECOND), TaskStatus)
     assert [(each.attempt.task.member, each.substate) for each in report.attempts] == [(2, Substate.RUNNING)]
-    assert sent(rig.wait(SECOND), TaskStatus) == ()
+    assert [report.attempts for _, report in sent(rig.wait(SECOND), TaskStatus)] == [()]
 
 
 def test_a_start_of_an_attempt_that_is_unknown_or_over_says_nothing(rig: Rig, claim: SchedAccept) -> None:
@@ -273,10 +274,10 @@ def test_a_query_that_names_nothing_is_answered_by_everything(rig: Rig, claim: S
     assert status.renewal == 1
 
 
-def test_of_a_claim_that_has_ended_nothing_is_held_and_its_attempts_are_lost(rig: Rig, claim: SchedAccept) -> None:
+def test_a_claim_that_has_ended_is_said_to_have_and_its_attempts_are_lost(rig: Rig, claim: SchedAccept) -> None:
     gone = replace(claim, claim=ClaimId(ME, EPOCH, 99)).claim
-    empty = TaskStatus(claim=gone, attempts=(), window=0)
-    assert rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=())) == (SendControl(to=PARENT, message=empty),)
+    said = (SendControl(to=PARENT, message=ClaimEnd(claim=gone)),)
+    assert rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=())) == said
     (lost,) = told(rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=(remote(),))), TaskStatus).attempts
     assert (lost.attempt, lost.state, lost.cause) == (remote(), "revoked", "lost")
 

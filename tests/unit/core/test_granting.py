@@ -103,13 +103,26 @@ def test_a_claim_to_which_no_task_comes_ends_after_half_a_minute(rig: Rig) -> No
     assert free_slots(rig) == Interval(bucket_of(4), bucket_of(4))
 
 
-def test_places_that_are_not_filled_within_a_second_are_free_for_others(rig: Rig) -> None:
+def test_places_that_are_not_filled_are_free_for_others_a_second_after_the_origin_was_told(rig: Rig) -> None:
     accept = granted(rig, count=4)
     take(rig, accept, 1, 2, 3)
+    shrinking = rig.wait(SECOND)
+    assert told(shrinking, TaskStatus) == TaskStatus(claim=accept.claim, attempts=(), window=3)
+    assert only(shrinking, Store) == ()
     (stored,) = only(rig.wait(SECOND), Store)
     assert isinstance(stored.row, GrantedClaimRow)
     assert stored.row.places == 3
     assert told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 1
+
+
+def test_tasks_that_were_bound_before_the_origin_was_told_find_their_places(rig: Rig) -> None:
+    accept = granted(rig, count=2)
+    take(rig, accept, 1)
+    rig.wait(SECOND)
+    take(rig, accept, 2)
+    rig.wait(SECOND)
+    claim = rig.state.executor.claims[accept.claim]
+    assert (claim.live, claim.row.places) == (2, 2)
 
 
 def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(rig: Rig) -> None:
@@ -117,7 +130,7 @@ def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(
     take(rig, accept, 1)
     rig.wait(5 * SECOND)
     end(rig, 1)
-    assert sent(rig.wait(SECOND), ClaimEnd) == ()
+    assert sent(rig.wait(2 * SECOND), ClaimEnd) == ()
     assert rig.state.executor.claims[accept.claim].row.places == 0
     assert sent(rig.wait(30 * SECOND), ClaimEnd) == ((PARENT, ClaimEnd(claim=accept.claim)),)
 
@@ -126,7 +139,8 @@ def test_tasks_that_come_after_all_get_the_places_back(rig: Rig) -> None:
     accept = granted(rig)
     take(rig, accept, 1)
     end(rig, 1)
-    rig.wait(2 * SECOND)
+    rig.wait(3 * SECOND)
+    assert rig.state.executor.claims[accept.claim].row.places == 0
     take(rig, accept, 2)
     assert rig.state.executor.claims[accept.claim].live == 1
     assert rig.state.executor.claims[accept.claim].row.places == 1
@@ -152,7 +166,8 @@ def test_a_lease_is_renewed_every_fifth_of_it_with_everything_that_the_claim_hol
     accept = granted(rig)
     take(rig, accept, 1, 2)
     end(rig, 2)
-    first = told(rig.wait(RENEWAL_NS), TaskStatus)
+    rig.wait(RENEWAL_NS - SECOND)
+    first = told(rig.wait(SECOND), TaskStatus)
     assert first.renewal == 1
     assert [(each.attempt, each.state) for each in first.attempts] == [
         (remote(member=1), "executing"),

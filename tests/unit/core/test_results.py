@@ -246,12 +246,20 @@ def test_tasks_that_may_not_have_arrived_are_sent_again_until_they_are_heard_of(
 
 def test_a_claim_that_its_executor_ends_gets_no_further_task_and_ends_with_its_last(rig: Rig) -> None:
     bind(rig, members=2, places=1)
-    assert rig.hear(CHILD, ClaimEnd(claim=CLAIM)) == ()
+    rig.hear(CHILD, ClaimEnd(claim=CLAIM))
     actions = rig.hear(CHILD, statuses(status(attempt(member=1))))
     assert sent(actions, TaskTransfer) == ()
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
     (shape,) = rig.state.origin.shapes.values()
     assert (shape.count, shape.claims) == (1, [])
+
+
+def test_a_claim_whose_window_has_shrunk_gets_no_task_beyond_it(rig: Rig) -> None:
+    bind(rig, members=4, places=2)
+    assert rig.hear(CHILD, statuses(window=1)) == ()
+    taken = rig.hear(CHILD, statuses(status(attempt(member=1)), window=1))
+    assert sent(taken, TaskTransfer) == ()
+    assert rig.state.origin.claims[CLAIM].window == 1
 
 
 def test_the_end_of_a_claim_from_off_its_path_is_reported(bound: Rig) -> None:
@@ -260,7 +268,7 @@ def test_the_end_of_a_claim_from_off_its_path_is_reported(bound: Rig) -> None:
 
 
 def test_an_executor_that_knows_the_claim_no_more_is_asked_by_name_and_its_word_is_final(bound: Rig) -> None:
-    actions = bound.hear(CHILD, statuses(window=0))
+    actions = bound.hear(CHILD, ClaimEnd(claim=CLAIM))
     assert actions == (SendControl(to=CHILD, message=TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))),)
     bound.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="lost"), window=0))
     assert bound.state.origin.claims == {}

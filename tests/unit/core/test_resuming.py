@@ -169,9 +169,9 @@ def origin_rows(rig: Rig, *, members: int, places: int) -> tuple[Row, ...]:
 
 
 def test_bound_tasks_stay_bound_and_are_sent_again(rig: Rig) -> None:
-    after, _ = resumed(*origin_rows(rig, members=0, places=1))
+    after, actions = resumed(*origin_rows(rig, members=0, places=1))
     assert list(after.state.origin.claims[CLAIM].bound) == [attempt()]
-    message = told(after.wait(SECOND), TaskTransfer)
+    message = told(actions, TaskTransfer)
     assert [task.attempt for task in message.tasks] == [attempt()]
 
 
