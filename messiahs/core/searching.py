@@ -91,13 +91,13 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
 
     An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
     """
+    if _is_known(state, accept.claim):
+        # Also when it comes twice: its end would end the claim that we know by this name.
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search = state.hop.asks.get(accept.request)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= _LONGEST_LEASE_NS
     if search is None or search.asked != sender or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
-    if _is_known(state, accept.claim):
-        # Its end would end the claim that we know by this name.
-        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search.left -= accept.places
     search.asked_left -= accept.places
     if _is_child(state, sender):

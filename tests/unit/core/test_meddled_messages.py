@@ -1,0 +1,92 @@
+"""Each message of a whole conversation in turn is doubled, late, or lost with its link: nothing is lost or doubled.
+
+The conversation of an origin, a hop and an executor has every message in it: an array, a task that is cancelled, one
+that nobody takes, renewals, and a link that is made anew.
+"""
+
+from typing import get_args
+
+import pytest
+
+from messiahs.core.events import AnswerTo, CancelRequested, Submitted
+from messiahs.core.ids import ClientKey, TaskId
+from messiahs.core.instants import MILLISECOND, SECOND, Instant
+from messiahs.core.messages import ControlMessage
+from messiahs.core.rows import RowKind, TaskRow
+from tests.unit.core.chain import LINKS, ORIGIN, Chain, Meddling
+from tests.unit.core.rig import COMMAND, EPOCH, tdv
+
+MEMBERS = 3
+FIRST, LONG, CANCELLED, UNWANTED = range(1, 5)
+END = Instant(50 * SECOND)
+"""By now every lease, also as the origin counts it, and every idle claim is over."""
+_RUN_NS = {LONG: 2 * SECOND, CANCELLED: 100 * SECOND}
+
+
+def _talk(meddling: Meddling = Meddling.NOTHING, number: int = 0) -> Chain:
+    """Hold the conversation."""
+    chain = Chain(meddling=meddling, number=number, run_ns=lambda task: _RUN_NS.get(task.number, 300 * MILLISECOND))
+    chain.start()
+    chain.run(until=Instant(100 * MILLISECOND))
+    _submit(chain, FIRST, members=MEMBERS)
+    chain.run(until=Instant(1 * SECOND))
+    _submit(chain, LONG)
+    _submit(chain, CANCELLED)
+    _submit(chain, UNWANTED, requirement="$speed > 1000", waits=False)
+    chain.run(until=Instant(1_500 * MILLISECOND))
+    chain.cut(LINKS[1])
+    chain.run(until=Instant(3 * SECOND))
+    chain.post(ORIGIN, CancelRequested(answer_to=AnswerTo(8), task=_task(CANCELLED)))
+    chain.run(until=END)
+    return chain
+
+
+def test_the_conversation_has_every_message_in_it() -> None:
+    chain = _talk()
+    control = {kind.__name__ for kind in get_args(ControlMessage)}
+    assert set(chain.messages) == control | {"StatusVector", "TaskTransfer"}
+    assert _outcome(chain) == ["FINISHED"] * (MEMBERS + 1) + ["KILLED", "DENIED"]
+
+
+def test_a_message_that_comes_again_changes_nothing() -> None:
+    undisturbed = _talk()
+    expected = (_outcome(undisturbed), undisturbed.starts, _left(undisturbed))
+    for number, name in enumerate(undisturbed.messages, start=1):
+        chain = _talk(Meddling.AGAIN, number)
+        assert (_outcome(chain), chain.starts, _left(chain)) == expected, f"message {number}, {name}"
+        assert chain.overlaps == []
+
+
+@pytest.mark.parametrize("meddling", [Meddling.LATE, Meddling.CUT])
+def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddling: Meddling) -> None:
+    undisturbed = _talk()
+    for number, name in enumerate(undisturbed.messages, start=1):
+        if (meddling, name) == (Meddling.LATE, "Hello"):
+            # It is the first on its connection, so nothing can overtake it.
+            continue
+        chain = _talk(meddling, number)
+        told = f"message {number}, {name}"
+        assert chain.overlaps == [], told
+        assert set(chain.starts.values()) == {1}, told
+        assert _outcome(chain)[: MEMBERS + 2] == _outcome(undisturbed)[: MEMBERS + 2], told
+        assert _left(chain) == _left(undisturbed), told
+
+
+def _submit(chain: Chain, number: int, **more: object) -> None:
+    given = {"tdv": tdv(), "requirement": "", "command": COMMAND, "key": ClientKey(str(number)), **more}
+    chain.post(ORIGIN, Submitted(answer_to=AnswerTo(number), **given))  # type: ignore[arg-type]
+
+
+def _task(number: int) -> TaskId:
+    return TaskId(ORIGIN, EPOCH, number)
+
+
+def _outcome(chain: Chain) -> list[str]:
+    """Give the states in which the tasks ended, in order of their ids."""
+    tasks = sorted((row for row in chain.rows[ORIGIN].values() if isinstance(row, TaskRow)), key=lambda row: row.id)
+    return [row.state.name for row in tasks]
+
+
+def _left(chain: Chain) -> dict[str, list[RowKind]]:
+    """Give what every module still stores, but for what belongs to tasks."""
+    return {name: sorted({kind for kind, _ in rows}) for name, rows in chain.rows.items()}
