@@ -96,6 +96,15 @@ class StoreError(MessiahsError):
     """The state on disk cannot be read or written: says which file and what to do."""
 
 
+class UnusableStateError(StoreError):
+    """The state on disk is damaged, or of a newer release: trying again does not help, a person has to act.
+
+    A daemon that finds it so ends with `EXIT_CODE`.
+    """
+
+    EXIT_CODE: Final = 65
+
+
 class ClientError(MessiahsError):
     """A command could not be carried out; `code` is the exit code that it deserves."""
 

@@ -17,7 +17,7 @@ from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
-from messiahs.errors import MessiahsError
+from messiahs.errors import MessiahsError, UnusableStateError
 
 _LOG = logging.getLogger("messiahs.daemon")
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
@@ -33,7 +33,10 @@ def main() -> int:
 
 
 def run_daemon(settings_file: Path) -> int:
-    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. Exit code 1 says why on stderr."""
+    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it.
+
+    Exit code 1 says why on stderr, and trying again may help; `UnusableStateError.EXIT_CODE` says that it does not.
+    """
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
@@ -42,7 +45,10 @@ def run_daemon(settings_file: Path) -> int:
         with asyncio.Runner() as runner:
             runner.run(_run(settings))
         os.close(lock)
-    except MessiahsError as error:
+    except UnusableStateError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.EXIT_CODE
+    except (MessiahsError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

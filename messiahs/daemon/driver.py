@@ -19,7 +19,7 @@ from messiahs.core.module import SchedulingModule
 from messiahs.core.resuming import Remains
 from messiahs.daemon.clock import Clock
 from messiahs.daemon.store import KeepOutput, RowStore, Write
-from messiahs.errors import StoreError
+from messiahs.errors import StoreError, UnusableStateError
 
 _LOG = logging.getLogger(__name__)
 _SMALL_BATCH = 16
@@ -151,6 +151,10 @@ class Driver:
     def _on_commit(self, done: "asyncio.Future[None]", writes: list[Write], rest: list[Action]) -> None:
         self._commit = None
         error = done.exception()
+        if isinstance(error, UnusableStateError):
+            _LOG.critical("%s", error)
+            logging.shutdown()
+            os._exit(error.EXIT_CODE)
         if isinstance(error, StoreError):
             # Nothing of the batch is performed; it is tried again, and new work is refused meanwhile.
             if not self._has_failed:

@@ -15,16 +15,17 @@ from messiahs.core.actions import Forget, Store
 from messiahs.core.ids import Epoch, TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
-from messiahs.errors import StoreError
+from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
 _RESERVED_BYTES = 8 * 1_024 * 1_024
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS outputs (
+CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE outputs (
     task BLOB, name TEXT, body BLOB NOT NULL, PRIMARY KEY (task, name)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -41,18 +42,25 @@ Write = Store | Forget | KeepOutput
 
 
 class RowStore:
-    """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`."""
+    """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`.
+
+    The file comes into being whole, with its epoch, and is checked each time it is opened: one that was damaged, emptied
+    or is something else is an `UnusableStateError`, and is left as it is.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
-            self._writer = _connect(path)
-            with self._writer:
-                self._writer.executescript(_SCHEMA)
-            self._reader = _connect(path)
-        except sqlite3.Error as error:
-            raise self._problem("cannot be opened", error) from error
         self._reading = threading.Lock()
+        try:
+            if not path.exists():
+                if Path(f"{path}-wal").exists():
+                    raise self._unusable("it is missing, but the last part of it is in its -wal file")
+                _create(path)
+            self._reader = _connect(path)
+            self._check()
+            self._writer = _connect(path)
+        except (sqlite3.Error, OSError) as error:
+            raise self._problem("cannot be opened", error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -62,10 +70,7 @@ class RowStore:
     def epoch(self) -> Epoch:
         """Give the 64 random bits that were drawn when this state was made."""
         stored = self._fact("epoch")
-        if stored is None:
-            stored = secrets.token_bytes(8)
-            with self._writer:
-                self._writer.execute("INSERT INTO facts VALUES ('epoch', ?)", (stored,))
+        assert stored is not None, "every state is made with an epoch"
         return Epoch(int.from_bytes(stored))
 
     def has_room(self) -> bool:
@@ -156,8 +161,25 @@ class RowStore:
         except sqlite3.Error as error:
             raise self._problem("cannot be read", error) from error
 
-    def _problem(self, what: str, error: sqlite3.Error) -> StoreError:
+    def _check(self) -> None:
+        """Read every page once: damage that is found later may have been built upon."""
+        ((found,), *_) = self._select("PRAGMA quick_check(1)", ())
+        if found != "ok":
+            raise self._unusable(" ".join(str(found).split()))
+        # An empty file is sound for SQLite.
+        if not self._select("SELECT name FROM sqlite_schema WHERE name = 'facts'", ()) or self._fact("epoch") is None:
+            raise self._unusable("it holds nothing of a module")
+
+    def _problem(self, what: str, error: sqlite3.Error | OSError) -> StoreError:
+        if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
+            return self._unusable(str(error))
         return StoreError(f"{self._path} {what}: {error}; check that the disk is not full and the file is writable")
+
+    def _unusable(self, text: str) -> UnusableStateError:
+        return UnusableStateError(
+            f"{self._path} is damaged ({text}). It was left as it is: restore it from a backup (with its -wal and -shm "
+            "files, if there are any), or move it away to start anew, without the tasks that it holds"
+        )
 
 
 @lru_cache(16)
@@ -166,8 +188,25 @@ def _decoded(kind: int, body: bytes) -> Row:
     return decode_row(kind, body)
 
 
+def _create(path: Path) -> None:
+    """Make a new state in one step: a crash leaves a whole one or none."""
+    draft = path.with_suffix(".new")
+    for left in ("", "-wal", "-shm"):
+        Path(f"{draft}{left}").unlink(missing_ok=True)
+    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (secrets.token_bytes(8),))
+    draft.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-    connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection

@@ -16,6 +16,7 @@ from typing import Final
 
 from messiahs.daemon.forking import LOG_FILE, fork_daemon, load_code
 from messiahs.daemon.recorded import PID_FILE, end_modules, record_this_process
+from messiahs.errors import UnusableStateError
 
 PLAN_FILE: Final = "up.json"
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
@@ -35,12 +36,19 @@ async def supervise(directory: Path) -> None:
 
 
 async def _keep(directory: Path, name: str, stop: asyncio.Event) -> None:
-    """Start a module's daemon again whenever it ended, later each time, until `stop` is set."""
+    """Start a module's daemon again whenever it ended, later each time, until `stop` is set.
+
+    One whose state cannot be used is not started again: a person has to act.
+    """
     pause = _FIRST_PAUSE_SECONDS
     while not stop.is_set():
         began = time.monotonic()
         try:
-            told = f"ended with {await _run_once(directory / name, stop)}"
+            code = await _run_once(directory / name, stop)
+            told = f"ended with {code}"
+            if code == UnusableStateError.EXIT_CODE:
+                _tell(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
+                return
         except OSError as error:
             # One module that cannot be started must not end the others.
             told = f"cannot be started: {error}"

@@ -25,7 +25,7 @@ from messiahs.core.rows import (
     TaskRow,
     key_of,
 )
-from messiahs.errors import StoreError
+from messiahs.errors import UnusableStateError
 
 FORMAT: Final = 1
 
@@ -48,17 +48,17 @@ def encode_key(key: RowKey) -> tuple[int, bytes]:
 def decode_row(kind: int, body: bytes) -> Row:
     """Give the row of a stored body.
 
-    A `StoreError` says that a newer release wrote it, or that it is damaged, and what to do then.
+    An `UnusableStateError` says that a newer release wrote it, or that it is damaged, and what to do then.
     """
     if body[:1] > bytes((FORMAT,)):
-        raise StoreError(
+        raise UnusableStateError(
             f"a stored row has format {body[0]}, and this release reads up to {FORMAT}: "
             "a newer release wrote this state, so run that release (or one after it)"
         )
     try:
         decoder = _decoder(RowKind(kind))
     except ValueError as error:
-        raise StoreError(
+        raise UnusableStateError(
             f"a stored row is of kind {kind}, which this release does not know: "
             "run the release that wrote this state, or restore the state directory from a backup"
         ) from error
@@ -67,7 +67,7 @@ def decode_row(kind: int, body: bytes) -> Row:
             raise msgspec.DecodeError("no known format number in front")
         return decoder.decode(body[1:])
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise StoreError(
+        raise UnusableStateError(
             f"a stored row of kind {RowKind(kind).name.lower()} is damaged ({error}): "
             "restore the state directory from a backup, or move it away to start anew"
         ) from error

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -118,10 +117,9 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """Make a folder that tasks of any account can reach and write to."""
     folder = factory.mktemp("shared")
     folder.chmod(0o777)
-    for parent in folder.parents:
-        if parent == Path(tempfile.gettempdir()):
-            break
-        parent.chmod(0o755)
+    for depth, parent in enumerate(folder.parents):
+        if depth < 2 or parent.name.startswith("pytest-"):
+            parent.chmod(0o755)
     return folder
 
 

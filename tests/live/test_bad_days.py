@@ -1,67 +1,17 @@
-"""A full disk, clients that are killed, bad files: a clear word, and nothing lost."""
+"""Clients that are killed, bad files: a clear word, and nothing lost."""
 
 import http.client
 import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import ROOT, Federation, eventually, federation
+from tests.live.conftest import ROOT, Federation, eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of a few megabytes."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs", str(tmp_path)], capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"a small disk cannot be mounted here: {done.stderr.decode().strip()}")
-    try:
-        yield tmp_path
-    finally:
-        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
-
-
-@pytest.fixture
-def cramped(small_disk: Path) -> Iterator[Federation]:
-    """Bring the pair up on the small disk."""
-    yield from federation("pair", small_disk, module="left")
-
-
-def _fill(disk: Path) -> Path:
-    """Take every byte that is left."""
-    filler = disk / "filler"
-    with filler.open("wb", buffering=0) as file:
-        for size in (1 << 20, 4096, 1):
-            try:
-                while True:
-                    file.write(bytes(size))
-            except OSError:
-                continue
-    return filler
-
-
-def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(cramped: Federation, tmp_path: Path) -> None:
-    running = cramped.submit(*ON_RIGHT, "--", "sleep", "2")
-    eventually(lambda: cramped.status(running)["substate"] == "running")
-    filler = _fill(tmp_path)
-    refused = cramped.start("submit", "--", "true")
-    _, told = refused.communicate(timeout=30)
-    filler.unlink()
-    assert (refused.returncode, "Traceback" in told) == (1, False), told
-    assert "full" in told or "no_space" in told
-    assert cramped.run("wait", running).returncode == 0
-    eventually(lambda: cramped.run("run", "--", "echo", "again").stdout == "again\n")
-    assert cramped.status(running)["attempt"] == 1
 
 
 def test_a_client_killed_in_the_middle_of_a_submit_can_repeat_it(pair: Federation, tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""A full, read-only or damaged disk: a clear word, nothing lost, and on again as soon as that can be."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from messiahs.errors import UnusableStateError
+from tests.live.conftest import Federation, eventually, federation, shared_folder
+
+ON_RIGHT = ("--require", '$side eq "right"')
+
+
+@contextmanager
+def _mounted(place: Path, *words: str) -> Iterator[None]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk")
+    done = subprocess.run(["mount", *words, str(place)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a disk cannot be mounted here: {done.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of a few megabytes."""
+    with _mounted(tmp_path, "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs"):
+        yield tmp_path
+
+
+@pytest.fixture
+def cramped(small_disk: Path) -> Iterator[Federation]:
+    """Bring the pair up on the small disk."""
+    yield from federation("pair", small_disk, module="left")
+
+
+def _fill(disk: Path, *, leave_bytes: int = 0) -> Path:
+    """Take every byte, or all but some."""
+    filler = disk / "filler"
+    room = os.statvfs(disk)
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
+    return filler
+
+
+def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(cramped: Federation, tmp_path: Path) -> None:
+    running = cramped.submit(*ON_RIGHT, "--", "sleep", "2")
+    eventually(lambda: cramped.status(running)["substate"] == "running")
+    filler = _fill(tmp_path)
+    refused = cramped.start("submit", "--", "true")
+    _, told = refused.communicate(timeout=30)
+    filler.unlink()
+    assert (refused.returncode, "Traceback" in told) == (1, False), told
+    assert "full" in told or "no_space" in told
+    assert cramped.run("wait", running).returncode == 0
+    eventually(lambda: cramped.run("run", "--", "echo", "again").stdout == "again\n")
+    assert cramped.status(running)["attempt"] == 1
+
+
+@pytest.fixture
+def small_right(tmp_path: Path) -> Iterator[Federation]:
+    """Bring the pair up with the state of the right module alone on a small disk."""
+    place = tmp_path / "pair" / "right"
+    place.mkdir(parents=True)
+    (tmp_path / "pair").chmod(0o700)
+    with _mounted(place, "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"):
+        yield from federation("pair", tmp_path, module="left")
+
+
+def test_an_executor_with_little_room_ends_what_it_has_and_takes_nothing_until_there_is_more(
+    small_right: Federation,
+) -> None:
+    running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", "sleep 2; echo out")
+    eventually(lambda: small_right.status(running)["substate"] == "running")
+    filler = _fill(small_right.folder("right"), leave_bytes=4 << 20)
+    assert small_right.run("wait", running).returncode == 0
+    assert small_right.run("logs", running).stdout == "out\n"
+    waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")
+    eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
+    filler.unlink()
+    assert small_right.run("wait", waiting).returncode == 0
+
+
+def test_a_result_that_an_executor_cannot_store_waits_until_there_is_room(
+    small_right: Federation, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shared = shared_folder(tmp_path_factory)
+    script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo out; touch {shared}/over"
+    running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", script)
+    eventually(lambda: small_right.status(running)["substate"] == "running")
+    filler = _fill(small_right.folder("right"))
+    (shared / "go").touch()
+    eventually((shared / "over").exists)
+    assert small_right.status(running)["state"] == "executing"
+    filler.unlink()
+    assert small_right.run("wait", running).returncode == 0
+    assert small_right.run("logs", running).stdout == "out\n"
+    assert small_right.status(running)["attempt"] == 1
+
+
+def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored(own_pair: Federation) -> None:
+    task = own_pair.submit(*ON_RIGHT, "--", "echo", "before")
+    assert own_pair.run("wait", task).returncode == 0
+    own_pair.down()
+    state = own_pair.folder("left") / "module.db"
+    backup = shutil.copy(state, own_pair.state / "backup")
+    spoiled = b"\0" * 512 + state.read_bytes()[512:]
+    state.write_bytes(spoiled)
+    done = own_pair.run("up", str(own_pair.topology), "--detach", "--wait", "8")
+    assert done.returncode == 1
+    assert "left is silent" in done.stderr
+    told = (own_pair.folder("left") / "daemon.log").read_text()
+    assert told.count(f"{state} is damaged") == 1
+    assert "restore it from a backup" in told
+    assert "left: its state cannot be used" in (own_pair.state / "pair" / "supervisor.log").read_text()
+    assert own_pair.document("module", "vectors", "--module", "right")["up"]["machines"] == 1
+    assert state.read_bytes() == spoiled
+    own_pair.down()
+    shutil.copy(backup, state)
+    own_pair.up()
+    assert own_pair.run("logs", task).stdout == "before\n"
+    assert own_pair.run("run", *ON_RIGHT, "--", "echo", "after").stdout == "after\n"
+
+
+@pytest.mark.parametrize("spoil", [True, False])
+def test_a_daemon_that_cannot_use_its_state_says_why_and_whether_to_try_again(
+    own_pair: Federation, *, spoil: bool
+) -> None:
+    own_pair.down()
+    folder = own_pair.folder("left")
+    command = [sys.executable, "-m", "messiahs.daemon", str(folder / "settings.json")]
+    if spoil:
+        (folder / "module.db").write_bytes(b"")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (UnusableStateError.EXIT_CODE, 1)
+        return
+    with _mounted(folder, "--bind", str(folder)):
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "Read-only file system" in done.stderr
