@@ -52,7 +52,11 @@ def _idled(processes: dict[str, int], seconds: float) -> list[Reading]:
             Reading(f"resident memory, {kind}", "MB", held[kind].resident_bytes / 1e6),
             Reading(f"proportional memory, {kind}", "MB", held[kind].proportional_bytes / 1e6),
             Reading(f"processor, {kind}", "% of a core", share * usage.cpu_seconds),
-            Reading(f"wake-ups, {kind}", "/s", usage.wakeups / took_seconds),
+            Reading(f"wake-ups, {kind}", "/s", usage.wakeups.total() / took_seconds),
+            *(
+                Reading(f"wake-ups, {kind}: threads `{thread}`", "/s", wakeups / took_seconds)
+                for thread, wakeups in usage.wakeups.most_common()
+            ),
         ]
     return readings
 

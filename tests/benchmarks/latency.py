@@ -4,13 +4,16 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from itertools import pairwise
 
 from messiahs.client import ModuleClient, Submission
-from tests.benchmarks.federations import CHAIN, LONE, Measurable, pause, up
+from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, pause, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.task_peers import gnu_parallel
 
 MEDIAN, SLOW = "median", "95th percentile"
+PARTS = ("submit until answered", "taken in until bound", "bound until started", "started until ended and home")
 _IDLE_SECONDS = 0.15
 
 
@@ -50,25 +53,39 @@ _POLLS = Skipped(name="HyperQueue", reason="its Python client looks for the end 
 def _ours(measurable: Measurable, sizes: Sizes) -> Contender:
     def measure() -> list[Reading]:
         with measurable.client() as client:
-            _took_ms(client)
-            took = [_took_ms(client) for _ in range(sizes.latency_tasks)]
+            _one(client)
+            before = sum(cpu_seconds(measurable.processes).values())
+            tasks = [_one(client) for _ in range(sizes.latency_tasks)]
+            used_seconds = sum(cpu_seconds(measurable.processes).values()) - before
+        took = [task["all"] for task in tasks]
         return [
             Reading(MEDIAN, "ms", statistics.median(took)),
             Reading(SLOW, "ms", statistics.quantiles(took, n=20, method="inclusive")[-1]),
+            *(Reading(f"median of {part}", "ms", statistics.median(task[part] for task in tasks)) for part in PARTS),
+            Reading("processor time of one task: all", "ms", 1000 * used_seconds / len(tasks)),
         ]
 
     return Contender(name=OURS, measure=measure, processes=measurable.processes)
 
 
-def _took_ms(client: ModuleClient) -> float:
+def _one(client: ModuleClient) -> dict[str, float]:
+    """Give the milliseconds of a task by its parts; those that modules recorded are whole."""
     # What the last task left to do is done by then, and nothing is in flight.
     pause(_IDLE_SECONDS)
     begun_at = time.monotonic()
-    document = client.wait(client.submit(Submission(argv=("true",))))
-    took_seconds = time.monotonic() - begun_at
+    task = client.submit(Submission(argv=("true",)))
+    submitted_at = time.monotonic()
+    document = client.wait(task)
+    known_at = time.monotonic()
     if document["exit_code"] != 0:
         raise RuntimeError(f"the task did not finish: {document}")
-    return 1000 * took_seconds
+    bound = next(step["at"] for step in document["history"] if step["event"] == "bound")
+    recorded = [
+        datetime.fromisoformat(at)
+        for at in (document["submitted_at"], bound, document["started_at"], document["ended_at"])
+    ]
+    parts = [submitted_at - begun_at] + [(later - earlier).total_seconds() for earlier, later in pairwise(recorded)]
+    return {"all": 1000 * (known_at - begun_at)} | dict(zip(PARTS, (1000 * part for part in parts), strict=True))
 
 
 def _alone(entrant: Entrant) -> Entrant:

@@ -31,11 +31,16 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One who is measured; `processes` are those a profile would look into, by name."""
+    """One who is measured; `processes` are those a profile would look into, by name.
+
+    What is over before a profiler could attach gives instead by `imports` what Python says of one start, import by
+    import.
+    """
 
     name: str
     measure: Callable[[], Sequence[Reading]]
     processes: Mapping[str, int] = field(default_factory=dict)
+    imports: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What processes have used so far, as the kernel counts it (Linux, /proc)."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,8 @@ class Usage:
 
     cpu_seconds: float
     children_cpu_seconds: float
-    wakeups: int
-    """How often a thread of it went to sleep of its own accord, and so was woken."""
+    wakeups: Counter[str]
+    """How often threads went to sleep of their own accord, and so were woken, by the names of threads."""
 
     def since(self, before: "Usage") -> "Usage":
         """Give what was used since an earlier look."""
@@ -66,17 +67,18 @@ def memory_of(pid: int) -> Memory:
     )
 
 
-def _of_threads(pid: int) -> tuple[float, int]:
+def _of_threads(pid: int) -> tuple[float, Counter[str]]:
     """Give the seconds on a processor (0.0 where the kernel does not count them by the nanosecond), and wake-ups.
 
     Threads that have ended are in neither: daemon and starter keep theirs.
     """
-    nanoseconds, wakeups = 0, 0
+    nanoseconds, wakeups = 0, Counter[str]()
     for thread in (_PROC / str(pid) / "task").iterdir():
         schedule = thread / "schedstat"
         nanoseconds += int(schedule.read_text().split()[0]) if schedule.exists() else 0
         lines = (thread / "status").read_text().splitlines()
-        wakeups += next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+        name = (thread / "comm").read_text().strip()
+        wakeups[name] += next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
     return nanoseconds / 1e9, wakeups
 
 

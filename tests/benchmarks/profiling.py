@@ -15,6 +15,14 @@ from tests.benchmarks.measuring import Contender
 
 TOP = 15
 _RATE_PER_SECOND = 200
+_WAITING = (
+    "Condition.wait (threading.py)",
+    "EpollSelector.select (selectors.py)",
+    "Popen._try_wait (subprocess.py)",
+    "Thread.run (threading.py)",
+    "_worker (concurrent/futures/thread.py)",
+)
+"""What is on top of a thread that waits inside a call into C, which py-spy takes for work."""
 _STOPPING_SECONDS = 60.0
 
 
@@ -33,6 +41,9 @@ def profiled(contender: Contender, *, row: str, into: Path, console: Console) ->
     recorders = {name: _recorder(program, contender.processes[name], path) for name, path in paths.items()}
     try:
         yield
+        if contender.imports is not None:
+            console.print(f"{row}: imports by own time, in us")
+            _print_counts(import_time(contender.imports()), console)
     finally:
         for name, recorder in recorders.items():
             recorder.send_signal(signal.SIGINT)
@@ -42,7 +53,7 @@ def profiled(contender: Contender, *, row: str, into: Path, console: Console) ->
 
 def _recorder(program: str, pid: int, path: Path) -> "subprocess.Popen[str]":
     path.unlink(missing_ok=True)
-    command = [program, "record", "--pid", str(pid), "--format", "raw", "--output", str(path), "--nonblocking"]
+    command = [program, "record", "--pid", str(pid), "--format", "raw", "--output", str(path)]
     return subprocess.Popen(
         [*command, "--rate", str(_RATE_PER_SECOND), "--duration", "unlimited"],
         stdout=subprocess.PIPE,
@@ -56,21 +67,33 @@ def _print_top(name: str, path: Path, trouble: str, console: Console) -> None:
         console.print(f"{name}: no profile: {' '.join(trouble.split())}", markup=False)
         return
     own = own_time(path.read_text())
-    samples = sum(own.values())
-    busy_seconds = samples / _RATE_PER_SECOND
-    console.print(f"{name}: busy for {busy_seconds:.1f} s, by own time ({path})", markup=False)
-    for function, count in own.most_common(TOP):
-        console.print(f"  {100 * count / samples:5.1f} %  {function}", markup=False, highlight=False)
+    busy_seconds = own.total() / _RATE_PER_SECOND
+    console.print(f"{name}: busy for {busy_seconds:.1f} s, samples by own time ({path})", markup=False)
+    _print_counts(own, console)
+
+
+def _print_counts(counts: Counter[str], console: Console) -> None:
+    total = max(1, counts.total())
+    for name, count in counts.most_common(TOP):
+        console.print(f"  {count:8}  {100 * count / total:5.1f} %  {name}", markup=False, highlight=False)
 
 
 def own_time(collapsed: str) -> Counter[str]:
-    """Count samples by the function that was on top; a line is `outer;inner;innermost COUNT`."""
+    """Count samples by the function that was on top, unless it waited; a line is `outer;inner;innermost COUNT`."""
     own: Counter[str] = Counter()
     for line in collapsed.splitlines():
         stack, _, count = line.rpartition(" ")
         # Lines of one function are one.
         own[_function(stack.rpartition(";")[2])] += int(count)
+    for waiting in _WAITING:
+        del own[waiting]
     return own
+
+
+def import_time(said: str) -> Counter[str]:
+    """Give the microseconds of each import without those that it made, from `import time: OWN | ALL | NAME`."""
+    lines = (line.removeprefix("import time:").split("|") for line in said.splitlines() if line.count("|") == 2)
+    return Counter({name.strip(): int(own) for own, _, name in lines if own.strip().isdecimal()})
 
 
 def _function(frame: str) -> str:

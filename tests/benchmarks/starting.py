@@ -1,6 +1,7 @@
 """How long a command takes to start, do next to nothing, and end."""
 
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -62,17 +63,29 @@ def _contender(
     # A checkout may be told not to write compiled modules; users are not.
     compiling = {variable: value for variable, value in environment.items() if variable != "PYTHONDONTWRITEBYTECODE"}
 
-    def start() -> None:
-        subprocess.run(command, env=compiling, check=True, capture_output=True)
+    def start(**more: str) -> str:
+        done = subprocess.run(command, env={**compiling, **more}, check=True, capture_output=True, text=True)
+        return done.stderr
+
+    def measure() -> list[Reading]:
+        took, used = zip(*(_took_ms(start) for _ in range(starts)), strict=True)
+        return [
+            Reading(figure, "ms", statistics.median(took)),
+            Reading(f"{figure}: processor time", "ms", statistics.median(used)),
+        ]
 
     start()
     return Contender(
         name=name,
-        measure=lambda: [Reading(figure, "ms", statistics.median(_took_ms(start) for _ in range(starts)))],
+        measure=measure,
+        imports=lambda: start(PYTHONPROFILEIMPORTTIME="1"),
     )
 
 
-def _took_ms(start: Callable[[], None]) -> float:
-    begun_at = time.monotonic()
+def _took_ms(start: Callable[[], object]) -> tuple[float, float]:
+    """Give how long it took, and how long a processor worked for it."""
+    begun_at, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     start()
-    return 1000 * (time.monotonic() - begun_at)
+    took_seconds, after = time.monotonic() - begun_at, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return 1000 * took_seconds, 1000 * used_seconds

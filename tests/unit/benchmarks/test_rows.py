@@ -24,7 +24,7 @@ from tests.benchmarks.measuring import (
     measure,
 )
 from tests.benchmarks.processes import memory_of, usage_of
-from tests.benchmarks.profiling import own_time
+from tests.benchmarks.profiling import import_time, own_time
 from tests.benchmarks.showing import document_of, skipped_lines, table_of
 from tests.benchmarks.surroundings import Surroundings
 
@@ -150,6 +150,15 @@ def test_a_busy_machine_is_warned_of() -> None:
 def test_own_time_is_counted_by_the_innermost_function() -> None:
     stacks = "main (a.py:1);work (a.py:2) 3\nmain (a.py:1);work (a.py:7) 2\nmain (a.py:9) 1\n"
     assert own_time(stacks) == {"work (a.py)": 5, "main (a.py)": 1}
+
+
+def test_a_thread_that_waits_takes_no_time() -> None:
+    assert not own_time("run (a.py:1);EpollSelector.select (selectors.py:468) 7\n")
+
+
+def test_imports_are_read_from_what_python_says() -> None:
+    said = "import time: self [us] | cumulative | imported package\nimport time:       120 |        150 |   zipimport\n"
+    assert import_time(said + "a line | of | the program\n") == {"zipimport": 120}
 
 
 def test_what_this_process_uses_is_seen() -> None:
