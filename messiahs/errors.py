@@ -105,6 +105,10 @@ class UnusableStateError(StoreError):
     EXIT_CODE: Final = 65
 
 
+class TraceError(MessiahsError):
+    """A trace cannot be written or read: says which file and why."""
+
+
 class ClientError(MessiahsError):
     """A command could not be carried out; `code` is the exit code that it deserves."""
 

@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "module": "messiahs.cli.module:module",
         "policy": "messiahs.cli.policy:policy",
         "sim": "messiahs.cli.sim:sim",
+        "trace": "messiahs.cli.trace:trace",
         "topology": "messiahs.cli.topology:topology",
         "version": "messiahs.cli.version:version",
     }

@@ -96,6 +96,8 @@ def _output(text: str) -> str:
     return text if PLACEHOLDER in text else plain
 
 
+SIZE = _told(size_bytes)
+"""A type of options: a size in bytes, such as 64MiB."""
 STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")
 MODULE = click.option("--module", metavar="NAME", help="The module to ask [env: MESSIAHS_MODULE].")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -108,8 +110,8 @@ TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(p
 
 _PLACE = (MODULE, STATE, JSON, QUIET)
 _SUBMIT = (
-    click.option("--mem", type=_told(size_bytes), metavar="SIZE", help="Memory that one task needs: 8GiB, 500MB."),
-    click.option("--disk", type=_told(size_bytes), metavar="SIZE", help="Disk that one task needs."),
+    click.option("--mem", type=SIZE, metavar="SIZE", help="Memory that one task needs: 8GiB, 500MB."),
+    click.option("--disk", type=SIZE, metavar="SIZE", help="Disk that one task needs."),
     click.option("--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]."),
     click.option(
         "--time", type=_told(duration_seconds), metavar="TIME", help="Longest run time, enforced: 90s, 15min, 2d."

@@ -53,6 +53,14 @@ def known_modules(state: Path) -> tuple[ModulePlace, ...]:
     return tuple(sorted(found))
 
 
+def running_modules(state: Path) -> tuple[ModulePlace, ...]:
+    """Give every module under a state directory that answers; a `ClientError` if none does."""
+    running = tuple(place for place in known_modules(state) if _answers(place))
+    if not running:
+        raise ClientError(f"no module runs under {state}; start one with `messiahs up TOPOLOGY`")
+    return running
+
+
 def locate_module(
     name: str | None = None,
     *,

@@ -56,6 +56,13 @@ class ModuleClient:
         """Give the module's sums and views (MESSIAHS 7.2)."""
         return self._connection.ask("GET", "/v1/vectors", patience=self.patience)
 
+    def record(self, size_bytes: int | None) -> Document:
+        """Let the module record everything that it hears and does, in at most so many bytes; None ends that.
+
+        Gives `{"recording", "folder"}`. Only root and the module's own user may.
+        """
+        return self._connection.ask("POST", "/v1/trace", body={"size_bytes": size_bytes}, patience=self.patience)
+
     def submit(self, submission: Submission) -> str:
         """Hand a task in and give its id; it is stored when this returns."""
         body = submission.document()

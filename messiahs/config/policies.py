@@ -1,14 +1,44 @@
 """Policy files on disk."""
 
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.compiled_policy import CompiledPolicy
 from messiahs.language.policy_files import parse_policy
 from messiahs.language.policy_scanning import FILE_LIMIT_BYTES
+from messiahs.policy.open_policy import OpenPolicy
 
 _UNREADABLE = "P001"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySource:
+    """All that a module's policy follows from: the text of its file (None: there is none), and what it need not say."""
+
+    file: str
+    text: str | None
+    timeouts: Timeouts
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the text, in hexadecimal; empty if there is none."""
+        return "" if self.text is None else sha256(self.text.encode()).hexdigest()
+
+    def policy(self) -> Policy:
+        """Give the policy, or the one that accepts everything; raises PolicyError."""
+        if self.text is None:
+            return OpenPolicy(timeouts=self.timeouts)
+        return parse_policy(self.text, file=self.file, timeouts=self.timeouts)
+
+
+def policy_source(path: Path | None, *, timeouts: Timeouts) -> PolicySource:
+    """Read a policy file, if there is one; raises PolicyError as `read_policy` does, but not for what it says."""
+    if path is None:
+        return PolicySource(file="", text=None, timeouts=timeouts)
+    return PolicySource(file=str(path), text=_text_of(path), timeouts=timeouts)
 
 
 def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPolicy:
@@ -16,11 +46,15 @@ def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPoli
 
     `timeouts` are those that the policy need not say.
     """
+    return parse_policy(_text_of(path), file=str(path), timeouts=timeouts)
+
+
+def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
             # What is longer than allowed is not read to its end.
             content = file.read(FILE_LIMIT_BYTES + 1)
-        return parse_policy(content.decode(), file=str(path), timeouts=timeouts)
+        return content.decode()
     except UnicodeDecodeError as error:
         before = content[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")

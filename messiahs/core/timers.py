@@ -57,6 +57,10 @@ class Timers:
         """Forget a timeout, if there is one."""
         self._deadlines.pop((kind, key), None)
 
+    def waiting(self) -> Iterator[tuple[TimerKind, TimerKey, Instant]]:
+        """Give every timeout with its deadline; the order says nothing."""
+        return ((kind, key, deadline) for (kind, key), deadline in self._deadlines.items())
+
     def next_deadline(self) -> Instant | None:
         """Give the earliest deadline."""
         self._drop_superseded()

@@ -60,10 +60,12 @@ async def _run(settings: ModuleSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     assembly = Assembly(settings, on_refused=_on_refused)
+    assembly.tracing.go_on()
     await assembly.host.start()
     tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
     files = FilesApi(assembly.host, assembly.outputs)
-    api = await serve(ModuleApi(assembly.host, settings), tasks, files=files, path=settings.socket)
+    module = ModuleApi(assembly.host, settings, assembly.tracing)
+    api = await serve(module, tasks, files=files, path=settings.socket)
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()

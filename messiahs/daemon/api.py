@@ -2,7 +2,9 @@
 
 import os
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
@@ -10,23 +12,36 @@ from messiahs.core.instants import SECOND
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.daemon.asking import refusal, uid_of
 from messiahs.daemon.documents import Document, vector_document
 from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.host import Host
 from messiahs.daemon.tasks_api import TasksApi
+from messiahs.daemon.tracing import Tracing
+from messiahs.errors import TraceError
 
 _BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
+
+
+class TraceBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is asked of the recording: at most so many bytes on disk, or (None) to end it."""
+
+    size_bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] | None
 
 
 class ModuleApi:
     """Handlers about the module itself."""
 
-    def __init__(self, host: Host, settings: ModuleSettings) -> None:
-        self._host, self._settings = host, settings
+    def __init__(self, host: Host, settings: ModuleSettings, tracing: Tracing) -> None:
+        self._host, self._settings, self._tracing = host, settings, tracing
 
     def routes(self) -> list[web.RouteDef]:
         """Give the paths and their handlers."""
-        return [web.get("/v1/module", self._module), web.get("/v1/vectors", self._vectors)]
+        return [
+            web.get("/v1/module", self._module),
+            web.get("/v1/vectors", self._vectors),
+            web.post("/v1/trace", self._trace),
+        ]
 
     async def _module(self, _: web.Request) -> web.Response:
         state = self._host.module.state
@@ -44,9 +59,26 @@ class ModuleApi:
                 "children": [one.system for one in neighbors if one.is_child],
                 "siblings": [one.system for one in neighbors if one.is_sibling],
                 "linked": [system for system, is_greeted in state.updates.links.items() if is_greeted],
+                "recording": self._tracing.is_on,
                 "heard": sorted({system for system, _ in state.updates.views}),
             }
         )
+
+    async def _trace(self, request: web.Request) -> web.Response:
+        """Switch the recording on, with a size in bytes, or off; only the module's own user and root may."""
+        if uid_of(request) not in {0, os.geteuid()}:
+            return refusal(403, "only root and the user of this module may record it")
+        try:
+            size_bytes = msgspec.json.decode(await request.read(), type=TraceBody).size_bytes
+            if size_bytes is None:
+                self._tracing.stop()
+            else:
+                self._tracing.start(size_bytes)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this is no size of a trace: {error}")
+        except (OSError, TraceError) as error:
+            return refusal(409, f"nothing is recorded: {error}")
+        return web.json_response({"recording": self._tracing.is_on, "folder": str(self._tracing.folder)})
 
     async def _vectors(self, _: web.Request) -> web.Response:
         state = self._host.module.state

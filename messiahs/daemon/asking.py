@@ -16,7 +16,7 @@ def refusal(status: int, text: str) -> web.Response:
 
 def user_of(request: web.Request) -> str:
     """Name the user at the other end of the socket, as the kernel knows it."""
-    uid = _uid_of(request)
+    uid = uid_of(request)
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -32,7 +32,7 @@ def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
 def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     """Give the task that a request names if it is the asker's own: root's are all."""
     found = known_task(request, tasks)
-    if isinstance(found, Found) and _uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
+    if isinstance(found, Found) and uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
         return refusal(403, f"{found.id} belongs to another user")
     return found
 
@@ -45,7 +45,8 @@ def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
     return found
 
 
-def _uid_of(request: web.Request) -> int:
+def uid_of(request: web.Request) -> int:
+    """Give the uid at the other end of the socket, as the kernel knows it."""
     assert request.transport is not None
     peer: socket.socket = request.transport.get_extra_info("socket")
     _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))

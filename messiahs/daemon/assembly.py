@@ -7,12 +7,12 @@ from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles
-from messiahs.config.policies import read_policy
+from messiahs.config.policies import PolicySource, policy_source
 from messiahs.config.settings import ModuleSettings
 from messiahs.core.events import Event
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import Policy, Timeouts
+from messiahs.core.ports import Timeouts
 from messiahs.core.rows import GrantedClaimRow
 from messiahs.core.state import Identity, ModuleState
 from messiahs.daemon.arrivals import ArrivingFiles
@@ -22,12 +22,13 @@ from messiahs.daemon.files import FileStore
 from messiahs.daemon.host import Host, Parts, SystemRandomness
 from messiahs.daemon.outputs import Outputs
 from messiahs.daemon.store import RowStore
+from messiahs.daemon.tracing import Tracing
 from messiahs.executor.launch import StarterSettings
 from messiahs.executor.layout import own_account, prepare_files_root, task_account
 from messiahs.executor.os_process import OsProcessExecutor
 from messiahs.language.predicates import predicate_parser
-from messiahs.policy.open_policy import OpenPolicy
 from messiahs.probe.make import make_probe
+from messiahs.trace.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _SILENT_SHARE = 5
@@ -41,10 +42,11 @@ class Assembly:
         name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest())
+        source = _policy_source(settings)
         state = ModuleState(
             identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
-            policy=_policy(settings),
+            policy=source.policy(),
             calendar=local_time,
             parse=predicate_parser,
             randomness=SystemRandomness(),
@@ -63,10 +65,12 @@ class Assembly:
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
+        module = RecordedModule(SchedulingModule(state))
+        self.tracing = Tracing(module, clock, folder=settings.directory / "trace", source=source)
         self.outputs = outputs
         self.host = Host(
             Parts(
-                module=SchedulingModule(state),
+                module=module,
                 store=store,
                 clock=clock,
                 channels=channels,
@@ -125,8 +129,6 @@ def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
     return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))
 
 
-def _policy(settings: ModuleSettings) -> Policy:
+def _policy_source(settings: ModuleSettings) -> PolicySource:
     timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
-    if settings.policy_file is None:
-        return OpenPolicy(timeouts=timeouts)
-    return read_policy(settings.policy_file, timeouts=timeouts)
+    return policy_source(settings.policy_file, timeouts=timeouts)

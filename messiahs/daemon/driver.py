@@ -15,11 +15,11 @@ from typing import Concatenate, ParamSpec
 from messiahs.core.actions import Action, Forget, Store
 from messiahs.core.events import Event, StoreChanged
 from messiahs.core.instants import SECOND
-from messiahs.core.module import SchedulingModule
 from messiahs.core.resuming import Remains
 from messiahs.daemon.clock import Clock
 from messiahs.daemon.store import KeepOutput, RowStore, Write
 from messiahs.errors import StoreError, UnusableStateError
+from messiahs.trace.recorder import RecordedModule
 
 _LOG = logging.getLogger(__name__)
 _SMALL_BATCH = 16
@@ -55,7 +55,7 @@ class Driver:
     """Owns the core; everything runs in one event loop, but for the commits, which run in a thread of their own."""
 
     def __init__(
-        self, module: SchedulingModule, store: RowStore, *, clock: Clock, perform: Callable[[Action], None]
+        self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Action], None]
     ) -> None:
         self.module = module
         self._store, self._clock, self._perform = store, clock, perform

@@ -43,7 +43,6 @@ from messiahs.core.events import (
 )
 from messiahs.core.ids import SystemId, TaskId
 from messiahs.core.messages import TaskState
-from messiahs.core.module import SchedulingModule
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, HeldClaimRow
 from messiahs.daemon.arrivals import ArrivingFiles
@@ -57,6 +56,7 @@ from messiahs.daemon.store import RowStore
 from messiahs.errors import ChannelError
 from messiahs.executor.contract import AttemptState, Executor
 from messiahs.probe.contract import Probe
+from messiahs.trace.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _LOG = logging.getLogger("messiahs.decisions")
@@ -78,7 +78,7 @@ class SystemRandomness:
 class Parts:
     """What a host is put together from; a system without a machine has neither executor nor probe."""
 
-    module: SchedulingModule
+    module: RecordedModule
     store: RowStore
     clock: Clock
     channels: Channels
@@ -101,7 +101,7 @@ class Host:
         self._jobs: set[asyncio.Task[None]] = set()
 
     @property
-    def module(self) -> SchedulingModule:
+    def module(self) -> RecordedModule:
         """The core, to be read."""
         return self._parts.module
 
@@ -151,6 +151,7 @@ class Host:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
         await self.driver.stop()
+        self._parts.module.end_recording()
         self._parts.store.close()
 
     async def ask(self, make: Callable[[AnswerTo], Submitted | CancelRequested | RetryRequested]) -> Answer:

@@ -9,27 +9,13 @@ from messiahs.core.events import AnswerTo, Submitted
 from messiahs.core.ids import ClientKey, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.invariants import violations
-from messiahs.core.messages import (
-    ClaimEnd,
-    Command,
-    ControlMessage,
-    DenyCode,
-    Hello,
-    Reason,
-    SchedAccept,
-    SchedDeny,
-    SchedRequest,
-    SystemStatusQuery,
-    TaskKill,
-    TaskStatus,
-    TaskStatusAck,
-    TaskStatusQuery,
-)
+from messiahs.core.messages import Command, DenyCode
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Refused
 from messiahs.core.rows import TaskRow
 from messiahs.sim.federation import SimulatedFederation, SimulatedSystem
 from messiahs.sim.machine import RunTimes
+from messiahs.trace.telling import action_text
 from tests.unit.core.rig import ScriptedPolicy, sdv
 
 SETTLED = Instant(2 * SECOND + 100 * MILLISECOND)
@@ -150,57 +136,9 @@ def _submitted(scenario: Scenario) -> Submitted:
 
 def _line(system: SystemId, action: Action) -> str:
     match action:
-        case SendControl():
-            return f"{system} -> {action.to}: {_control(action.message)}"
-        case SendTasks():
-            attempts = _names(task.attempt for task in action.message.tasks)
-            return f"{system} -> {action.to}: task_transfer {action.message.claim} {attempts}"
-        case StartAttempt():
-            return f"{system}: starts {action.attempt}, at most {action.places} at a time"
+        case SendControl() | SendTasks() | StartAttempt() | TaskEnded() | Report():
+            return action_text(system, action)
         case Store() if isinstance(action.row, TaskRow) and action.row.ended_at is not None:
-            why = "".join(f"; {_reason(reason)}" for reason in action.row.reasons)
-            return f"{system}: stores {action.row.id} {action.row.state}{why}"
-        case TaskEnded():
-            return f"{system}: tells that {action.task} has ended"
-        case Report():
-            return f"{system}: reports {action.neighbor} for {action.code}"
+            return action_text(system, action)
         case _:
             return ""
-
-
-def _control(message: ControlMessage) -> str:
-    match message:
-        case Hello():
-            return f"hello {message.system}"
-        case SchedRequest():
-            budgets = f"hops {message.hops_left}, asks {message.asks_left}, {message.remaining_ns / SECOND:.3f} s"
-            return f"sched_request #{message.id} from {message.origin}, count {message.count}; {budgets}"
-        case SchedAccept():
-            claim = f"{message.claim} at {message.address}, {message.places} places, window {message.window}"
-            return f"sched_accept #{message.request} {claim}; asks {message.asks_left}"
-        case SchedDeny():
-            reasons = "; ".join(_reason(reason) for reason in message.reasons)
-            return f"sched_deny #{message.request} {reasons}; asks {message.asks_left}"
-        case TaskStatus():
-            attempts = ", ".join(f"{each.attempt} {each.substate or each.state}" for each in message.attempts)
-            return f"task_status {message.claim} [{attempts}] window {message.window}, renewal {message.renewal}"
-        case TaskStatusAck():
-            return f"task_status_ack {message.claim} taken {_names(message.taken)} unbound {_names(message.unbound)}"
-        case TaskStatusQuery():
-            return f"task_status_query {message.claim} {_names(message.attempts)}"
-        case TaskKill():
-            return f"task_kill {message.claim} {_names(message.attempts)}"
-        case ClaimEnd():
-            return f"claim_end {message.claim}"
-        case SystemStatusQuery():
-            return "system_status_query"
-
-
-def _names(attempts: object) -> str:
-    return f"[{', '.join(str(attempt) for attempt in attempts)}]"  # type: ignore[attr-defined]
-
-
-def _reason(reason: Reason) -> str:
-    hops = f" ({'; '.join(_reason(hop) for hop in reason.hops)})" if reason.hops else ""
-    text = f" '{reason.text}'" if reason.text else ""
-    return f"{reason.module} {reason.code}{text}{hops}"

@@ -149,3 +149,14 @@ def test_a_retry_gives_how_many_run_again(start_peer: StartPeer, connect: Connec
     peer = start_peer((200, {"id": "left.1", "retried": 4}))
     assert connect(peer.socket_path).retry("left.1") == 4
     assert peer.asked[0][:2] == ("POST", "/v1/tasks/left.1/retry")
+
+
+def test_recording_is_asked_for_with_a_size_and_ended_without(start_peer: StartPeer, connect: Connect) -> None:
+    peer = start_peer((200, {"recording": True, "folder": "/f"}))
+    module = connect(peer.socket_path)
+    assert module.record(1 << 20) == {"recording": True, "folder": "/f"}
+    module.record(None)
+    assert [(method, path, body) for method, path, body in peer.asked] == [
+        ("POST", "/v1/trace", {"size_bytes": 1 << 20}),
+        ("POST", "/v1/trace", {"size_bytes": None}),
+    ]

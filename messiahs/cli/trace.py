@@ -1,0 +1,145 @@
+"""`messiahs trace …`: record what modules hear and do, and run it through the core again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.options import JSON, MODULE, SIZE, STATE
+from messiahs.cli.output import print_document
+from messiahs.client.locating import ModulePlace, locate_module, running_modules, state_directory
+from messiahs.client.module import ModuleClient
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.trace.replaying import Difference
+    from messiahs.trace.segments import Segment
+
+_DEFAULT_SIZE = "64MiB"
+_SHOWN_DIFFERENCES = 10
+_SHOWN_CHARACTERS = 400
+
+_ALL = click.option("--all", "is_for_all", is_flag=True, help="Every module that runs under the state directory.")
+_PATHS = click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+
+
+@click.group()
+def trace() -> None:
+    """Record everything that a module hears and does, read it, and replay it."""
+
+
+@trace.command()
+@MODULE
+@_ALL
+@STATE
+@JSON
+@click.option("--size", type=SIZE, default=_DEFAULT_SIZE, show_default=True, help="How much of it is kept on disk.")
+def start(*, module: str | None, is_for_all: bool, state: Path | None, as_json: bool, size: int) -> None:
+    """Record from now on, and after a restart too, until `trace stop`; what is oldest goes when it is too much.
+
+    A trace holds command lines, environments and tickets: treat it as a secret. Only its owner can read its files.
+    """
+    _record(_places(module, state, is_for_all=is_for_all), size, as_json=as_json)
+
+
+@trace.command()
+@MODULE
+@_ALL
+@STATE
+@JSON
+def stop(*, module: str | None, is_for_all: bool, state: Path | None, as_json: bool) -> None:
+    """End the recording; what was recorded stays."""
+    _record(_places(module, state, is_for_all=is_for_all), None, as_json=as_json)
+
+
+@trace.command()
+@_PATHS
+@STATE
+@JSON
+def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int:
+    """Run traces through the core of this release and compare every action; 1 if one differs.
+
+    PATH is a segment file, or a folder with such files below it [everything under the state directory]. Only the
+    release that wrote a trace is sure to do the same.
+    """
+    from messiahs.trace.reading import read_segments, segment_files
+    from messiahs.trace.replaying import replay as replay_segments
+
+    files = segment_files(paths or (state_directory(state),))
+    notes: list[str] = []
+    done = replay_segments(_noted(segment, notes) for segment in read_segments(files))
+    if as_json:
+        print_document(
+            {
+                "segments": done.segments,
+                "events": done.events,
+                "actions": done.actions,
+                "differences": [_facts(difference) for difference in done.differences],
+                "notes": notes,
+            }
+        )
+        return 1 if done.differences else 0
+    for difference in done.differences[:_SHOWN_DIFFERENCES]:
+        click.echo(_told(difference))
+    if len(done.differences) > _SHOWN_DIFFERENCES:
+        click.echo(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
+    for note in notes:
+        click.echo(f"messiahs: {note}", err=True)
+    click.echo(f"{done.events:,} events, {done.actions:,} actions, {len(done.differences):,} differences")
+    return 1 if done.differences else 0
+
+
+def _places(module: str | None, state: Path | None, *, is_for_all: bool) -> tuple[ModulePlace, ...]:
+    if is_for_all and module is not None:
+        raise click.UsageError("--all and --module exclude each other")
+    return running_modules(state_directory(state)) if is_for_all else (locate_module(module, state=state),)
+
+
+def _record(places: tuple[ModulePlace, ...], size_bytes: int | None, *, as_json: bool) -> None:
+    answers = {}
+    problems = []
+    for place in places:
+        try:
+            with ModuleClient(place.socket) as client:
+                answers[place.module] = client.record(size_bytes)
+        except ClientError as error:
+            problems.append(f"{place.module}: {error}")
+    if as_json:
+        print_document({"modules": [{"name": name, **answer} for name, answer in answers.items()]})
+    else:
+        for name, answer in answers.items():
+            click.echo(
+                f"{name}: {'recorded in' if answer['recording'] else 'not recorded any more; see'} {answer['folder']}"
+            )
+    if problems:
+        raise ClientError("\n".join(problems))
+
+
+def _noted(segment: "Segment", notes: list[str]) -> "Segment":
+    from messiahs import __version__
+
+    if segment.note:
+        notes.append(f"{segment.name}: {segment.note}")
+    if segment.head.release != __version__:
+        notes.append(f"{segment.name}: written by release {segment.head.release}, and this is {__version__}")
+    return segment
+
+
+def _facts(difference: "Difference") -> dict[str, object]:
+    return {
+        "segment": difference.segment,
+        "record": difference.record,
+        "subject": difference.subject,
+        "expected": difference.expected,
+        "found": difference.found,
+    }
+
+
+def _told(difference: "Difference") -> str:
+    lines = (
+        f"{difference.segment}: record {difference.record}",
+        f"    after     {difference.subject}",
+        f"    expected  {difference.expected}",
+        f"    found     {difference.found}",
+    )
+    return "\n".join(line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}..." for line in lines)

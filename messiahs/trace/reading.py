@@ -1,0 +1,45 @@
+"""Finds segment files, and reads them in the order in which they were written."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from messiahs.errors import TraceError
+from messiahs.trace.ring import SUFFIX
+from messiahs.trace.segments import Segment, read_segment
+
+
+def segment_files(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Give these files, and every segment below these folders, each once, those of one folder in order.
+
+    A `TraceError` says that a path does not exist, or that nothing was recorded in a folder.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            below = sorted(path.rglob(f"*{SUFFIX}"))
+            if not below:
+                raise TraceError(f"{path}: no trace is here; `messiahs trace start` begins one")
+            found.update(dict.fromkeys(below))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise TraceError(f"{path}: there is no such file")
+    return tuple(found)
+
+
+def read_segments(files: Iterable[Path]) -> Iterator[Segment]:
+    """Read the files one by one; one that was cut off before it had begun is passed over.
+
+    A `TraceError` says what cannot be read.
+    """
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            # The module has dropped its oldest segment since we looked.
+            continue
+        except OSError as error:
+            raise TraceError(f"{path}: {error.strerror}") from error
+        segment = read_segment(str(path), data)
+        if segment is not None:
+            yield segment
