@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from tests.live.conftest import Federation, federation
-from tests.live.workload import PATIENCE_SECONDS, Storm, Workload, kill_machine, kill_process, seeded
+from tests.live.workload import (
+    HARMLESS,
+    PATIENCE_SECONDS,
+    Storm,
+    Workload,
+    kill_machine,
+    kill_process,
+    seeded,
+    what_befell,
+)
 
 TASKS = 1000
 ORIGIN = "blays"
@@ -59,6 +68,7 @@ def test_killed_daemons_lose_and_repeat_nothing(campus: Federation, shared: Path
         assert load.times_written() == dict.fromkeys(range(1, TASKS + 1), 1)
         assert load.doubles() == []
         assert campus.status(array)["counts"] == {"finished": TASKS}
+        assert what_befell(campus, array) <= HARMLESS
 
 
 def test_killed_starters_and_machines_end_attempts_and_the_next_ones_run(campus: Federation, shared: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.live.conftest import Federation, eventually
+from tests.live.relay import relayed
 
 LEASE_SECONDS = 5
 _TOPOLOGY = """
@@ -101,15 +102,8 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 @pytest.fixture
 def beating(short: Federation) -> Iterator[Beating]:
     """Give a task that runs."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o777)
-        task = short.submit("--", "sh", "-c", _BEATING, name)
-        made = Beating(federation=short, folder=folder, task=task)
-        made.await_beats(1)
+    with beating_task(short) as made:
         yield made
-        (folder / "go").touch()
-        short.run("wait", task)
 
 
 def test_without_its_daemon_the_starter_ends_an_attempt_whose_lease_runs_out(beating: Beating) -> None:
@@ -153,6 +147,36 @@ def test_a_machine_that_thaws_ends_what_has_begun_elsewhere_meanwhile(beating: B
     beating.await_beats(2)
     status = beating.finish()
     assert (status["state"], status["attempt"], status["executed_on"] != executor) == ("finished", 2, True)
+
+
+def test_an_attempt_behind_a_cut_link_ends_before_the_next_one_begins(short: Federation) -> None:
+    with (
+        relayed(short, "one", parent="home") as to_one,
+        relayed(short, "two", parent="home") as to_two,
+        beating_task(short) as beating,
+    ):
+        executor = beating.executor()
+        {"one": to_one, "two": to_two}[executor].cut()
+        eventually(lambda: beating.is_gone(1))
+        beating.await_beats(2)
+        assert beating.executor() != executor
+        to_one.mend()
+        to_two.mend()
+        beating.check_second()
+
+
+@contextmanager
+def beating_task(short: Federation) -> Iterator[Beating]:
+    """Give a task that runs, and let it end afterwards."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        task = short.submit("--", "sh", "-c", _BEATING, name)
+        made = Beating(federation=short, folder=folder, task=task)
+        made.await_beats(1)
+        yield made
+        (folder / "go").touch()
+        short.run("wait", task)
 
 
 @contextmanager

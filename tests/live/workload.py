@@ -15,6 +15,8 @@ from messiahs.executor.processes import ProcessIdentity, is_alive, kill
 from tests.live.conftest import Federation, eventually
 
 PATIENCE_SECONDS = 300.0
+HARMLESS = {"bound", "refused", "finished"}
+"""Refused is what an origin that was away for seconds had bound to places that others have by now: it never ran."""
 _SEED = "MESSIAHS_CHAOS_SEED"
 _SCRIPT = """
 exec 9>>"$0/locks/$MESSIAHS_ARRAY_INDEX"
@@ -76,6 +78,12 @@ class Storm:
             pause.wait(self.dice.uniform(0, 0.1))
             assert waiting.poll() is None, f"the load was over before the storm: {waiting.communicate()}"
             blow()
+
+
+def what_befell(federation: Federation, array: str) -> set[str]:
+    """Name all that the histories of an array's members tell."""
+    members = federation.document("status", array, "--members")["tasks"]
+    return {step["event"] for member in members for step in member["history"]}
 
 
 def kill_process(federation: Federation, module: str, *, process: str) -> ProcessIdentity | None:

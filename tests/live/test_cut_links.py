@@ -1,0 +1,100 @@
+"""A link that is cut, held, slow or half closed: tasks go on, and what they came to is known when it heals."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import Federation, eventually, shared_folder
+from tests.live.relay import Relay, Way, heard_by, relayed
+from tests.live.workload import HARMLESS, what_befell
+
+ON_RIGHT = ("--require", '$side eq "right"')
+TASKS = 60
+HARM_SECONDS = 1.5
+
+
+@pytest.fixture(scope="module")
+def relay(pair: Federation) -> Iterator[Relay]:
+    """Share the link of the pair, led over a relay."""
+    with relayed(pair, "right", parent="left") as made:
+        yield made
+
+
+@pytest.fixture
+def link(relay: Relay, pair: Federation) -> Iterator[Relay]:
+    """Give a link that is whole, and mend it afterwards."""
+    yield relay
+    relay.mend()
+    eventually(lambda: "right" in heard_by(pair, "left") and "left" in heard_by(pair, "right"))
+
+
+@pytest.fixture
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder that tasks of any account can write to."""
+    return shared_folder(tmp_path_factory)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        Relay.cut,
+        lambda link: link.hold(Way.UP, Way.DOWN),
+        lambda link: link.hold(Way.UP),
+        lambda link: link.hold(Way.DOWN),
+        lambda link: link.half_close(Way.UP),
+        lambda link: link.half_close(Way.DOWN),
+        lambda link: link.slow(0.2),
+    ],
+    ids=["cut", "held", "held upward", "held downward", "half closed upward", "half closed downward", "slow"],
+)
+def test_tasks_survive_what_happens_to_their_link(
+    pair: Federation, link: Relay, shared: Path, harm: Callable[[Relay], None]
+) -> None:
+    script = f"sleep 0.05; echo $MESSIAHS_ARRAY_INDEX >> {shared}/numbers"
+    array = pair.submit(*ON_RIGHT, "--array", f"1-{TASKS}", "--", "sh", "-c", script)
+    eventually(lambda: len(_lines(shared / "numbers")) >= TASKS // 4)
+    harm(link)
+    threading.Event().wait(HARM_SECONDS)
+    link.mend()
+    assert pair.run("wait", array).returncode == 0
+    assert Counter(_lines(shared / "numbers")) == {str(number): 1 for number in range(1, TASKS + 1)}
+    assert what_befell(pair, array) <= HARMLESS
+
+
+def test_a_neighbor_of_which_nothing_is_heard_leaves_the_sums_and_comes_back(pair: Federation, link: Relay) -> None:
+    eventually(lambda: _machines(pair, "left", "up") == 2)
+    link.hold(Way.UP)
+    eventually(lambda: _machines(pair, "left", "up") == 1)
+    assert "right" not in heard_by(pair, "left")
+    link.mend()
+    eventually(lambda: _machines(pair, "left", "up") == 2)
+
+
+def test_a_task_runs_on_while_its_link_is_silent_for_longer_than_a_connection_bears(
+    pair: Federation, link: Relay, shared: Path
+) -> None:
+    script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo $MESSIAHS_ATTEMPT >> {shared}/numbers; echo done"
+    task = pair.submit(*ON_RIGHT, "--", "sh", "-c", script)
+    eventually(lambda: pair.status(task)["substate"] == "running")
+    before = link.connections
+    link.hold(Way.UP, Way.DOWN)
+    # Both sides give the connection up, and the child dials again, in vain.
+    eventually(lambda: link.connections > before)
+    (shared / "go").touch()
+    eventually(lambda: _lines(shared / "numbers") == ["1"])
+    link.mend()
+    assert pair.run("wait", task).returncode == 0
+    status = pair.status(task)
+    assert (status["state"], status["attempt"]) == ("finished", 1)
+    assert pair.run("logs", task).stdout == "done\n"
+
+
+def _machines(pair: Federation, module: str, way: str) -> int:
+    return int(pair.document("module", "vectors", "--module", module)[way]["machines"])
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
