@@ -3,8 +3,6 @@
 The policy decides what the own machine says, what is passed on, and who is told anything.
 """
 
-from dataclasses import dataclass
-
 from messiahs.core.actions import Action, SendVector
 from messiahs.core.attributes import Value
 from messiahs.core.buckets import bucket_of
@@ -17,7 +15,7 @@ from messiahs.core.neighbors import Neighbor
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import on_view_changed
 from messiahs.core.ports import Policy
-from messiahs.core.state import ModuleState, View
+from messiahs.core.state import ModuleState, Sums
 from messiahs.core.sums import Views, vector_for_child, vector_for_parents
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Vector, vector_of
@@ -26,15 +24,6 @@ _CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _OLDEST_NS = 24 * HOUR
 """An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 _WHOLE = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sums:
-    """What is sent to neighbors, small enough to leave; `down` fills up, by the siblings that a child hears."""
-
-    views: Views
-    up: Vector
-    down: dict[tuple[SystemId | None, tuple[SystemId, ...]], Vector]
 
 
 def mark_changed(state: ModuleState, now: Instant) -> None:
@@ -53,8 +42,8 @@ def mark_news(state: ModuleState, now: Instant) -> None:
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
     """Send one neighbor its vectors now, as it asked or because its link is new."""
-    neighbor, sums = state.neighbors[system], _sum_up(state)
-    return tuple(_send(state, neighbor, kind, sums=sums, now=now) for kind in kinds_for(neighbor))
+    neighbor, sums, age_ns = state.neighbors[system], _sum_up(state), _oldest_age_ns(state, now)
+    return tuple(_send(state, neighbor, kind, sums=sums, age_ns=age_ns) for kind in kinds_for(neighbor))
 
 
 def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
@@ -63,14 +52,14 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     before = state.updates.own
     if not _describe(state, now, only_changed=only_changed) and not state.updates.has_news and only_changed:
         return ()
-    sums = _sum_up(state)
+    sums, age_ns = _sum_up(state), _oldest_age_ns(state, now)
     actions: list[Action] = []
     for system, neighbor in state.neighbors.items():
         if not state.updates.links.get(system):
             continue
         for kind in kinds_for(neighbor):
             sent = state.updates.sent.get((system, kind))
-            action = _send(state, neighbor, kind, sums=sums, now=now)
+            action = _send(state, neighbor, kind, sums=sums, age_ns=age_ns)
             if not only_changed or sent is None or not _says_the_same(sent, action.message):
                 actions.append(action)
     if state.updates.own != before:
@@ -118,60 +107,72 @@ def _differs(old: Value, new: Value, share: int) -> bool:
     return abs(new - old) * _WHOLE > share * max(abs(old), abs(new))
 
 
-def _sum_up(state: ModuleState) -> _Sums:
-    """Compute U once for all parents and siblings (equation 21)."""
+def _sum_up(state: ModuleState) -> Sums:
+    """Compute U once for all parents and siblings (equation 21), and not again before something in it changes."""
     state.updates.has_news = False
+    heard = {key: view.message.vector for key, view in state.updates.views.items()}
+    known = state.updates.sums
+    is_known = known is not None and known.own == state.updates.own and known.heard == heard
+    if known is None or not is_known or known.policy is not state.policy or known.neighbors != state.neighbors:
+        known = state.updates.sums = _new_sums(state, heard)
+    state.updates.up = known.up
+    return known
+
+
+def _new_sums(state: ModuleState, heard: Views) -> Sums:
     views = {
-        (system, kind): state.policy.pass_on(view.message.vector)
-        if kind is VectorKind.FOR_PARENTS
-        else view.message.vector
-        for (system, kind), view in state.updates.views.items()
+        (system, kind): state.policy.pass_on(vector) if kind is VectorKind.FOR_PARENTS else vector
+        for (system, kind), vector in heard.items()
     }
-    keys = state.policy.keys
-    up = vector_for_parents(state.updates.own, state.neighbors.values(), views=views, keys=keys)
-    state.updates.up = compact(up, keys=keys)
-    return _Sums(views=views, up=state.updates.up, down={})
+    own, keys = state.updates.own, state.policy.keys
+    up = vector_for_parents(own, state.neighbors.values(), views=views, keys=keys)
+    return Sums(
+        own=own,
+        heard=heard,
+        neighbors=dict(state.neighbors),
+        policy=state.policy,
+        passed_on=views,
+        primary_children=frozenset(each.system for each in state.neighbors.values() if each.is_primary_child),
+        up=compact(up, keys=keys),
+    )
 
 
-def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: _Sums, now: Instant) -> SendVector:
+def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> SendVector:
     message = StatusVector(
         kind=kind,
         vector=_vector_for(state, neighbor, kind, sums) if state.policy.reveals_to(neighbor) else EMPTY,
         period_ns=state.policy.timeouts.update_period_ns,
-        age_ns=min(_OLDEST_NS, max((_age_ns(view, now) for view in state.updates.views.values()), default=0)),
+        age_ns=age_ns,
         hears=_heard_siblings(state) if kind is VectorKind.FOR_PARENTS else (),
     )
     state.updates.sent[neighbor.system, kind] = message
     return SendVector(to=neighbor.system, message=message)
 
 
-def _age_ns(view: View, now: Instant) -> int:
-    return now - view.received_at + view.message.age_ns
+def _oldest_age_ns(state: ModuleState, now: Instant) -> int:
+    ages = (now - view.received_at + view.message.age_ns for view in state.updates.views.values())
+    return min(_OLDEST_NS, max(ages, default=0))
 
 
-def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: _Sums) -> Vector:
+def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums) -> Vector:
     if kind is not VectorKind.FOR_CHILDREN:
         return sums.up
     heard = state.updates.views.get((neighbor.system, VectorKind.FOR_PARENTS))
     hears = heard.message.hears if heard is not None else ()
-    unheard = any(
-        other.is_primary_child and other.system != neighbor.system and other.system not in hears
-        for other in state.neighbors.values()
-    )
-    # Children that hear all their siblings are told the same.
-    place = (neighbor.system if unheard else None, hears if unheard else ())
-    if place not in sums.down:
+    unheard = sums.primary_children.difference((neighbor.system, *hears))
+    # Children that do not hear the same siblings are told the same.
+    if unheard not in sums.down:
         keys = state.policy.keys
         down = vector_for_child(
             neighbor.system,
             state.updates.own,
             neighbors=state.neighbors.values(),
-            views=sums.views,
+            views=sums.passed_on,
             hears=hears,
             keys=keys,
         )
-        sums.down[place] = compact(down, keys=keys)
-    return sums.down[place]
+        sums.down[unheard] = compact(down, keys=keys)
+    return sums.down[unheard]
 
 
 def _says_the_same(one: StatusVector, other: StatusVector) -> bool:

@@ -4,6 +4,7 @@ Rows are kept as they are stored (rows.py); everything else here is soft and mad
 """
 
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from messiahs.core.calendar import utc
@@ -49,6 +50,25 @@ class View:
     received_at: Instant
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """U and every D as they leave, of what they were last computed from; `down` fills up (mutable).
+
+    Nothing depends on whether it is there: it only saves the work of computing the same again.
+    """
+
+    own: Vector
+    heard: Mapping[tuple[SystemId, VectorKind], Vector]
+    neighbors: Mapping[SystemId, Neighbor]
+    policy: Policy
+    passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
+    """What was heard, less what the policy does not pass on."""
+    primary_children: frozenset[SystemId]
+    up: Vector
+    down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
+    """By the primary children whose U is added to it, because those that it is sent to do not hear them."""
+
+
 @dataclass(slots=True)
 class Updates:
     """The update channel's side of a module (mutable)."""
@@ -69,6 +89,8 @@ class Updates:
     """U, as it was computed last."""
     has_news: bool = True
     """A view or a link has changed since the sums were computed."""
+    sums: Sums | None = field(default=None, compare=False, repr=False)
+    """Derived from the rest: it may be dropped at any time."""
 
 
 @dataclass(slots=True)

@@ -77,6 +77,24 @@ def test_on_change_only_vectors_that_say_something_new_are_sent(rig: Rig) -> Non
     assert [to for to, _, _ in advertised(rig.wait(100 * MILLISECOND))] == [CHILD]
 
 
+def test_what_is_advertised_does_not_depend_on_sums_that_were_kept(module: ModuleFactory) -> None:
+    said = []
+    for keeps in (True, False):
+        rig = module()
+        rig.greet(CHILD, SIBLING, PARENT)
+        for speed in (1_000, 2_000, 2_000, 4_000):
+            for system in (CHILD, SIBLING, PARENT):
+                rig.see(system, view(speed=speed))
+                said.append((keeps, rig.wait(60 * MILLISECOND)))
+                if not keeps:
+                    rig.state.updates.sums = None
+            rig.measure(speed=speed)
+            said.append((keeps, rig.wait(2 * SECOND)))
+    with_sums, without = ([each for keeps, each in said if keeps is wanted] for wanted in (True, False))
+    assert with_sums == without
+    assert sum(len(advertised(actions)) for actions in without) > len(without)
+
+
 def test_a_measurement_that_says_the_same_changes_nothing(rig: Rig) -> None:
     rig.measure()
     next_advertisement(rig)
