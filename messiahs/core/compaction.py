@@ -8,9 +8,9 @@ a bound is met. It depends on the multiset alone, not on the order in which vect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heappop, heappush
-from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES
 from messiahs.core.points import Point, Scale, points_of
@@ -51,43 +51,60 @@ def encoded_size(vector: Vector) -> int:
     There every name and string stands once, so does each list of attributes that classes have in common, and numbers
     take as many bytes as they need (7 bits in each).
     """
-    return _size_of([_sized(machine_class) for machine_class in vector.classes])
+    size = _Size()
+    for machine_class in vector.classes:
+        size.add(machine_class)
+    return size.bytes
 
 
 _Shape = tuple[tuple[tuple[str, type[ClassValue]], ...], tuple[str, ...]]
 
 
-class _Sized(NamedTuple):
-    """A class by what it takes on the wire: bytes of its own, and what it has in the tables."""
+class _Size:
+    """What classes take on the wire together (mutable): bytes of their own, and of the tables that they share."""
 
-    own_bytes: int
-    strings: tuple[str, ...]
-    shape: _Shape
+    def __init__(self) -> None:
+        self.bytes = _FRAME_BYTES
+        self._strings: Counter[str] = Counter()
+        self._shapes: Counter[_Shape] = Counter()
+
+    def add(self, machine_class: MachineClass) -> None:
+        """Count one more class."""
+        self._count(machine_class, 1)
+
+    def remove(self, machine_class: MachineClass) -> None:
+        """Count one class less, that was added before."""
+        self._count(machine_class, -1)
+
+    def _count(self, machine_class: MachineClass, change: int) -> None:
+        own_bytes = _CLASS_HEADER_BYTES + _varint_bytes(machine_class.count)
+        columns: list[tuple[str, type[ClassValue]]] = []
+        for name, value in machine_class.attributes:
+            columns.append((name, type(value)))
+            if isinstance(value, Interval):
+                own_bytes += _interval_bytes(value)
+            elif isinstance(value, str):
+                own_bytes += _INDEX_BYTES
+                self._count_string(value, change)
+        self.bytes += change * own_bytes
+        shape = (tuple(columns), machine_class.some_lack)
+        if _is_first_or_last(self._shapes, shape, change):
+            self.bytes += change * (_SHAPE_HEADER_BYTES + _INDEX_BYTES * len(columns))
+            for name, _ in columns:
+                self._count_string(name, change)
+
+    def _count_string(self, string: str, change: int) -> None:
+        if _is_first_or_last(self._strings, string, change):
+            self.bytes += change * (_STRING_HEADER_BYTES + len(string.encode()))
 
 
-def _sized(machine_class: MachineClass) -> _Sized:
-    own_bytes = _CLASS_HEADER_BYTES + _varint_bytes(machine_class.count)
-    strings: list[str] = []
-    for name, value in machine_class.attributes:
-        strings.append(name)
-        if isinstance(value, Interval):
-            own_bytes += _signed_bytes(value.low) + _signed_bytes(value.high - value.low)
-        elif isinstance(value, str):
-            strings.append(value)
-            own_bytes += _INDEX_BYTES
-    columns = tuple((name, type(value)) for name, value in machine_class.attributes)
-    return _Sized(own_bytes, tuple(strings), (columns, machine_class.some_lack))
+_Counted = TypeVar("_Counted")
 
 
-def _size_of(classes: Sequence[_Sized]) -> int:
-    strings = dict.fromkeys(chain.from_iterable(sized.strings for sized in classes))
-    shapes = dict.fromkeys(sized.shape for sized in classes)
-    return (
-        _FRAME_BYTES
-        + sum(sized.own_bytes for sized in classes)
-        + sum(_STRING_HEADER_BYTES + len(string.encode()) for string in strings)
-        + sum(_SHAPE_HEADER_BYTES + _INDEX_BYTES * len(columns) for columns, _ in shapes)
-    )
+def _is_first_or_last(counter: Counter[_Counted], each: _Counted, change: int) -> bool:
+    before = counter[each]
+    counter[each] = before + change
+    return not before or before + change == 0
 
 
 _FRAME_BYTES: Final = 32
@@ -95,10 +112,16 @@ _CLASS_HEADER_BYTES: Final = 11
 _SHAPE_HEADER_BYTES: Final = 4
 _STRING_HEADER_BYTES: Final = 3
 _INDEX_BYTES: Final = 3
+_CACHED_INTERVALS: Final = 4096
 
 
 def _varint_bytes(number: int) -> int:
     return max(1, (number.bit_length() + 6) // 7)
+
+
+@lru_cache(_CACHED_INTERVALS)
+def _interval_bytes(interval: Interval) -> int:
+    return _signed_bytes(interval.low) + _signed_bytes(interval.high - interval.low)
 
 
 def _signed_bytes(number: int) -> int:
@@ -115,7 +138,7 @@ def _without_excess(points: list[Point], keys: tuple[str, ...], *, byte_limit: i
     machines: Counter[str] = Counter()
     for point in points:
         for name, _ in point.merged.attributes:
-            machines[name] += point.machines
+            machines[name] += point.merged.count
 
     def usefulness(name: str) -> tuple[bool, bool, int, str]:
         return name not in keys, name not in MACHINE_ATTRIBUTES, -machines[name], name
@@ -127,16 +150,7 @@ def _without_excess(points: list[Point], keys: tuple[str, ...], *, byte_limit: i
         kept.pop()
     if len(kept) == len(machines):
         return points
-    return [
-        Point(
-            cells=point.cells,
-            machines=point.machines,
-            bits=point.bits,
-            numbers=point.numbers,
-            merged=_restricted(point.merged, kept),
-        )
-        for point in points
-    ]
+    return [point._replace(merged=_restricted(point.merged, kept)) for point in points]
 
 
 def _restricted(machine_class: MachineClass, kept: Sequence[str]) -> MachineClass:
@@ -153,7 +167,6 @@ class _Group:
 
     points: list[Point]
     merged: MachineClass
-    sized: _Sized
 
 
 def _divide(
@@ -161,6 +174,8 @@ def _divide(
 ) -> tuple[MachineClass, ...]:
     """Split the group whose split lowers the loss most, over and over, as long as both limits are kept."""
     groups = [_group(points)]
+    size = _Size()
+    size.add(groups[0].merged)
     # The cells of a group's first point are the last tie-breaker: no other group has them.
     waiting: list[tuple[int, int, int, tuple[int, ...], int, Split]] = []
 
@@ -174,15 +189,17 @@ def _divide(
     while waiting and len(groups) < class_limit:
         *_, position, split = heappop(waiting)
         one, other = map(_group, split.divide(groups[position].points))
-        divided = [*groups[:position], one, *groups[position + 1 :], other]
-        if _size_of([group.sized for group in divided]) > byte_limit:
+        size.remove(groups[position].merged)
+        size.add(one.merged)
+        size.add(other.merged)
+        if size.bytes > byte_limit:
             break
-        groups[:] = divided
+        groups[position] = one
+        groups.append(other)
         propose(position)
         propose(len(groups) - 1)
     return tuple(group.merged for group in groups)
 
 
 def _group(points: list[Point]) -> _Group:
-    merged = hull_of([point.merged for point in points])
-    return _Group(points, merged, _sized(merged))
+    return _Group(points, hull_of([point.merged for point in points]))

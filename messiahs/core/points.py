@@ -1,8 +1,8 @@
 """Machine classes as points: what the loss of a compacted vector depends on, key by key, as small integers."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
@@ -47,48 +47,69 @@ class Cell(NamedTuple):
     string: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(NamedTuple):
     """All classes that say the same of every key: they never part.
 
-    `cells` are positions in the scales of the keys, `bits` the same as masks; `numbers` is, key by key, how many of
-    the `machines` belong to classes with a number.
+    `cells` are positions in the scales of the keys. `mask` and `amounts` are what losses are computed from: integers
+    that every scale reads its own part of, so that those of several points are put together at once, the masks by
+    "or" and the amounts by addition.
     """
 
     cells: tuple[int, ...]
-    machines: int
-    bits: tuple[int, ...]
-    numbers: tuple[int, ...]
+    mask: int
+    amounts: int
     merged: MachineClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """The cells that occur for one key, in order; the first `plain` of them are numbers that no machine lacks."""
+class CellKinds:
+    """Masks of the cells of one key that have something in common.
 
-    key: str
+    `said` by how many of the machines say the key, `various` where strings differ already; `equal` gives for the
+    position of each string the cells with the same one.
+    """
+
+    said: tuple[int, ...]
+    numbers: int
+    strings: int
+    various: int
+    equal: Mapping[int, int]
+
+
+class Scale(NamedTuple):
+    """The cells that occur for one key, in order, and where it stands in masks and amounts.
+
+    In a mask, the bits of `all_cells` from `mask_shift` on say which cells occur; in amounts, those of `field` from
+    `amount_shift` on count the machines of classes with a number, and the lowest ones of `field` all machines.
+    """
+
     cells: tuple[Cell, ...]
-    plain: int
-    _known: dict[int, tuple[int, int]] = field(default_factory=dict)
+    mask_shift: int
+    all_cells: int
+    amount_shift: int
+    field: int
+    known: dict[int, tuple[int, int]]
+    """By the mask of a class, its `terms`."""
+    kinds: CellKinds
 
     def terms(self, mask: int) -> tuple[int, int]:
         """Give what each machine of a class counts for disagreement, and the class's lowest number, from its cells."""
-        known = self._known.get(mask)
-        if known is None:
-            known = self._known[mask] = self._terms(mask)
-        return known
+        kinds = self.kinds
+        said = [mask & cells for cells in kinds.said]
+        numbers, strings = mask & kinds.numbers, mask & kinds.strings
+        is_lacking = bool(said[Said.BY_SOME]) or len([cells for cells in said if cells]) > 1
+        is_various = bool(
+            mask & kinds.various or (numbers and strings) or (strings and strings & ~kinds.equal[_first(strings)])
+        )
+        # Cells are in order: of those of one kind, the first has the lowest number.
+        firsts = [_first(numbers & cells) for cells in said if numbers & cells]
+        lowest = min((self.cells[first].low for first in firsts), default=0)
+        terms = self.known[mask] = DISAGREEMENT_LOSS * (is_lacking + is_various), lowest
+        return terms
 
-    def _terms(self, mask: int) -> tuple[int, int]:
-        lowest_cell = self.cells[(mask & -mask).bit_length() - 1]
-        if mask < 1 << self.plain:
-            return 0, lowest_cell.low
-        cells = [cell for position, cell in enumerate(self.cells) if mask >> position & 1]
-        is_said = {cell.said for cell in cells}
-        stated = {(cell.form, cell.string) for cell in cells if cell.said is not Said.BY_NONE}
-        is_lacking = Said.BY_SOME in is_said or len(is_said) > 1
-        is_various = len(stated) > 1 or (Form.NOTHING, "") in stated
-        lowest = min((cell.low for cell in cells if cell.form is Form.NUMBER), default=0)
-        return DISAGREEMENT_LOSS * (is_lacking + is_various), lowest
+
+def _first(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
 
 
 def points_of(
@@ -104,15 +125,51 @@ def points_of(
     together: dict[tuple[int, ...], list[MachineClass]] = {}
     for cells, classes in zip(_rows(columns, weights), alike.values(), strict=True):
         together.setdefault(cells, []).extend(classes)
-    scales = tuple(column.scale for column in columns)
+    scales = _side_by_side([column.cells for column in columns], most=sum(weights))
     return [_point(cells, together[cells], scales=scales) for cells in sorted(together)], scales
+
+
+def _side_by_side(keys: list[tuple[Cell, ...]], *, most: int) -> tuple[Scale, ...]:
+    """Give every key its own bits; no amount is greater than `most`."""
+    scales: list[Scale] = []
+    mask_shift, width = 0, most.bit_length()
+    for place, cells in enumerate(keys, start=1):
+        scale = Scale(
+            cells=cells,
+            mask_shift=mask_shift,
+            all_cells=(1 << len(cells)) - 1,
+            amount_shift=place * width,
+            field=(1 << width) - 1,
+            kinds=_kinds_of(cells),
+            known={},
+        )
+        scales.append(scale)
+        mask_shift += len(cells)
+    return tuple(scales)
+
+
+def _kinds_of(cells: tuple[Cell, ...]) -> CellKinds:
+    def those(is_one: Callable[[Cell], bool]) -> int:
+        return sum(1 << position for position, cell in enumerate(cells) if is_one(cell))
+
+    equal: Counter[str] = Counter()
+    for position, cell in enumerate(cells):
+        if cell.form is Form.STRING:
+            equal[cell.string] += 1 << position
+    return CellKinds(
+        said=tuple(those(lambda cell, said=said: cell.said is said) for said in Said),  # type: ignore[misc]
+        numbers=those(lambda cell: cell.form is Form.NUMBER),
+        strings=those(lambda cell: cell.form is Form.STRING),
+        various=those(lambda cell: cell.form is Form.NOTHING and cell.said is not Said.BY_NONE),
+        equal={position: equal[cell.string] for position, cell in enumerate(cells) if cell.form is Form.STRING},
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
     """One key of all places: for each of them the position of its cell in the scale."""
 
-    scale: Scale
+    cells: tuple[Cell, ...]
     positions: list[int]
 
 
@@ -128,15 +185,14 @@ def _column(alike: Mapping[Place, list[MachineClass]], position: int, *, key: st
         (*pairs[position], Said.BY_SOME) if key in lacking else pairs[position] for pairs, lacking in alike
     ]
     cells = {each: _cell(each[1], each[2] if len(each) > _PAIR else Said.BY_ALL) for each in dict.fromkeys(said)}
-    return _ranked(cells, said, key=key)
+    return _ranked(cells, said)
 
 
-def _ranked(cells: Mapping[_Said, Cell], said: list[_Said], *, key: str) -> _Column:
+def _ranked(cells: Mapping[_Said, Cell], said: list[_Said]) -> _Column:
     order = tuple(sorted(dict.fromkeys(cells.values())))
     rank = {cell: position for position, cell in enumerate(order)}
     rank_of = {each: rank[cell] for each, cell in cells.items()}
-    plain = sum(cell.said is Said.BY_ALL and cell.form is Form.NUMBER for cell in order)
-    return _Column(Scale(key=key, cells=order, plain=plain), list(map(rank_of.__getitem__, said)))
+    return _Column(order, list(map(rank_of.__getitem__, said)))
 
 
 def _cell(value: ClassValue | None, said: Said) -> Cell:
@@ -149,7 +205,7 @@ def _cell(value: ClassValue | None, said: Said) -> Cell:
 
 def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
     """Drop the last `rounding` bits of numbers, and keep apart only the strings that the most machines say."""
-    cells = column.scale.cells
+    cells = column.cells
     strings = [position for position, cell in enumerate(cells) if cell.form is Form.STRING]
     limit = _STRING_LIMIT >> rounding
     if len(strings) > limit:
@@ -166,18 +222,14 @@ def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
             rounded[position] = Cell(cell.said, Form.NOTHING)
         else:
             rounded[position] = cell
-    return _ranked(rounded, column.positions, key=column.scale.key)
+    return _ranked(rounded, column.positions)
 
 
 def _point(cells: tuple[int, ...], classes: list[MachineClass], *, scales: tuple[Scale, ...]) -> Point:
     merged = hull_of(classes)
-    return Point(
-        cells=cells,
-        machines=merged.count,
-        bits=tuple(1 << cell for cell in cells),
-        numbers=tuple(
-            merged.count if scale.cells[cell].form is Form.NUMBER else 0
-            for scale, cell in zip(scales, cells, strict=True)
-        ),
-        merged=merged,
-    )
+    mask, amounts = 0, merged.count
+    for scale, cell in zip(scales, cells, strict=True):
+        mask |= 1 << scale.mask_shift + cell
+        if scale.cells[cell].form is Form.NUMBER:
+            amounts |= merged.count << scale.amount_shift
+    return Point(cells, mask, amounts, merged)

@@ -6,17 +6,17 @@ machine of the class counts 8. The distance is `low - lowest`, and the sum of al
 are divided; so what is compared leaves it out, and is negative where it knows much.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import add, attrgetter, or_
-from typing import Final, NamedTuple
+from itertools import accumulate
+from operator import attrgetter, or_
+from typing import Final
 
 from messiahs.core.points import Form, Point, Scale
 
-_MACHINES_OF: Final = attrgetter("machines")
-_BITS_OF: Final = attrgetter("bits")
-_NUMBERS_OF: Final = attrgetter("numbers")
+_MASK_OF: Final = attrgetter("mask")
+_AMOUNTS_OF: Final = attrgetter("amounts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,81 +39,59 @@ class Split:
         return inside, outside
 
 
-class _Summary(NamedTuple):
-    """What the loss of a class depends on: machines, and per key its cells and its machines with a number."""
-
-    machines: int
-    masks: tuple[int, ...]
-    numbers: tuple[int, ...]
-
-
 def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None:
     """Give the split that lowers the loss most; of equal ones the first by key, then by cell. None if none does."""
     if len(points) == 1:
         return None
+    whole = reduce(or_, map(_MASK_OF, points)), sum(map(_AMOUNTS_OF, points))
+    whole_loss = _loss(*whole, scales)
     best: Split | None = None
-    whole_loss: int | None = None
     for key_position, scale in enumerate(scales):
-        parts: dict[int, list[Point]] = {}
-        for point in points:
-            parts.setdefault(point.cells[key_position], []).append(point)
-        if len(parts) == 1:
-            continue
-        order = sorted(parts)
-        summaries = [_summary(parts[cell]) for cell in order]
-        below, above = _running(summaries), _running(summaries[::-1])[::-1]
-        if whole_loss is None:
-            whole_loss = _loss(above[0], scales)
-        for index, cell in enumerate(order):
-            is_threshold = scale.cells[cell].form is Form.NUMBER
-            if is_threshold and index == 0:
-                continue
-            one, other = (
-                (below[index - 1], above[index])
-                if is_threshold
-                else (summaries[index], _others(below, above, index=index))
-            )
-            gain = whole_loss - _loss(one, scales) - _loss(other, scales)
+        for cell, one, other in _divisions(points, key_position, whole_amounts=whole[1], scale=scale):
+            gain = whole_loss - _loss(*one, scales) - _loss(*other, scales)
             if gain > (best.gain if best else 0):
+                is_threshold = scale.cells[cell].form is Form.NUMBER
                 best = Split(gain=gain, key_position=key_position, cell=cell, is_threshold=is_threshold)
     return best
 
 
-def _summary(points: list[Point]) -> _Summary:
-    if len(points) == 1:
-        return _Summary(points[0].machines, points[0].bits, points[0].numbers)
-    return _Summary(
-        sum(map(_MACHINES_OF, points)),
-        # Few masks differ, so most of the work is that of `dict.fromkeys`.
-        tuple(reduce(or_, dict.fromkeys(column)) for column in zip(*map(_BITS_OF, points), strict=True)),
-        tuple(map(sum, zip(*map(_NUMBERS_OF, points), strict=True))),
-    )
+_Tally = tuple[int, int]
+"""Mask and amounts of several points together."""
 
 
-def _running(summaries: list[_Summary]) -> list[_Summary]:
-    running = summaries[:1]
-    for summary in summaries[1:]:
-        running.append(_both(running[-1], summary))
-    return running
+def _divisions(
+    points: Sequence[Point], key_position: int, *, whole_amounts: int, scale: Scale
+) -> Iterator[tuple[int, _Tally, _Tally]]:
+    """Give every way to divide points by one key: the cell, what is below the threshold (or in it), and the rest."""
+    masks: dict[int, int] = {}
+    amounts: dict[int, int] = {}
+    for cells, mask, amount, _ in points:
+        cell = cells[key_position]
+        masks[cell] = masks.get(cell, 0) | mask
+        amounts[cell] = amounts.get(cell, 0) + amount
+    if len(masks) == 1:
+        return
+    order = sorted(masks)
+    from_here_up = list(accumulate((masks[cell] for cell in reversed(order)), or_, initial=0))[::-1]
+    mask_below = amount_below = 0
+    for index, cell in enumerate(order):
+        if scale.cells[cell].form is not Form.NUMBER:
+            rest = mask_below | from_here_up[index + 1], whole_amounts - amounts[cell]
+            yield cell, (masks[cell], amounts[cell]), rest
+        elif index:
+            yield cell, (mask_below, amount_below), (from_here_up[index], whole_amounts - amount_below)
+        mask_below |= masks[cell]
+        amount_below += amounts[cell]
 
 
-def _others(below: list[_Summary], above: list[_Summary], *, index: int) -> _Summary:
-    if index == 0:
-        return above[1]
-    return below[-2] if index == len(below) - 1 else _both(below[index - 1], above[index + 1])
-
-
-def _both(one: _Summary, other: _Summary) -> _Summary:
-    return _Summary(
-        one.machines + other.machines,
-        tuple(map(or_, one.masks, other.masks)),
-        tuple(map(add, one.numbers, other.numbers)),
-    )
-
-
-def _loss(summary: _Summary, scales: Sequence[Scale]) -> int:
+def _loss(mask: int, amounts: int, scales: Sequence[Scale]) -> int:
     loss = 0
-    for scale, mask, numbers in zip(scales, summary.masks, summary.numbers, strict=True):
-        each, lowest = scale.terms(mask)
-        loss += each * summary.machines - lowest * numbers
+    for scale in scales:
+        _, mask_shift, all_cells, amount_shift, field, known, _ = scale
+        here = mask >> mask_shift & all_cells
+        each, lowest = known.get(here) or scale.terms(here)
+        if each:
+            loss += each * (amounts & field)
+        if lowest:
+            loss -= lowest * (amounts >> amount_shift & field)
     return loss
