@@ -1,5 +1,7 @@
 """`messiahs trace …`: record what modules hear and do, and run it through the core again."""
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +14,12 @@ from messiahs.client.module import ModuleClient
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
+    from messiahs.trace.conversation import Conversation, Line
     from messiahs.trace.replaying import Difference
     from messiahs.trace.segments import Segment
 
 _DEFAULT_SIZE = "64MiB"
+_SECOND = 1_000_000_000
 _SHOWN_DIFFERENCES = 10
 _SHOWN_CHARACTERS = 400
 
@@ -83,10 +87,67 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
         click.echo(_told(difference))
     if len(done.differences) > _SHOWN_DIFFERENCES:
         click.echo(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
-    for note in notes:
-        click.echo(f"messiahs: {note}", err=True)
+    _show_notes(notes)
     click.echo(f"{done.events:,} events, {done.actions:,} actions, {len(done.differences):,} differences")
     return 1 if done.differences else 0
+
+
+@trace.command()
+@_PATHS
+@STATE
+@JSON
+@click.option("--task", metavar="ID", help="Only what concerns a task: its claims and searches too.")
+@click.option("--vectors", "has_vectors", is_flag=True, help="Status vectors and measurements too.")
+def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: str | None, has_vectors: bool) -> None:
+    """Tell what modules said to each other and did, in order of time.
+
+    PATH is a segment file, or a folder with such files below it [everything under the state directory]; the clocks of
+    several hosts are believed.
+    """
+    from messiahs.trace.conversation import Conversation
+    from messiahs.trace.reading import segment_files
+
+    conversation = Conversation(segment_files(paths or (state_directory(state),)), has_vectors)
+    notes: list[str] = []
+    lines = conversation.lines(notes) if task is None else _story_of(task, conversation, notes)
+    if as_json:
+        print_document({"lines": [_line_facts(line) for line in lines], "notes": notes})
+        return
+    day = ""
+    for line in lines:
+        at = datetime.fromtimestamp(line.at_ns // _SECOND).astimezone()
+        if f"{at:%F}" != day:
+            day = f"{at:%F}"
+            click.echo(f"{at:%F %Z}")
+        click.echo(f"{at:%T}.{line.at_ns % _SECOND // 1000:06} {line.text}")
+    _show_notes(notes)
+
+
+def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Iterator[Line]":
+    from messiahs.trace.story import Story
+
+    story = Story(task)
+    story.learn(conversation.lines([]))
+    if story.since_ns is None:
+        raise ClientError(f"nothing in these traces names {task}")
+    return story.told(conversation.lines(notes))
+
+
+def _line_facts(line: "Line") -> dict[str, object]:
+    at = datetime.fromtimestamp(line.at_ns // _SECOND, UTC)
+    sender, receiver = line.ends
+    return {
+        "at": f"{at:%FT%T}.{line.at_ns % _SECOND // 1000:06}Z",
+        "module": sender,
+        "to": receiver,
+        "kind": line.kind,
+        "text": line.text,
+    }
+
+
+def _show_notes(notes: list[str]) -> None:
+    for note in notes:
+        click.echo(f"messiahs: {note}", err=True)
 
 
 def _places(module: str | None, state: Path | None, *, is_for_all: bool) -> tuple[ModulePlace, ...]:

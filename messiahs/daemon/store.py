@@ -44,8 +44,8 @@ Write = Store | Forget | KeepOutput
 class RowStore:
     """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`.
 
-    The file comes into being whole, with its epoch, and is checked each time it is opened: one that was damaged, emptied
-    or is something else is an `UnusableStateError`, and is left as it is.
+    The file comes into being whole, with its epoch, and is checked each time it is opened: one that was damaged,
+    emptied or is something else is an `UnusableStateError`, and is left as it is.
     """
 
     def __init__(self, path: Path) -> None:

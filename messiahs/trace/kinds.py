@@ -38,6 +38,7 @@ class Kinds:
     """The types by name; those that are `plain` consist of plain values only, and msgspec writes and reads them.
 
     `fields` are those of the other dataclasses, in the order in which they are written, `derived` those that are not.
+    `mutable` are those of them of which it matters whether two places hold one object or two equal ones.
     Two builds with the same `fingerprint` read each other's traces.
     """
 
@@ -45,6 +46,7 @@ class Kinds:
     plain: frozenset[type]
     fields: Mapping[type, tuple[str, ...]]
     derived: Mapping[type, tuple["dataclasses.Field[Any]", ...]]
+    mutable: frozenset[type]
     fingerprint: str
 
 
@@ -65,6 +67,7 @@ def kinds_in(root: type) -> Kinds:
         plain=plain,
         fields={kind: tuple(name for name, _ in _members(kind)) for kind in walked},
         derived={kind: tuple(_derived(kind)) for kind in walked},
+        mutable=frozenset(kind for kind in walked if not _is_frozen(kind)),
         fingerprint=sha256("".join(sorted(map(_signature, found))).encode()).hexdigest()[:16],
     )
 

@@ -79,7 +79,7 @@ def segment_start(head: Head, state: ModuleState) -> bytes:
 
 def state_bytes(state: ModuleState) -> bytes:
     """Give a state as bytes, which are equal for states that nothing can tell apart."""
-    return encode(state, contents())
+    return encode(state, contents(), is_canonical=True)
 
 
 def record_frame(record: Record) -> bytes:
@@ -111,7 +111,9 @@ def _head(name: str, body: bytes) -> Head:
         if said["format"] != FORMAT:
             raise TraceError(f"{name}: {written_by}; this release reads format {FORMAT}: use the one that wrote it")
         if said["fingerprint"] != contents().fingerprint:
-            raise TraceError(f"{name}: {written_by}, with other messages or states than this build has: use that one")
+            raise TraceError(
+                f"{name}: {written_by}, with other messages or states than this build has: use that one, or delete it"
+            )
         return msgspec.msgpack.decode(body, type=Head)
     except (msgspec.MsgspecError, KeyError, TypeError) as error:
         raise TraceError(f"{name}: the head of this trace is damaged: {error}") from error

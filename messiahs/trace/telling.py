@@ -62,7 +62,7 @@ from messiahs.core.messages import (
     TaskTransfer,
 )
 from messiahs.core.resuming import Remains
-from messiahs.core.rows import Row, TaskRow
+from messiahs.core.rows import Row, SubmissionRow, TaskRow
 
 
 def action_text(system: SystemId, action: Action, /) -> str:
@@ -175,6 +175,8 @@ def reason_text(reason: Reason) -> str:
 
 
 def _stored(row: Row) -> str:
+    if isinstance(row, SubmissionRow):
+        return f"stores {row.id}, {max(1, row.members)} tasks{' that have ended' if row.ended_at is not None else ''}"
     if not isinstance(row, TaskRow):
         return ""
     if row.ended_at is not None:

@@ -6,7 +6,7 @@ name of a type, `()` for a tuple, `[]` for a list, `@` for an object that came b
 
 import dataclasses
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -24,9 +24,12 @@ _AGAIN, _TIMERS, _PREDICATE = "@", "Timers", "Predicate"
 _SCALARS: Final = frozenset(SCALARS)
 
 
-def encode(value: object, kinds: Kinds) -> bytes:
-    """Give a value as bytes; a `TypeError` names a type that is not among `kinds`."""
-    return msgspec.msgpack.encode(_Writer(kinds).tree(value))
+def encode(value: object, kinds: Kinds, *, is_canonical: bool = False) -> bytes:
+    """Give a value as bytes; a `TypeError` names a type that is not among `kinds`.
+
+    With `is_canonical` two values have the same bytes if nothing can tell them apart; without it they are fewer.
+    """
+    return msgspec.msgpack.encode(_Writer(kinds, kinds.mutable if is_canonical else kinds.fields).tree(value))
 
 
 def decode(data: bytes, kinds: Kinds, ports: Mapping[str, object], /) -> Any:  # noqa: ANN401 - the caller knows its type
@@ -35,11 +38,12 @@ def decode(data: bytes, kinds: Kinds, ports: Mapping[str, object], /) -> Any:  #
 
 
 class _Writer:
-    """Writes one value; dataclasses that it meets again, by identity, are written once (mutable)."""
+    """Writes one value; objects of the `shared` types are written once, wherever they are (mutable)."""
 
-    def __init__(self, kinds: Kinds) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Kinds, shared: Container[type]) -> None:
+        self._kinds, self._shared = kinds, shared
         self._numbers: dict[int, int] = {}
+        self._written = 0
 
     def tree(self, value: object) -> Tree:
         kind = type(value)
@@ -59,8 +63,10 @@ class _Writer:
         if number is not None:
             return (_AGAIN, number)
         tree = (type(value).__name__, *[self.tree(getattr(value, name)) for name in names])
-        # Numbered when it is complete, as the reader does.
-        self._numbers[id(value)] = len(self._numbers)
+        if type(value) in self._shared:
+            self._numbers[id(value)] = self._written
+        # Counted when it is complete, as the reader does.
+        self._written += 1
         return tree
 
     def _other(self, value: object) -> Tree:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.language.policy_files import parse_policy
+from messiahs.trace.reading import read_segments
+from messiahs.trace.replaying import replay
 from tests.live.conftest import Federation, eventually, federation
 
 
@@ -18,12 +21,18 @@ def _segments(campus: Federation, module: str) -> list[Path]:
     return sorted((campus.folder(module) / "trace").glob("*.trace"))
 
 
-def test_what_a_live_campus_did_replays_without_a_difference(campus: Federation) -> None:
+@pytest.fixture(scope="module")
+def many(campus: Federation) -> str:
+    """Record the campus while it works, and give the id of an array of tasks."""
     started = campus.document("trace", "start", "--all", "--size", "8MiB")
     assert len(started["modules"]) == 15
     assert {module["recording"] for module in started["modules"]} == {True}
-    _work(campus)
+    task = _work(campus)
     assert campus.run("trace", "stop", "--all").returncode == 0
+    return task
+
+
+def test_what_a_live_campus_did_replays_without_a_difference(campus: Federation, many: str) -> None:
     done = campus.document("trace", "replay")
     assert done["differences"] == []
     # Only what was written when a daemon was killed may be incomplete.
@@ -34,7 +43,39 @@ def test_what_a_live_campus_did_replays_without_a_difference(campus: Federation)
     assert done["segments"] >= 16
 
 
-def _work(campus: Federation) -> None:
+def test_the_story_of_a_task_is_told_from_end_to_end(campus: Federation, many: str) -> None:
+    by_machine = {task["executed_on"]: task["id"] for task in _members(campus, many)}
+    machine = next(name for name in by_machine if name not in {"blays", "xinu"})
+    task = by_machine[machine]
+    lines = campus.document("trace", "show", "--task", task)["lines"]
+    kinds = [line["kind"] for line in lines]
+    wanted = ["submitted", "sched_request", "sched_accept", "task_transfer", "attempt_started", "attempt_ended"]
+    assert [kind for kind in dict.fromkeys(kinds) if kind in wanted] == wanted
+    texts = [line["text"] for line in lines]
+    assert [text for text in texts if f"stores {task} staging, attempt 1 bound to {machine}/" in text]
+    assert f"{machine}: {task}#1 has ended: exit code 0" in texts
+    assert f"blays: stores {task} finished" in texts
+    shown = campus.run("trace", "show", "--task", task).stdout.splitlines()
+    assert [line.split(" ", 1)[1] for line in shown[1:]] == texts
+
+
+def _members(campus: Federation, many: str) -> list[dict[str, str]]:
+    return list(campus.document("status", "--members", many)["tasks"])
+
+
+def test_another_policy_would_have_done_something_else(campus: Federation, many: str) -> None:
+    closed = parse_policy('policy "closed" version 1;', file="closed.policy")
+    done = replay(read_segments(_segments(campus, "nyneve")), policy=closed)
+    assert "refused_by_policy" in "".join(difference.found for difference in done.differences)
+
+
+def test_a_task_that_no_trace_names_is_said_so(campus: Federation, many: str) -> None:
+    done = campus.run("trace", "show", "--task", "blays.4711")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nothing in these traces names blays.4711" in done.stderr
+
+
+def _work(campus: Federation) -> str:
     """Let two hundred tasks run, some with inputs; one is refused and one cancelled; a daemon dies in the midst."""
     note = campus.state / "note.txt"
     note.write_text("hello\n")
@@ -51,9 +92,10 @@ def _work(campus: Federation) -> None:
     for task in (many, inputs, long):
         assert campus.run("wait", task).returncode == (0 if task != long else 130)
     assert campus.status(many)["counts"] == {"finished": 200}
+    return many
 
 
-def test_a_trace_with_a_changed_byte_does_not_pass(campus: Federation, tmp_path: Path) -> None:
+def test_a_trace_with_a_changed_byte_does_not_pass(campus: Federation, many: str, tmp_path: Path) -> None:
     segment = _segments(campus, "blays")[0]
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1

@@ -71,12 +71,15 @@ SCENARIOS = {
 }
 
 
-def transcript(scenario: Scenario) -> str:
+def transcript(scenario: Scenario, prepare: Callable[[SimulatedFederation], None] = lambda _: None) -> str:
     """Run a scenario until its tasks have ended, and write down what the modules said to each other.
+
+    `prepare` may change the federation before it begins.
 
     Vectors are left out: they come every two seconds. Every module is sound at the end.
     """
     federation = _federation(scenario)
+    prepare(federation)
     lines = [scenario.about, ""]
 
     def note(system: SystemId, action: Action) -> None:

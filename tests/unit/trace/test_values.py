@@ -73,6 +73,16 @@ def test_what_is_derived_is_made_anew() -> None:
     assert copy.first.derived is not copy.by_number[2].derived
 
 
+def test_of_values_that_never_change_nobody_can_say_whether_they_are_one_object() -> None:
+    one, same = (StatusVector(kind=VectorKind.FOR_PARENTS, vector=Vector(), period_ns=1, age_ns=0) for _ in range(2))
+    events = [(VectorReceived(sender=CHILD, message=one), VectorReceived(sender=CHILD, message=x)) for x in (one, same)]
+    canonical = {encode(pair, contents(), is_canonical=True) for pair in events}
+    assert len(canonical) == 1
+    short, long = (encode(pair, contents()) for pair in events)
+    assert len(short) < len(long)
+    assert {decode(data, contents(), {}) for data in (*canonical, short, long)} == {events[0]}
+
+
 def test_the_word_various_and_strings_that_differ_are_two_things() -> None:
     attributes = (("a", Interval(1, 2)), ("b", "various"), ("c", VARIOUS))
     vector = Vector((MachineClass(count=1, attributes=attributes),))

@@ -1,0 +1,132 @@
+"""Simulated modules are recorded as live ones are; their traces replay, and tell what the transcripts tell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from messiahs.config.policies import PolicySource
+from messiahs.core.actions import Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
+from messiahs.core.module import SchedulingModule
+from messiahs.core.ports import Timeouts
+from messiahs.core.rows import TaskRow
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.trace.conversation import Conversation, Line
+from messiahs.trace.reading import read_segments, segment_files
+from messiahs.trace.recorder import RecordedModule, Recording
+from messiahs.trace.replaying import replay
+from messiahs.trace.ring import RingFiles
+from messiahs.trace.story import Story
+from tests.simulation.scenarios import SCENARIOS, transcript
+from tests.unit.core.rig import ScriptedPolicy
+
+
+def _recorded_in(folder: Path, *names: str) -> Callable[[SimulatedFederation], None]:
+    """Give what makes every module (or those that are named) write a trace."""
+
+    def record(federation: SimulatedFederation) -> None:
+        for name, member in federation.members.items():
+            if not names or name in names:
+                member.module = cast("SchedulingModule", _recorded(member.module, folder / name, federation))
+
+    return record
+
+
+def _recorded(module: SchedulingModule, folder: Path, federation: SimulatedFederation) -> RecordedModule:
+    recorded = RecordedModule(module)
+    recording = Recording(
+        sink=RingFiles(folder, size_bytes=1 << 20),
+        source=PolicySource(file="", text=None, timeouts=Timeouts()),
+        segment_bytes=4_096,
+        wall_ns=lambda: federation.now,
+        on_lost=pytest.fail,
+    )
+    recorded.record(recording, federation.now)
+    return recorded
+
+
+def _run(folder: Path, scenario: str, *names: str) -> tuple[str, tuple[Path, ...]]:
+    federations: list[SimulatedFederation] = []
+    record = _recorded_in(folder, *names)
+
+    def prepare(federation: SimulatedFederation) -> None:
+        record(federation)
+        federations.append(federation)
+
+    text = transcript(SCENARIOS[scenario], prepare)
+    for member in federations[0].members.values():
+        if isinstance(recorded := cast("object", member.module), RecordedModule):
+            recorded.end_recording()
+    return text, segment_files([folder])
+
+
+def _is_in_transcripts(line: Line) -> bool:
+    value = line.value
+    if isinstance(value, Store):
+        return isinstance(value.row, TaskRow) and value.row.ended_at is not None
+    return isinstance(value, SendControl | SendTasks | StartAttempt | TaskEnded | Report)
+
+
+def _texts(lines: list[Line]) -> list[str]:
+    return [f"{line.at_ns // 10**9:3}.{line.at_ns % 10**9 // 1_000:06} {line.text}" for line in lines]
+
+
+@pytest.mark.parametrize("scenario", ["pair", "chain", "tree"])
+def test_a_simulated_trace_replays_and_tells_the_transcript(scenario: str, tmp_path: Path) -> None:
+    text, files = _run(tmp_path, scenario)
+    done = replay(read_segments(files), policy=ScriptedPolicy())
+    assert done.differences == []
+    assert done.segments > len(SCENARIOS[scenario].parents)
+    lines = [line for line in Conversation(files).lines([]) if _is_in_transcripts(line)]
+    told = text.splitlines()[2:]
+    # What happens at different modules in the same instant may be told in another order.
+    assert sorted(_texts(lines)) == sorted(told)
+
+
+def test_what_a_module_said_that_was_not_recorded_is_told_by_those_who_heard_it(tmp_path: Path) -> None:
+    text, files = _run(tmp_path, "chain", "middle")
+    said = {line.text for line in Conversation(files).lines([])}
+    assert "root -> middle: hello root" in said
+    assert {line for line in said if " -> " in line} == {
+        line[11:] for line in text.splitlines()[2:] if "middle" in line
+    }
+
+
+def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_path: Path) -> None:
+    text, files = _run(tmp_path, "tree")
+    conversation = Conversation(files)
+    story = Story("blays.1")
+    story.learn(conversation.lines([]))
+    told = list(story.told(conversation.lines([])))
+    kinds = [line.kind for line in told if line.message is not None]
+    assert list(dict.fromkeys(kinds)) == [
+        "sched_request", "sched_accept", "task_transfer", "task_status", "task_status_ack", "claim_end",
+    ]  # fmt: skip
+    assert {line.ends for line in told if line.kind == "sched_request"} == {
+        ("blays", "xinu"), ("xinu", "shadow"), ("shadow", "nyneve"),
+    }  # fmt: skip
+    assert "a user" not in text
+    said = [line.text for line in told]
+    assert said[0] == "blays: ann submits 1 of `true`"
+    assert "blays: stores blays.1 staging, attempt 1 bound to nyneve/1" in said
+    assert "nyneve: blays.1#1 has ended: exit code 0" in said
+
+
+def test_the_story_of_a_member_leaves_out_what_is_only_about_others(tmp_path: Path) -> None:
+    _, files = _run(tmp_path, "pair")
+    conversation = Conversation(files)
+    story = Story("left.1.2")
+    story.learn(conversation.lines([]))
+    said = [line.text for line in story.told(conversation.lines([]))]
+    assert "right: starts left.1.2#1, at most 2 at a time" in said
+    assert not [text for text in said if "left.1.1" in text and "left.1.2" not in text]
+    assert "left -> right: sched_request #2 from left, count 3; hops 31, asks 63, 9.980 s" in said
+
+
+def test_a_task_that_nobody_knows_has_no_story(tmp_path: Path) -> None:
+    _, files = _run(tmp_path, "pair")
+    story = Story("left.9")
+    story.learn(Conversation(files).lines([]))
+    assert story.since_ns is None
+    assert list(story.told(Conversation(files).lines([]))) == []
