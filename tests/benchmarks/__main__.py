@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from messiahs.cli.temporary import interruptible
 from tests.benchmarks import idling, judging, latency, moving, simulating, starting, tasks, vectors
 from tests.benchmarks.measuring import QUICK, TINY, WHOLE, Contender, Measured, Row, measure
 from tests.benchmarks.profiling import profiled, py_spy
@@ -50,13 +51,21 @@ def main(names: tuple[str, ...], *, repeats: int, sizes: str, json_file: Path | 
     if around.warning:
         console.print(around.warning, style="yellow")
     wanted = [row for row in all_rows() if not names or row.name in names]
-    measured = [_measured(row, sizes=sizes, repeats=repeats, profiles=profiles, console=console) for row in wanted]
-    console.print(table_of(measured))
-    for line in skipped_lines(measured):
-        console.print(line, style="dim", markup=False)
-    if json_file is not None:
-        document = document_of(measured, around=around, repeats=repeats, sizes=sizes)
-        json_file.write_text(json.dumps(document, indent=1) + "\n")
+    measured: list[Measured] = []
+    try:
+        # Row by row: those before a failure are in the list.
+        with interruptible():
+            measured.extend(
+                _measured(row, sizes=sizes, repeats=repeats, profiles=profiles, console=console) for row in wanted
+            )
+    finally:
+        # What was measured before something went wrong is shown all the same.
+        console.print(table_of(measured))
+        for line in skipped_lines(measured):
+            console.print(line, style="dim", markup=False)
+        if json_file is not None:
+            document = document_of(measured, around=around, repeats=repeats, sizes=sizes)
+            json_file.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _measured(row: Row, *, sizes: str, repeats: int, profiles: Path | None, console: Console) -> Measured:

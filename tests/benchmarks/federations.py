@@ -1,6 +1,5 @@
 """Federations to measure: real daemons that `messiahs up` started, over loopback and mutual TLS."""
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from messiahs.cli.temporary import own_folder
 from messiahs.client import ModuleClient
 from tests.benchmarks.processes import usage_of
 from tests.live.conftest import Federation
@@ -42,16 +42,16 @@ class Measurable:
 @contextmanager
 def up(systems: str, *, update_period: str = "2s") -> Iterator[Measurable]:
     """Run the systems of a topology until the context ends; by then the origin knows of the one machine."""
-    with tempfile.TemporaryDirectory(prefix="messiahs-bench-") as folder:
-        topology = Path(folder) / "bench.yaml"
+    with own_folder(keep=False) as folder:
+        topology = folder / "bench.yaml"
         topology.write_text(
             f"version: 1\nfederation: bench\ndefaults: {{update_period: {update_period}}}\nsystems:\n  {systems}\n"
         )
-        federation = Federation(topology=topology, name="bench", state=Path(folder) / "state", module=ORIGIN)
+        federation = Federation(topology=topology, name="bench", state=folder / "state", module=ORIGIN)
         federation.up()
         try:
             measurable = Measurable(
-                federation=federation, folder=Path(folder), processes=dict(_processes(federation, systems))
+                federation=federation, folder=folder, processes=dict(_processes(federation, systems))
             )
             with measurable.client() as client:
                 until(lambda: _knows_a_machine(client))

@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.benchmarks.measuring import Contender
 
 TOP = 15
-_RATE_PER_SECOND = 200
+_RATE_PER_SECOND = 100
 _WAITING = (
     "Condition.wait (threading.py)",
     "EpollSelector.select (selectors.py)",
@@ -53,7 +53,7 @@ def profiled(contender: Contender, *, row: str, into: Path, console: Console) ->
 
 def _recorder(program: str, pid: int, path: Path) -> "subprocess.Popen[str]":
     path.unlink(missing_ok=True)
-    command = [program, "record", "--pid", str(pid), "--format", "raw", "--output", str(path)]
+    command = [program, "record", "--pid", str(pid), "--format", "raw", "--output", str(path), "--nonblocking"]
     return subprocess.Popen(
         [*command, "--rate", str(_RATE_PER_SECOND), "--duration", "unlimited"],
         stdout=subprocess.PIPE,
