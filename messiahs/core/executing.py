@@ -113,18 +113,25 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
 
 
 def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Report the attempts that have started and still run."""
-    del now
+    """Report what has ended and, once the first of those has run for a while, what has started and still runs."""
     claim = state.executor.claims.get(claim_id)
     if claim is None or not claim.unreported:
         return ()
-    statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.unreported)
-    claim.unreported.clear()
-    return (status_action(claim, statuses),)
+    reported, claim.unreported = claim.unreported, {}
+    running = [attempt for attempt in reported if attempt in claim.started]
+    due_at = min((after(claim.started[attempt], _REPORT_AFTER_NS) for attempt in running), default=now)
+    if due_at > now:
+        claim.unreported = dict.fromkeys(running)
+        state.timers.set(TimerKind.STATUS, claim_id, due_at)
+    statuses = tuple(state.executor.attempts[attempt].status for attempt in reported if attempt not in claim.unreported)
+    return (status_action(claim, statuses),) if statuses else ()
 
 
 def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
-    """Keep the result until its origin has taken it, and report it (MESSIAHS 5.3.2 task_status)."""
+    """Keep the result until its origin has taken it; it is reported at once (MESSIAHS 5.3.2 task_status).
+
+    Results that come at one instant leave in one message.
+    """
     row = state.executor.attempts.get(event.attempt)
     if row is None:
         return (DiscardAttempt(attempt=event.attempt),)
@@ -140,11 +147,12 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     if not state.timers.is_set(TimerKind.IDLE, row.claim):
         state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))
     claim.started.pop(event.attempt, None)
-    claim.unreported.pop(event.attempt, None)
     if event.ran_ns > 0:
         claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
     mark_changed(state, now)
-    return (Store(row=row), status_action(claim, (row.status,)))
+    claim.unreported[event.attempt] = None
+    state.timers.set(TimerKind.STATUS, row.claim, now)
+    return (Store(row=row),)
 
 
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:

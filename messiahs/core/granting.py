@@ -219,6 +219,7 @@ def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tu
     An attempt that was denied keeps its row for as long as the claim lives: it is refused for ever.
     """
     claim.attempts.pop(attempt, None)
+    claim.unreported.pop(attempt, None)
     claim.over[attempt] = None
     actions: list[Action] = []
     if state.executor.attempts[attempt].status.state is not TaskState.DENIED:

@@ -54,9 +54,9 @@ def _granted(state: ModuleState) -> Iterator[str]:
                 yield f"granted claim {claim_id} lists {attempt}, whose result was taken"
         for attempt in (*claim.started, *claim.unreported):
             if attempt not in claim.attempts:
-                yield f"granted claim {claim_id} has started {attempt}, which is not in it"
+                yield f"granted claim {claim_id} has started or reports {attempt}, which is not in it"
         if claim.unreported and not state.timers.is_set(TimerKind.STATUS, claim_id):
-            yield f"granted claim {claim_id} has starts to report and no STATUS timer"
+            yield f"granted claim {claim_id} has something to report and no STATUS timer"
 
 
 def _attempts(state: ModuleState) -> Iterator[str]:

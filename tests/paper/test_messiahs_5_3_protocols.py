@@ -146,7 +146,7 @@ def test_a_status_query_is_answered_by_a_task_status_and_an_executing_task_may_b
 def test_the_receiver_is_notified_of_the_completion_of_a_task_and_how_it_ended(ended: AttemptEnded, state: str) -> None:
     rig = started()
     executing(rig)
-    ((to, message),) = sent(rig.handle(ended), TaskStatus)
+    ((to, message),) = sent(rig.end(ended), TaskStatus)
     assert to == PARENT
     assert [each.state for each in message.attempts] == [state]
 
@@ -164,7 +164,7 @@ def test_task_kill_stops_the_task_and_a_task_status_follows() -> None:
     claim = executing(rig)
     (end,) = rig.hear(PARENT, TaskKill(claim=claim.claim, attempts=(remote(),)))
     assert isinstance(end, EndAttempt)
-    ended = rig.handle(AttemptEnded(attempt=remote(), signal=15, cause=end.cause))
+    ended = rig.end(AttemptEnded(attempt=remote(), signal=15, cause=end.cause))
     assert [each.state for each in told(ended, TaskStatus).attempts] == ["killed"]
 
 

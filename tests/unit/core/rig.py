@@ -8,7 +8,16 @@ from typing import TypeVar
 from messiahs.core.actions import Action, Answer, Report, SendControl, SendTasks
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, ControlReceived, Event, LinkUp, Measured, Submitted, VectorReceived
+from messiahs.core.events import (
+    AnswerTo,
+    AttemptEnded,
+    ControlReceived,
+    Event,
+    LinkUp,
+    Measured,
+    Submitted,
+    VectorReceived,
+)
 from messiahs.core.granting import RENEWALS_PER_LEASE
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.instants import MINUTE, SECOND, Instant, after
@@ -185,6 +194,10 @@ class Rig:
         actions = self.module.handle(event, self.now)
         self.check()
         return actions
+
+    def end(self, event: AttemptEnded) -> tuple[Action, ...]:
+        """Let an attempt end, and all be said that is due at once."""
+        return (*self.handle(event), *self.wait(0))
 
     def hear(self, sender: SystemId, message: ControlMessage) -> tuple[Action, ...]:
         """Let a neighbor say something."""

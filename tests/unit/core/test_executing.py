@@ -58,7 +58,7 @@ def bring(rig: Rig, claim: SchedAccept, *attempts: AttemptId) -> tuple[Action, .
 
 def ended(rig: Rig, attempt: AttemptId, **how: object) -> tuple[TaskState, str]:
     event = AttemptEnded(attempt=attempt, **how)  # type: ignore[arg-type]
-    (status,) = told(rig.handle(event), TaskStatus).attempts
+    (status,) = told(rig.end(event), TaskStatus).attempts
     return status.state, status.cause
 
 
@@ -195,13 +195,25 @@ def test_how_an_attempt_ended_gives_its_state(
 def test_a_result_is_stored_before_it_is_reported_and_kept_until_it_is_taken(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote())
     outputs = (Output(name="stdout", size_bytes=3),)
-    actions = rig.handle(AttemptEnded(attempt=remote(), exit_code=0, ran_ns=7, outputs=outputs))
+    actions = rig.end(AttemptEnded(attempt=remote(), exit_code=0, ran_ns=7, outputs=outputs))
     row = rig.state.executor.attempts[remote()]
     assert (row.status.exit_code, row.status.ran_ns, row.status.outputs) == (0, 7, outputs)
     report = TaskStatus(claim=claim.claim, attempts=(row.status,), window=4 + 256)
-    assert actions == (Store(row=row), SendControl(to=PARENT, message=report))
+    assert actions[0] == Store(row=row)
+    assert sent(actions, TaskStatus) == ((PARENT, report),)
     taken = rig.hear(PARENT, TaskStatusAck(claim=claim.claim, taken=(remote(),)))
     assert taken == (Forget(key=(RowKind.ATTEMPT, remote())), DiscardAttempt(attempt=remote()))
+
+
+def test_results_that_come_at_one_instant_are_reported_in_one_message(rig: Rig, claim: SchedAccept) -> None:
+    bring(rig, claim, *(remote(member=member) for member in (1, 2, 3)))
+    rig.handle(AttemptStarted(attempt=remote(member=3)))
+    rig.handle(AttemptEnded(attempt=remote(member=1), exit_code=0))
+    actions = rig.end(AttemptEnded(attempt=remote(member=2), exit_code=1))
+    # What has only just started is not worth a word yet.
+    assert [each.exit_code for each in told(actions, TaskStatus).attempts] == [0, 1]
+    (later,) = told(rig.wait(SECOND // 4), TaskStatus).attempts
+    assert (later.attempt, later.state) == (remote(member=3), "executing")
 
 
 def test_a_result_is_never_taken_back(rig: Rig, claim: SchedAccept) -> None:

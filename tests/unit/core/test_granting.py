@@ -40,7 +40,7 @@ def take(rig: Rig, accept: SchedAccept, *members: int) -> None:
 
 
 def end(rig: Rig, member: int, *, ran_ns: int = SECOND) -> TaskStatus:
-    actions = rig.handle(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=ran_ns))
+    actions = rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=ran_ns))
     return told(actions, TaskStatus)
 
 
@@ -220,7 +220,7 @@ def test_a_lease_that_runs_out_ends_the_claim_and_every_attempt_in_it_without_gr
     assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause="lease_expired"),)
     forgotten = [action.key for action in only(actions, Forget)]
     assert forgotten == [(RowKind.ATTEMPT, remote(member=2)), (RowKind.GRANTED_CLAIM, accept.claim)]
-    last = rig.handle(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
+    last = rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
     assert sent(last, TaskStatus) == ()
     assert rig.state.executor.attempts == {}
 
@@ -246,7 +246,7 @@ def test_a_local_users_claim_ends_on_both_sides_of_the_module(rig: Rig) -> None:
     assert rig.state.origin.claims[claim_id].row.via == ME
     (attempt,) = rig.state.executor.attempts
     rig.handle(AttemptStarted(attempt=attempt))
-    rig.handle(AttemptEnded(attempt=attempt, exit_code=0))
+    rig.end(AttemptEnded(attempt=attempt, exit_code=0))
     assert not (rig.state.executor.claims)
     assert not (rig.state.origin.claims)
     assert not (rig.state.executor.attempts)

@@ -225,7 +225,7 @@ def test_a_full_disk_at_home_does_not_bind_and_refuse_for_ever(rig: Rig) -> None
     rig.submit(members=3)
     (running,) = rig.state.executor.attempts
     rig.handle(StoreChanged(has_space=False))
-    rig.handle(AttemptEnded(attempt=running, exit_code=0))
+    rig.end(AttemptEnded(attempt=running, exit_code=0))
     assert max(row.attempt for row in rig.state.origin.tasks.values()) == 1
     (shape,) = rig.state.origin.shapes.values()
     assert shape.count == 2

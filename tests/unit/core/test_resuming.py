@@ -121,16 +121,16 @@ def test_an_attempt_that_had_not_been_started_is_started_and_one_that_runs_is_no
 def test_an_attempt_that_ended_meanwhile_is_reported(rig: Rig) -> None:
     rows = granted_rows(rig, 1)
     ended = AttemptEnded(attempt=remote(member=1), exit_code=4)
-    _, actions = resumed(*rows, running=(RunningAttempt(attempt=remote(member=1), is_running=False, ended=ended),))
-    (said,) = told(actions, TaskStatus).attempts
+    again, _ = resumed(*rows, running=(RunningAttempt(attempt=remote(member=1), is_running=False, ended=ended),))
+    (said,) = told(again.wait(0), TaskStatus).attempts
     assert (said.state, said.exit_code) == ("finished", 4)
 
 
 def test_after_a_reboot_what_may_have_run_is_lost_and_never_starts_again(rig: Rig) -> None:
     rows = granted_rows(rig, 1)
-    _, actions = resumed(*rows, has_rebooted=True)
+    again, actions = resumed(*rows, has_rebooted=True)
     assert only(actions, StartAttempt) == ()
-    (said,) = told(actions, TaskStatus).attempts
+    (said,) = told(again.wait(0), TaskStatus).attempts
     assert (said.state, said.cause) == ("revoked", "lost")
 
 
