@@ -99,6 +99,7 @@ class Host:
         self._questions = itertools.count(1)
         self._waiters: dict[TaskId, asyncio.Event] = {}
         self._jobs: set[asyncio.Task[None]] = set()
+        self._decisions: list[Decision] = []
 
     @property
     def module(self) -> RecordedModule:
@@ -169,7 +170,7 @@ class Host:
             del self._answers[answer_to]
 
     async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
-        """Wait until a task (or one of an array's) ends; returns at the latest after the timeout."""
+        """Wait until a task (of an array: its last one) ends; returns at the latest after the timeout."""
         waiter = self._waiters.setdefault(task, asyncio.Event())
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -257,18 +258,33 @@ class Host:
                 if answer is not None and not answer.done():
                     answer.set_result(action)
             case TaskEnded():
-                for task in {action.task, action.task._replace(member=0)}:
-                    waiter = self._waiters.pop(task, None)
-                    if waiter is not None:
-                        waiter.set()
+                self._wake(action.task)
+                if (array := action.task._replace(member=0)) not in self.module.state.origin.submissions:
+                    self._wake(array)
             case Decision():
-                _LOG.info("%s %s %s", action.task, action.what, action.text)
+                if not self._decisions:
+                    asyncio.get_running_loop().call_soon(self._log_decisions)
+                self._decisions.append(action)
             case Report():
                 _LOG.warning("%s: %s %s", action.neighbor, action.code.value, action.text)
             case Store() | Forget():
                 raise AssertionError("rows are committed before the rest is performed")
             case _:
                 assert_never(action)
+
+    def _wake(self, task: TaskId) -> None:
+        waiter = self._waiters.pop(task, None)
+        if waiter is not None:
+            waiter.set()
+
+    def _log_decisions(self) -> None:
+        """Write one line for all tasks of which the same was decided at once."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for decision in self._decisions:
+            alike.setdefault((decision.what, decision.text), []).append(decision.task)
+        self._decisions.clear()
+        for (what, text), tasks in alike.items():
+            _LOG.info("%s %s %s", " ".join(tasks), what, text)
 
     async def _fetch(self, action: FetchOutputs) -> None:
         try:
