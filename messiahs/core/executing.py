@@ -101,8 +101,7 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
     if row is None or claim is None or row.status.state is not TaskState.EXECUTING:
         return ()
     claim.started[event.attempt] = now
-    waited_ns = now - claim.attempts[event.attempt]
-    state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
+    _note_wait(state, now - claim.attempts[event.attempt])
     claim.unreported[event.attempt] = None
     # Soft: after a restart the back end is asked what runs.
     running = replace(row.status, substate=Substate.RUNNING)
@@ -146,7 +145,8 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     claim.live -= 1
     if not state.timers.is_set(TimerKind.IDLE, row.claim):
         state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))
-    claim.started.pop(event.attempt, None)
+    if claim.started.pop(event.attempt, None) is None and not event.cause:
+        _note_wait(state, max(0, now - claim.attempts[event.attempt] - event.ran_ns))
     if event.ran_ns > 0:
         claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
     mark_changed(state, now)
@@ -272,6 +272,11 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str:
     asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
     verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
     return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else ""
+
+
+def _note_wait(state: ModuleState, waited_ns: int) -> None:
+    """Count how long an attempt has waited here for its start."""
+    state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
 
 
 def _end(state: ModuleState, attempt: AttemptId, cause: str) -> Action:

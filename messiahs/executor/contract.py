@@ -47,7 +47,8 @@ class KnownAttempt:
 class Executor(Protocol):
     """Runs attempts: at most once each, and never past their limit or their claim's lease.
 
-    Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told.
+    Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told; the
+    `AttemptStarted` of a short one may be left out.
     """
 
     @property

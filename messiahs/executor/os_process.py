@@ -55,6 +55,7 @@ class OsProcessExecutor:
         self._offset_ns = boottime_offset_ns
         self._link: StarterLink | None = None
         self._waiting: list[ToStarter] = []
+        self._untold: list[ExecutorEvent] = []
         self._open: set[AttemptId] = set()
         self._told: set[AttemptId] = set()
         self._asked: dict[int, asyncio.Future[Known]] = {}
@@ -183,13 +184,16 @@ class OsProcessExecutor:
         if isinstance(event, AttemptEnded):
             self._open.discard(event.attempt)
             self._told.add(event.attempt)
-        if self._on_event is not None:
+        if not self._untold:
             # Later than whoever waits for an answer that came before it.
-            asyncio.get_running_loop().call_soon(self._deliver, event)
+            asyncio.get_running_loop().call_soon(self._deliver)
+        self._untold.append(event)
 
-    def _deliver(self, event: ExecutorEvent) -> None:
-        if self._on_event is not None:
-            self._on_event(event)
+    def _deliver(self) -> None:
+        events, self._untold = self._untold, []
+        for event in events:
+            if self._on_event is not None:
+                self._on_event(event)
 
     def _lose(self, text: str) -> None:
         """Give the starter up: what may be left of it is ended, and a new one says what became of its attempts."""

@@ -113,6 +113,11 @@ class Runner:
         return not self._table.claims
 
     @property
+    def has_waiting(self) -> bool:
+        """Say whether attempts are here that wait for a place."""
+        return self._table.has_waiting
+
+    @property
     def wake_at(self) -> int:
         """When the next turn is due though nothing happens: 0 for at once."""
         if self._is_disk_full:

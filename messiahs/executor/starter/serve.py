@@ -11,10 +11,12 @@ import msgspec
 
 from messiahs.executor.frames import (
     Ask,
+    Ended,
     FrameReader,
     Hello,
     Ping,
     Pong,
+    Started,
     Stop,
     ToDaemon,
     ToStarter,
@@ -25,6 +27,8 @@ from messiahs.executor.starter.runner import Runner
 
 _LONGEST_WAIT_NS = 500_000_000
 _CLEARING_WAIT_NS = 2_000_000
+_TOGETHER_NS = 20_000_000
+"""So long reports wait for others while no place is empty for it: a message of twenty costs as much as one of one."""
 _READ_BYTES = 1 << 18
 _CREDENTIALS = struct.Struct("3i")
 
@@ -51,6 +55,7 @@ class Server:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(list[ToStarter])
         self._wake_reader, self._wake_writer = socket.socketpair()
+        self._told_at = 0
 
     def run(self) -> None:
         """Serve until told to stop and everything has ended."""
@@ -88,8 +93,11 @@ class Server:
                 key.data()
 
     def _wait_ns(self) -> int:
+        now = boottime_ns()
         limit = _CLEARING_WAIT_NS if self._runner.is_clearing else _LONGEST_WAIT_NS
-        return min(limit, self._runner.wake_at - boottime_ns())
+        if self._runner.reports:
+            limit = min(limit, self._told_at + _TOGETHER_NS - now)
+        return min(limit, self._runner.wake_at - now)
 
     def _awake(self) -> None:
         with suppress(BlockingIOError):
@@ -143,13 +151,22 @@ class Server:
             case _:
                 self._runner.apply(message)
 
+    def _can_wait(self, connection: Connection) -> bool:
+        """Say whether reports can be told a little later, with others."""
+        if connection.answers or connection.asks or connection.unsent or not self._runner.has_waiting:
+            return False
+        return boottime_ns() < self._told_at + _TOGETHER_NS
+
     def _send(self) -> None:
         reports = self._runner.reports
         connection = self._connection
         if connection is not None:
+            if reports and self._can_wait(connection):
+                return
             messages = connection.answers
-            if connection.has_asked:
-                messages += reports
+            if connection.has_asked and reports:
+                messages += news_of(reports)
+                self._told_at = boottime_ns()
             if connection.asks:
                 # What happened before a daemon's first question is part of the answer.
                 messages += [self._runner.known(number) for number in connection.asks]
@@ -174,6 +191,12 @@ class Server:
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.unsent else 0)
         if self._selector.get_key(connection.sock).events != wanted:
             self._selector.modify(connection.sock, wanted, connection)
+
+
+def news_of(reports: list[Started | Ended]) -> list[Started | Ended]:
+    """Leave out the starts of what has ended since."""
+    ended = {report.attempt for report in reports if isinstance(report, Ended)}
+    return [report for report in reports if isinstance(report, Ended) or report.attempt not in ended]
 
 
 def _is_told_to_end(*, from_outside: bool) -> bool:

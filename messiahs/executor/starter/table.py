@@ -100,6 +100,11 @@ class Table:
             claim.lease_until = until
             self.expect(until)
 
+    @property
+    def has_waiting(self) -> bool:
+        """Say whether an attempt of any claim is queued."""
+        return any(claim.waiting for claim in self.claims.values())
+
     def startable(self, limit: int) -> list[Held]:
         """Name up to `limit` attempts that have a place now, the oldest of each claim first; nothing changes."""
         found: list[Held] = []

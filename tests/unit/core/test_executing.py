@@ -161,6 +161,19 @@ def test_a_start_is_reported_only_if_the_task_runs_for_a_while(rig: Rig, claim: 
     assert [report.attempts for _, report in sent(rig.wait(SECOND), TaskStatus)] == [()]
 
 
+@pytest.mark.parametrize("is_start_told", [True, False])
+def test_the_wait_for_a_place_is_counted_also_if_only_the_end_is_told(
+    rig: Rig, claim: SchedAccept, *, is_start_told: bool
+) -> None:
+    bring(rig, claim, remote())
+    rig.wait(8 * SECOND)
+    if is_start_told:
+        rig.handle(AttemptStarted(attempt=remote()))
+    rig.wait(SECOND)
+    ended(rig, remote(), exit_code=0, ran_ns=SECOND)
+    assert rig.state.executor.mean_wait_ns == SECOND
+
+
 def test_a_start_of_an_attempt_that_is_unknown_or_over_says_nothing(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote())
     ended(rig, remote(), exit_code=0)

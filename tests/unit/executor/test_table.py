@@ -37,6 +37,16 @@ def test_attempts_of_a_claim_begin_in_the_order_in_which_they_came() -> None:
     assert table.startable(9) == [third]
 
 
+def test_attempts_wait_while_their_claim_has_no_place_for_them() -> None:
+    table = Table()
+    first, second = (table.queue(start(number)) for number in (1, 2))
+    table.began(first, 0)
+    assert table.has_waiting
+    end(table, first)
+    table.began(second, 0)
+    assert not table.has_waiting
+
+
 def test_claims_do_not_wait_for_one_another() -> None:
     table = Table()
     for number, claim in ((1, 1), (2, 1), (3, 2)):
