@@ -30,6 +30,8 @@ from messiahs.core.state import GrantedClaim, HeldClaim, ModuleState
 from messiahs.core.submitting import enter
 from messiahs.core.waiting import add_members, shape_of
 
+_RENEWAL_BITS = 48
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningAttempt:
@@ -92,7 +94,10 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
-    watch(state, GrantedClaim(row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places)), now)
+    claim = GrantedClaim(row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places))
+    # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
+    claim.renewals = state.randomness.bits(_RENEWAL_BITS)
+    watch(state, claim, now)
 
 
 def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:

@@ -4,11 +4,19 @@ from collections import Counter
 
 import pytest
 
-from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, StartAttempt
+from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
 from messiahs.core.events import AnswerTo, AttemptEnded, CancelRequested, LinkDown, Submitted, TransferReceived
 from messiahs.core.ids import ClientKey, SystemId
 from messiahs.core.instants import HOUR, SECOND
-from messiahs.core.messages import SchedAccept, SchedRequest, TaskKill, TaskState, TaskStatus, TaskTransfer
+from messiahs.core.messages import (
+    SchedAccept,
+    SchedRequest,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskTransfer,
+)
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import Row, SubmissionRow, key_of
 from messiahs.core.timers import TimerKind
@@ -17,8 +25,10 @@ from tests.unit.core.rig import (
     CHILD,
     CLAIM,
     COMMAND,
+    LEASE_NS,
     ORIGIN,
     PARENT,
+    RENEWAL_NS,
     TASK,
     Rig,
     accept,
@@ -157,6 +167,24 @@ def test_a_lease_that_ran_out_while_nobody_was_there_ends_its_attempts(rig: Rig)
     after.resume(Remains(rows=rows))
     (end,) = only(after.wait(0), EndAttempt)
     assert end.cause == "lease_expired"
+
+
+def renewal(actions: tuple[Action, ...]) -> TaskStatus:
+    """Give the one renewal of a lease."""
+    (found,) = [message for _, message in sent(actions, TaskStatus) if message.renewal]
+    return found
+
+
+def test_an_answer_to_a_renewal_from_before_the_restart_extends_nothing(rig: Rig) -> None:
+    rows = granted_rows(rig, 1)
+    before = renewal(rig.wait(RENEWAL_NS))
+    after = Rig(module=make_module(), now=rig.now)
+    after.resume(Remains(rows=rows))
+    ours = renewal(after.greet(PARENT))
+    # The origin counts from when it answered, and that may have been long ago.
+    assert after.hear(PARENT, TaskStatusAck(claim=before.claim, renewal=before.renewal)) == ()
+    (extended,) = only(after.hear(PARENT, TaskStatusAck(claim=before.claim, renewal=ours.renewal)), ExtendLease)
+    assert extended.until == rig.now + LEASE_NS
 
 
 def origin_rows(rig: Rig, *, members: int, places: int) -> tuple[Row, ...]:
