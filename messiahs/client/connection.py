@@ -1,11 +1,13 @@
 """HTTP over a module's Unix socket, through restarts of the daemon.
 
 Every request of the local API may be repeated without harm (a submit carries its own key), so whatever was cut off is
-simply asked again until the module answers or patience ends.
+simply asked again until the module answers or patience ends. Whoever is kept waiting is told by the logger
+`messiahs.client`: without any handler that is a line on stderr.
 """
 
 import http.client
 import json
+import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +23,9 @@ Document = dict[str, Any]
 
 PATIENCE_SECONDS: Final = 10.0
 _ANSWER_SECONDS = 60.0
+_QUIET_SECONDS = 5.0
+_AWAY_SECONDS = 3.0
+_SLACK_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 0.5
 _USAGE_EXIT = 2
 _CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPException)
@@ -28,9 +33,13 @@ _CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPEx
 
 @dataclass(slots=True)
 class Connection:
-    """A connection that is made when it is needed and kept while it lasts; used by one thread at a time."""
+    """A connection that is made when it is needed and kept while it lasts; used by one thread at a time.
+
+    An answer that is late by `quiet_seconds` is told to be awaited.
+    """
 
     socket_path: Path
+    quiet_seconds: float = _QUIET_SECONDS
     _open: http.client.HTTPConnection | None = field(default=None, init=False)
 
     def ask(
@@ -52,6 +61,13 @@ class Connection:
             lambda: self.send(method, path, payload=payload, answer_seconds=answer_seconds), patience=patience
         )
 
+    def ask_held(self, path: str, *, held_seconds: float, patience: float | None) -> Document:
+        """Give an answer that the module may hold back for so long on purpose."""
+        answer_seconds = held_seconds + _SLACK_SECONDS
+        return self._patiently(
+            lambda: self.send("GET", path, answer_seconds=answer_seconds, held_seconds=held_seconds), patience=patience
+        )
+
     def put(
         self,
         path: str,
@@ -64,12 +80,28 @@ class Connection:
         return self._patiently(lambda: self._send_pieces(path, pieces(), size_bytes), patience=patience)
 
     def send(
-        self, method: str, path: str, *, payload: bytes | None = None, answer_seconds: float = _ANSWER_SECONDS
+        self,
+        method: str,
+        path: str,
+        *,
+        payload: bytes | None = None,
+        answer_seconds: float = _ANSWER_SECONDS,
+        held_seconds: float = 0.0,
     ) -> http.client.HTTPResponse:
         """Send one request and give the response before its body was read; whatever goes wrong is raised."""
         headers = {} if payload is None else {"Content-Type": "application/json"}
-        self._ready(answer_seconds).request(method, path, body=payload, headers=headers)
+        connection = self._ready(answer_seconds)
+        connection.request(method, path, body=payload, headers=headers)
+        if held_seconds + self.quiet_seconds < answer_seconds:
+            self._tell_if_quiet(connection, held_seconds + self.quiet_seconds)
         return self._response()
+
+    def _tell_if_quiet(self, connection: http.client.HTTPConnection, seconds: float) -> None:
+        assert isinstance(connection.sock, socket.socket)
+        answering = select.poll()
+        answering.register(connection.sock, select.POLLIN)
+        if not answering.poll(seconds * 1000):
+            _tell(f"the module `{self.socket_path.stem}` runs but does not answer; still waiting")
 
     def _send_pieces(self, path: str, pieces: Iterable[bytes], size_bytes: int) -> http.client.HTTPResponse:
         connection = self._ready(_ANSWER_SECONDS)
@@ -88,12 +120,14 @@ class Connection:
     def _patiently(self, ask: Callable[[], http.client.HTTPResponse], *, patience: float | None) -> Document:
         waiting = Waiting(self.socket_path, patience=patience)
         while True:
+            began = time.monotonic()
             try:
                 response = ask()
                 status, raw = response.status, response.read()
             except _CUT_OFF as error:
                 self.close()
-                waiting.pause(str(error))
+                # What was not answered in all that time has used up its patience.
+                waiting.pause(str(error), since=began if isinstance(error, TimeoutError) else None)
                 continue
             if status != http.client.SERVICE_UNAVAILABLE:
                 return _document(status, raw)
@@ -130,19 +164,35 @@ class Waiting:
     patience: float | None = PATIENCE_SECONDS
     since: float | None = None
     next_pause: float = _FIRST_PAUSE_SECONDS
+    is_told: bool = False
 
-    def pause(self, cause: str) -> None:
-        """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended."""
+    def pause(self, cause: str, *, since: float | None = None) -> None:
+        """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended.
+
+        The module has been away `since` then, if that is known, else from now on.
+        """
         now = time.monotonic()
-        self.since = now if self.since is None else self.since
-        if self.patience is not None and now - self.since >= self.patience:
+        if self.since is None:
+            self.since = now if since is None else since
+        away_seconds = now - self.since
+        if self.patience is not None and away_seconds >= self.patience:
             raise ModuleUnreachableError(_unreachable_text(self.socket_path, cause))
+        if away_seconds >= _AWAY_SECONDS and not self.is_told:
+            self.is_told = True
+            until = "until it is back" if self.patience is None else f"for {self.patience - away_seconds:.0f} s more"
+            _tell(f"the module `{self.socket_path.stem}` is away ({cause}); trying {until}")
         time.sleep(self.next_pause)
         self.next_pause = min(2 * self.next_pause, _LONGEST_PAUSE_SECONDS)
 
     def reset(self) -> None:
         """Note that the module answered."""
-        self.since, self.next_pause = None, _FIRST_PAUSE_SECONDS
+        self.since, self.next_pause, self.is_told = None, _FIRST_PAUSE_SECONDS, False
+
+
+def _tell(text: str) -> None:
+    import logging  # noqa: PLC0415 - few commands need it, and all of them start faster without
+
+    logging.getLogger("messiahs.client").warning(text)
 
 
 def _connected(path: Path) -> http.client.HTTPConnection:

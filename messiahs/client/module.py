@@ -13,8 +13,7 @@ from messiahs.client.submission import Submission
 from messiahs.errors import ClientError
 
 FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
-_POLL_SECONDS = 30
-_SLACK_SECONDS = 30
+_POLL_SECONDS = 10
 _CHUNK_BYTES = 262_144
 _LOG_SILENCE_SECONDS = 3600.0
 
@@ -78,12 +77,8 @@ class ModuleClient:
         """Give the task's document once its state is final, or after `timeout` seconds as it is then."""
         poll = _POLL_SECONDS if timeout is None else timeout
         while True:
-            document = self._connection.ask(
-                "GET",
-                f"{_path(task)}/wait?timeout={poll:g}",
-                patience=self.patience,
-                answer_seconds=poll + _SLACK_SECONDS,
-            )
+            path = f"{_path(task)}/wait?timeout={poll:g}"
+            document = self._connection.ask_held(path, held_seconds=poll, patience=self.patience)
             if timeout is not None or is_final(document):
                 return document
 

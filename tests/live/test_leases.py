@@ -149,6 +149,15 @@ def test_a_machine_that_thaws_ends_what_has_begun_elsewhere_meanwhile(beating: B
     assert (status["state"], status["attempt"], status["executed_on"] != executor) == ("finished", 2, True)
 
 
+def test_who_asks_a_stopped_module_is_told_so_and_answered_when_it_goes_on(short: Federation) -> None:
+    with stopped([short.pid("home", "daemon")]):
+        asking = short.start("status")
+        assert asking.stderr is not None
+        assert asking.stderr.readline() == "the module `home` runs but does not answer; still waiting\n"
+    asking.communicate()
+    assert asking.returncode == 0
+
+
 def test_an_attempt_behind_a_cut_link_ends_before_the_next_one_begins(short: Federation) -> None:
     with (
         relayed(short, "one", parent="home") as to_one,

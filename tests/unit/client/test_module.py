@@ -99,7 +99,7 @@ def test_ids_are_asked_for_in_one_question(start_peer: StartPeer, connect: Conne
 def test_waiting_asks_again_until_the_state_is_final(start_peer: StartPeer, connect: Connect) -> None:
     peer = start_peer((200, {"state": "executing"}), None, (200, {"state": "finished", "exit_code": 3}))
     assert connect(peer.socket_path).wait("left.1")["exit_code"] == 3
-    assert {path for _, path, _ in peer.asked} == {"/v1/tasks/left.1/wait?timeout=30"}
+    assert {path for _, path, _ in peer.asked} == {"/v1/tasks/left.1/wait?timeout=10"}
 
 
 def test_waiting_with_a_timeout_gives_what_is_known_then(start_peer: StartPeer, connect: Connect) -> None:

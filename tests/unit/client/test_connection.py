@@ -1,0 +1,62 @@
+"""Whoever is kept waiting by a module is told of it."""
+
+import re
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from messiahs.client.connection import Connection, Waiting
+from messiahs.errors import ModuleUnreachableError
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> socket.socket:
+    """Listen as a module does whose process is stopped: the kernel takes connections, and nobody answers."""
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(tmp_path / "left.sock"))
+    made.listen()
+    return made
+
+
+def test_a_module_that_does_not_answer_is_told_of_and_waited_for(
+    listener: socket.socket, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = []
+    connection = Connection(tmp_path / "left.sock", quiet_seconds=0.01)
+    asking = threading.Thread(target=lambda: answers.append(connection.ask("GET", "/v1/module")))
+    with listener:
+        asking.start()
+        peer, _ = listener.accept()
+        with peer:
+            while "`left` runs but does not answer" not in caplog.text:
+                assert asking.is_alive()
+                asking.join(0.01)
+            peer.sendall(ANSWER)
+            asking.join(10)
+    assert answers == [{}]
+    connection.close()
+
+
+def test_time_that_was_spent_without_an_answer_counts_as_patience(listener: socket.socket, tmp_path: Path) -> None:
+    connection = Connection(tmp_path / "left.sock")
+    with listener, pytest.raises(ModuleUnreachableError, match="timed out"):
+        connection.ask("GET", "/v1/module", patience=0.05, answer_seconds=0.1)
+
+
+@pytest.mark.parametrize(("patience", "until"), [(None, "until it is back"), (900.0, r"for 8\d\d s more")])
+def test_a_module_that_is_away_for_a_while_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, patience: float | None, until: str
+) -> None:
+    waiting = Waiting(tmp_path / "left.sock", patience=patience, next_pause=0)
+    waiting.pause("connection refused")
+    assert caplog.messages == []
+    waiting.since = time.monotonic() - 10
+    waiting.pause("connection refused")
+    waiting.pause("connection refused")
+    (told,) = caplog.messages
+    assert re.fullmatch(rf"the module `left` is away \(connection refused\); trying {until}", told)
