@@ -123,6 +123,23 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
     _show_notes(notes)
 
 
+@trace.command()
+@_PATHS
+@STATE
+@click.option(
+    "--into", "archive", type=click.Path(path_type=Path), default="trace.tar.gz", show_default=True, help="A new file."
+)
+def bundle(paths: tuple[Path, ...], *, state: Path | None, archive: Path) -> None:
+    """Put traces into one archive, for somebody who is to look at them; unpacked, it is a PATH for `show` and `replay`.
+
+    It holds command lines, environments and tickets: treat it as a secret.
+    """
+    from messiahs.trace.reading import bundle_files, segment_files
+
+    count = bundle_files(segment_files(paths or (state_directory(state),)), archive)
+    click.echo(f"{archive}: {count} segments, with all that users said to these modules; mind who gets it")
+
+
 def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Iterator[Line]":
     from messiahs.trace.story import Story
 

@@ -1,11 +1,18 @@
 """Finds segment files, and reads them in the order in which they were written."""
 
+import os
+import tarfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from messiahs.errors import TraceError
 from messiahs.trace.ring import SUFFIX
 from messiahs.trace.segments import Segment, read_segment
+
+_KEPT_PARTS: Final = 4
+"""FEDERATION/MODULE/trace/FILE, as under a state directory."""
 
 
 def segment_files(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -25,6 +32,25 @@ def segment_files(paths: Iterable[Path]) -> tuple[Path, ...]:
         else:
             raise TraceError(f"{path}: there is no such file")
     return tuple(found)
+
+
+def bundle_files(files: Iterable[Path], archive: Path) -> int:
+    """Put files into a new compressed archive that its owner alone can read, and give how many.
+
+    In the archive they keep the names of their three innermost folders. A `TraceError` says why it cannot be made.
+    """
+    count = 0
+    try:
+        descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
+            for path in files:
+                # One that the module has dropped since we looked is left out.
+                with suppress(FileNotFoundError):
+                    bundle.add(path, arcname=str(Path(*path.absolute().parts[-_KEPT_PARTS:])))
+                    count += 1
+    except OSError as error:
+        raise TraceError(f"{archive}: {error.strerror or error}") from error
+    return count
 
 
 def read_segments(files: Iterable[Path]) -> Iterator[Segment]:

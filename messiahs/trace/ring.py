@@ -110,9 +110,9 @@ class Background:
         self._put(frame, is_start=False)
 
     def close(self) -> None:
-        """Return when everything is written, or after five seconds."""
+        """Return when everything is written, or after five seconds; at once if the rest never will be."""
         self._is_closing.set()
-        if self._thread.ident is not None:
+        if self._thread.ident is not None and not self._problem:
             self._thread.join(_CLOSE_SECONDS)
 
     def _put(self, data: bytes, *, is_start: bool) -> None:

@@ -64,7 +64,7 @@ class Slow:
     def __init__(self) -> None:
         self.may_go_on = threading.Event()
         self.taken: list[bytes] = []
-        self.is_closed = False
+        self.closed = threading.Event()
         self.error: OSError | None = None
 
     def begin(self, start: bytes, /) -> None:
@@ -80,7 +80,7 @@ class Slow:
 
     def close(self) -> None:
         """Note it."""
-        self.is_closed = True
+        self.closed.set()
 
 
 def test_the_thread_keeps_the_order_and_nobody_waits_for_the_disk() -> None:
@@ -95,7 +95,7 @@ def test_the_thread_keeps_the_order_and_nobody_waits_for_the_disk() -> None:
     slow.may_go_on.set()
     writer.close()
     assert b" ".join(slow.taken).replace(b"a b", b"ab") == b"1 ab 2 c"
-    assert slow.is_closed
+    assert slow.closed.wait(60)
 
 
 def test_what_the_thread_could_not_write_is_raised_later() -> None:
@@ -107,7 +107,7 @@ def test_what_the_thread_could_not_write_is_raised_later() -> None:
     with pytest.raises(TraceError, match="No space left"):
         _append_for_ever(writer, b"a")
     writer.close()
-    assert slow.is_closed
+    assert slow.closed.wait(60)
 
 
 def test_a_disk_that_falls_behind_ends_the_recording_instead_of_filling_the_memory() -> None:
@@ -116,8 +116,12 @@ def test_a_disk_that_falls_behind_ends_the_recording_instead_of_filling_the_memo
     writer.begin(b"1")
     with pytest.raises(TraceError, match="too slow"):
         _append_for_ever(writer, b"x" * (1 << 20))
-    slow.may_go_on.set()
+    # The disk still does nothing, and nobody waits for it.
     writer.close()
+    assert not slow.closed.is_set()
+    slow.may_go_on.set()
+    assert slow.closed.wait(60)
+    assert len(slow.taken) < 40
 
 
 def test_files_and_folders_are_found_once_and_in_order(tmp_path: Path) -> None:
