@@ -14,7 +14,16 @@ from messiahs.core.actions import (
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.granting import SHRINK_NS, answer_renewal, forget_attempt, let_go, regrow, renew, status_action
+from messiahs.core.granting import (
+    SHRINK_NS,
+    answer_renewal,
+    end_turn,
+    forget_attempt,
+    let_go,
+    regrow,
+    renew,
+    status_action,
+)
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge
@@ -149,6 +158,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
         _note_wait(state, max(0, now - claim.attempts[event.attempt] - event.ran_ns))
     if event.ran_ns > 0:
         claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
+    end_turn(state, claim, now)
     mark_changed(state, now)
     claim.unreported[event.attempt] = None
     state.timers.set(TimerKind.STATUS, row.claim, now)

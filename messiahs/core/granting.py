@@ -11,12 +11,12 @@ from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, 
 from messiahs.core.advertising import mark_changed
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
-from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import Need
 from messiahs.core.rows import GrantedClaimRow, RowKind
-from messiahs.core.state import GrantedClaim, ModuleState, Search
+from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState, Search
 from messiahs.core.timers import TimerKind
 
 RENEWALS_PER_LEASE = 5
@@ -24,6 +24,9 @@ UNUSED_NS = 30 * SECOND
 """A claim without a task for so long ends."""
 SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long go to others, as long again after it was told."""
+_LONGEST_TURN_NS = 1 * MINUTE
+_ON_ITS_WAY_NS = 250 * MILLISECOND
+"""What an origin bound before it heard that its turn is over has come after so long."""
 _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
@@ -78,6 +81,7 @@ def grant(
         lease_ns=lease_ns,
         asks_left=search.asks_left,
     )
+    _count_turn(state, search)
     text = f"{places} places for {row.origin} in claim {claim_id}"
     decision = Decision(what="sched_accept", task=search.request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
@@ -86,6 +90,7 @@ def grant(
 def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     """Enter a claim, new or stored, with all its timeouts."""
     row = claim.row
+    claim.turn_began_at = now
     state.executor.claims[row.id] = claim
     state.timers.set(TimerKind.IDLE, row.id, after(now, UNUSED_NS))
     state.timers.set(TimerKind.GRANTED_LEASE, row.id, row.lease_until)
@@ -95,7 +100,7 @@ def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
 
 def window_of(claim: GrantedClaim) -> int:
     """How many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
-    if claim.is_ending:
+    if claim.is_ending or claim.is_yielding:
         return 0
     if claim.is_shrinking:
         return claim.live
@@ -151,10 +156,10 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     The origin is told a while before, so that it binds nothing to places that others have by then.
     """
     claim = state.executor.claims.get(claim_id)
-    if claim is None or claim.is_ending or (claim.live and claim.live >= claim.row.places):
+    if claim is None or claim.is_ending or (claim.live and claim.live >= claim.row.places and not claim.is_yielding):
         return ()
     had_tasks = bool(claim.attempts or claim.over)
-    if not claim.live and not (had_tasks and claim.row.places):
+    if claim.is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
         claim.is_ending = True
         mark_changed(state, now)
         return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
@@ -169,6 +174,31 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
         state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
     mark_changed(state, now)
     return (Store(row=claim.row),)
+
+
+def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
+    """Begin to end a claim that has kept the machine full for a turn: others may wait, and none can know of them.
+
+    Its origin may ask again at once, a little later than those who wait. What it has bound already still runs here.
+    """
+    assert claim.turn_began_at is not None, "a claim that is watched has begun"
+    if claim.is_ending or claim.is_yielding or now - claim.turn_began_at < state.executor.turn_ns:
+        return
+    if places_for(state, claim.need, 1):
+        claim.turn_began_at = now
+        return
+    claim.is_yielding = True
+    state.executor.turn_before = claim.row.origin, claim.row.tdv
+    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _ON_ITS_WAY_NS))
+
+
+def _count_turn(state: ModuleState, search: Search) -> None:
+    """Let turns become longer while nobody but the last one takes them."""
+    executor = state.executor
+    if executor.turn_before is not None:
+        is_alone = executor.turn_before == (search.request.origin, search.request.tdv)
+        executor.turn_ns = Duration(min(2 * executor.turn_ns, _LONGEST_TURN_NS)) if is_alone else TURN_NS
+        executor.turn_before = None
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

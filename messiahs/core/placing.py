@@ -10,7 +10,7 @@ from dataclasses import replace
 from messiahs.core.actions import Action, Decision, Forget, SendControl, SendTasks, Store, TaskEnded
 from messiahs.core.fitting import could_hold
 from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
-from messiahs.core.instants import MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
 from messiahs.core.members import command_of
 from messiahs.core.messages import (
     BoundTask,
@@ -24,12 +24,14 @@ from messiahs.core.messages import (
     TaskTransfer,
 )
 from messiahs.core.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
-from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.state import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import Vector
 from messiahs.core.waiting import drop_if_unused, take_first, take_out
 
 _LONGEST_DELAY_NS = 5 * MINUTE
+_YIELD_NS = 200 * MILLISECOND
+"""Enough for others to hear of free places over a few hops, and to ask for them."""
 _ASK_LIMIT = 1_024
 HOPS = 32
 ASKS = 64
@@ -69,9 +71,27 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
     actions: list[Action] = []
     for shape in tuple(state.origin.shapes.values()):
         is_waiting = shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
-        if is_waiting and could_hold(shape.need, view) and not could_hold(shape.need, before):
+        if not is_waiting or not could_hold(shape.need, view) or could_hold(shape.need, before):
+            continue
+        pause_ns = _pause_ns(shape, now)
+        if pause_ns:
+            shape.delay_ns = FIRST_ROUND_DELAY_NS
+            state.timers.set(TimerKind.ROUND, shape.number, after(now, pause_ns))
+        else:
             actions.extend(look_now(state, shape, now))
     return tuple(actions)
+
+
+def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
+    """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
+    shape.turn_ended_at = now
+    if shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+        state.timers.set(TimerKind.ROUND, shape.number, after(now, _YIELD_NS))
+
+
+def _pause_ns(shape: Shape, now: Instant) -> int:
+    """Give how long a shape waits when places become free: the shorter the longer ago its last turn was."""
+    return 0 if shape.turn_ended_at is None else _YIELD_NS >> min(63, (now - shape.turn_ended_at) // TURN_NS)
 
 
 def on_claim_granted(

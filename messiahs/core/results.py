@@ -19,7 +19,17 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.placing import await_status, bound_task, end_task, longer, place, release, send_tasks, watch_lease
+from messiahs.core.placing import (
+    await_status,
+    bound_task,
+    end_task,
+    longer,
+    place,
+    release,
+    send_tasks,
+    watch_lease,
+    yield_turn,
+)
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -164,6 +174,7 @@ def on_claim_end(state: ModuleState, claim_id: ClaimId, *, sender: SystemId, now
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(claim_id)),)
     claim.is_ending = True
+    yield_turn(state, claim.shape, now)
     if not claim.bound:
         return go_on(state, claim, now)
     query = TaskStatusQuery(claim=claim_id, attempts=tuple(claim.bound))

@@ -30,6 +30,8 @@ ShapeKey = tuple[TDV, str]
 """Tasks with equal TDV (which names their user) and requirement are placed together."""
 
 FIRST_ROUND_DELAY_NS = Duration(1 * SECOND)
+TURN_NS = Duration(5 * SECOND)
+"""How long a claim may keep a machine full that others may be waiting for; longer while nobody else comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +134,8 @@ class Shape:
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing (more)."""
+    turn_ended_at: Instant | None = None
+    """When an executor last ended a claim of it."""
 
 
 @dataclass(slots=True)
@@ -181,6 +185,10 @@ class GrantedClaim:
     renewals: int = 0
     renewal_sent_at: dict[int, Instant] = field(default_factory=dict)
     mean_run_ns: int = 0
+    turn_began_at: Instant | None = None
+    """Since when it may have kept others waiting."""
+    is_yielding: bool = False
+    """Its turn is over and its origin was told; it ends when what was on its way has had time to come."""
     is_shrinking: bool = False
     """The origin was told that places it does not fill go to others, but they have not gone yet."""
     is_ending: bool = False
@@ -225,6 +233,9 @@ class Executor:
     claims: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
     mean_wait_ns: int = 0
+    turn_ns: Duration = TURN_NS
+    turn_before: tuple[SystemId, TDV] | None = None
+    """Whose turn ended, until a claim is granted again."""
 
 
 @dataclass(slots=True, kw_only=True)

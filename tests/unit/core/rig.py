@@ -222,7 +222,9 @@ class Rig:
             actions.extend(self.hear(system, hello(system)))
         return tuple(actions)
 
-    def see(self, system: SystemId, vector: Vector | None = None, *, kind: VectorKind | None = None) -> None:
+    def see(
+        self, system: SystemId, vector: Vector | None = None, *, kind: VectorKind | None = None
+    ) -> tuple[Action, ...]:
         """Let a neighbor say what stands behind it."""
         neighbor = self.state.neighbors[system]
         kinds = {"child": VectorKind.FOR_PARENTS, "parent": VectorKind.FOR_CHILDREN, "sibling": VectorKind.FOR_SIBLINGS}
@@ -232,7 +234,7 @@ class Rig:
             period_ns=2 * SECOND,
             age_ns=0,
         )
-        self.handle(VectorReceived(sender=system, message=message))
+        return self.handle(VectorReceived(sender=system, message=message))
 
     def measure(self, **said: Value) -> None:
         """Measure the own machine, and let the change be advertised."""
