@@ -11,7 +11,7 @@ from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, 
 from messiahs.core.advertising import mark_changed
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
-from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.instants import MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import Need
@@ -24,7 +24,7 @@ UNUSED_NS = 30 * SECOND
 """A claim without a task for so long ends."""
 SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long go to others, as long again after it was told."""
-_LONGEST_TURN_NS = 1 * MINUTE
+_LONGEST_TURN_NS = 30 * SECOND
 _ON_ITS_WAY_NS = 250 * MILLISECOND
 """What an origin bound before it heard that its turn is over has come after so long."""
 _AHEAD_NS = 100 * MILLISECOND

@@ -46,7 +46,7 @@ def end(rig: Rig, member: int) -> int:
     return told(rig.handle(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
 
 
-def kept_busy(rig: Rig, claim: SchedAccept, members: range, *, for_ns: int) -> None:
+def kept_busy(rig: Rig, claim: SchedAccept, *, members: range, for_ns: int) -> None:
     """Let one task after the other end, and the next one come."""
     for member in members:
         rig.wait(for_ns // len(members))
@@ -90,7 +90,7 @@ def test_the_place_of_each_task_that_ends_after_the_turn_is_for_whoever_asks_fir
 def test_a_claim_that_leaves_room_for_others_goes_on(rig: Rig) -> None:
     rig.measure()
     claim = granted(rig, places=3)
-    kept_busy(rig, claim, range(12, 22), for_ns=MINUTE)
+    kept_busy(rig, claim, members=range(12, 22), for_ns=MINUTE)
     assert end(rig, 22) > 0
 
 
