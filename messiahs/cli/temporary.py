@@ -49,7 +49,7 @@ def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> No
         raise ClientError(f"{topology.stem} did not go down: {down.stderr.decode(errors='replace').strip()}")
 
 
-def _remove_tasks(state: Path) -> None:
+def remove_tasks(state: Path) -> None:
     """Remove the folders of tasks that lie elsewhere, because their account cannot get into ours."""
     from messiahs.config.settings import load_settings
     from messiahs.executor.layout import prepare_attempts_root, prepare_files_root, task_account
@@ -77,7 +77,7 @@ def own_folder(*, keep: bool) -> Iterator[Path]:
     finally:
         if not keep:
             with _undisturbed():
-                _remove_tasks(folder / "state")
+                remove_tasks(folder / "state")
                 shutil.rmtree(folder, ignore_errors=True)
 
 

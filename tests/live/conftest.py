@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from messiahs.cli.temporary import remove_tasks
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60.0
 
@@ -136,3 +138,4 @@ def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
         yield made
     finally:
         made.down()
+        remove_tasks(state)
