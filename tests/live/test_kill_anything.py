@@ -24,6 +24,7 @@ from tests.live.workload import (
 )
 
 TASKS = 1000
+LINES = 60
 ORIGIN = "blays"
 HOPS = ("xinu", "cs", "purdue", "renaissance", "ecn", "pucc")
 EXECUTORS = ("blays", "breddedde", "nyneve", "serc", "xinu", "leonardo", "raphael", "pucc", "mace", "harbor", "quarry")
@@ -106,3 +107,18 @@ def _check_attempts(campus: Federation, load: Workload, array: str) -> None:
     assert events.count("finished") == TASKS
     assert events.count("lost") >= lost
     assert "lost" in events, "the storm hit nothing"
+
+
+def test_run_shows_every_line_once_while_daemons_are_killed(own_pair: Federation) -> None:
+    script = f"for number in $(seq {LINES}); do echo $number; sleep 0.1; done; exit 3"
+    seen = []
+    with own_pair.start("run", "--require", '$side eq "right"', "--", "sh", "-c", script) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            seen.append(line)
+            if len(seen) in (LINES // 4, LINES // 2):
+                for module in ("left", "right"):
+                    kill_process(own_pair, module, process="daemon")
+    assert seen == [f"{number}\n" for number in range(1, LINES + 1)]
+    assert running.returncode == 3
+    assert own_pair.document("status")["tasks"][-1]["attempt"] == 1
