@@ -11,7 +11,7 @@ from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, 
 from messiahs.core.advertising import mark_changed
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
-from messiahs.core.instants import MILLISECOND, SECOND, Duration, Instant, after
+from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import Need
@@ -31,6 +31,9 @@ _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
 _OVER_REMEMBERED = 4_096
+_RESULTS_KEPT_NS = 24 * HOUR
+"""How long after the end of a lease the results of its attempts are kept for an origin that has not taken them."""
+_RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
@@ -134,7 +137,7 @@ def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> t
 def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> tuple[Action, ...]:
     """Extend a lease: it counts from when the renewal was sent, not from when its answer came."""
     sent_at = claim.renewal_sent_at.pop(renewal, None)
-    if sent_at is None:
+    if sent_at is None or claim.is_over:
         return ()
     until = max(claim.row.lease_until, after(sent_at, claim.row.lease_ns))
     if until == claim.row.lease_until:
@@ -145,9 +148,22 @@ def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> 
 
 
 def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """End a claim whose lease ran out, with all its attempts: its origin may already have started them elsewhere."""
+    """End all attempts of a claim whose lease ran out: its origin may already have started them elsewhere.
+
+    Results that were not taken are kept: an origin that was down since then counts from its restart, and wants them.
+    """
     claim = state.executor.claims.get(claim_id)
-    return end_claim(state, claim, now, cause="lease_expired") if claim is not None else ()
+    if claim is None:
+        return ()
+    kept_until = after(claim.row.lease_until, _RESULTS_KEPT_NS)
+    has_results = any(state.executor.attempts[each].status.state in _RESULTS for each in claim.attempts)
+    if not has_results or now >= kept_until:
+        return end_claim(state, claim, now, cause="lease_expired")
+    claim.is_ending = claim.is_over = True
+    state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
+    mark_changed(state, now)
+    live = [each for each in claim.attempts if state.executor.attempts[each].status.state is TaskState.EXECUTING]
+    return tuple(EndAttempt(attempt=attempt, grace_ns=0, cause="lease_expired") for attempt in live)
 
 
 def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

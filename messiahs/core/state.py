@@ -192,6 +192,8 @@ class GrantedClaim:
     is_shrinking: bool = False
     """The origin was told that places it does not fill go to others, but they have not gone yet."""
     is_ending: bool = False
+    is_over: bool = False
+    """Its lease ran out: only results that its origin has not taken are left."""
 
 
 @dataclass(slots=True)

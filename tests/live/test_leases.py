@@ -3,9 +3,11 @@
 The task says with every beat which attempt it is and what time it is (since boot, for all processes alike).
 """
 
+import json
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -128,6 +130,18 @@ def test_an_origin_that_was_stopped_past_the_lease_begins_anew(beating: Beating)
         eventually(lambda: beating.is_gone(1))
     beating.await_beats(2)
     beating.check_second()
+
+
+def test_what_ended_while_its_origin_was_down_past_the_lease_is_known_when_that_is_back(beating: Beating) -> None:
+    short = beating.federation
+    supervisor = json.loads((short.state / short.name / "supervisor.pid").read_text())["pid"]
+    with stopped([supervisor]):
+        short.kill("home", "daemon")
+        (beating.folder / "go").touch()
+        eventually(lambda: beating.is_gone(1))
+        # The lease runs out meanwhile: nobody answers a renewal.
+        threading.Event().wait(1.5 * LEASE_SECONDS)
+    assert beating.finish()["attempt"] == 1
 
 
 def test_an_origin_that_was_stopped_for_less_than_the_lease_loses_nothing(beating: Beating) -> None:

@@ -4,8 +4,17 @@ from messiahs.core.actions import EndAttempt, ExtendLease, Forget, SendControl, 
 from messiahs.core.buckets import bucket_of
 from messiahs.core.events import AttemptEnded, AttemptStarted, LinkDown, TransferReceived
 from messiahs.core.ids import SearchId
-from messiahs.core.instants import MILLISECOND, SECOND, after
-from messiahs.core.messages import ClaimEnd, SchedAccept, SchedDeny, TaskKill, TaskStatus, TaskStatusAck
+from messiahs.core.instants import HOUR, MILLISECOND, SECOND, after
+from messiahs.core.messages import (
+    ClaimEnd,
+    SchedAccept,
+    SchedDeny,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
 from messiahs.core.rows import GrantedClaimRow, RowKind
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import Interval
@@ -214,15 +223,43 @@ def test_a_late_answer_never_shortens_a_lease(rig: Rig) -> None:
 
 def test_a_lease_that_runs_out_ends_the_claim_and_every_attempt_in_it_without_grace(rig: Rig) -> None:
     accept = granted(rig)
+    take(rig, accept, 1)
+    actions = rig.wait(LEASE_NS)
+    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause="lease_expired"),)
+    assert [action.key for action in only(actions, Forget)] == [(RowKind.GRANTED_CLAIM, accept.claim)]
+    last = rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
+    assert sent(last, TaskStatus) == ()
+    assert rig.state.executor.attempts == {}
+
+
+def test_results_that_nobody_has_taken_outlive_the_lease_and_nothing_else_does(rig: Rig) -> None:
+    accept = granted(rig)
     take(rig, accept, 1, 2)
     end(rig, 2)
     actions = rig.wait(LEASE_NS)
     assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause="lease_expired"),)
-    forgotten = [action.key for action in only(actions, Forget)]
-    assert forgotten == [(RowKind.ATTEMPT, remote(member=2)), (RowKind.GRANTED_CLAIM, accept.claim)]
-    last = rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
-    assert sent(last, TaskStatus) == ()
+    assert only(actions, Forget) == ()
+    rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
+    assert free_slots(rig) == Interval(low=4, high=4)
+    said = told(rig.hear(PARENT, TaskStatusQuery(claim=accept.claim, attempts=())), TaskStatus)
+    assert ([one.state for one in said.attempts], said.window) == ([TaskState.REVOKED, TaskState.FINISHED], 0)
+    ack = TaskStatusAck(claim=accept.claim, taken=(remote(member=1), remote(member=2)), renewal=said.renewal)
+    assert only(rig.hear(PARENT, ack), ExtendLease) == ()
     assert rig.state.executor.attempts == {}
+    take(rig, accept, 3)
+    assert rig.state.executor.attempts[remote(member=3)].status.state is TaskState.DENIED
+    rig.hear(PARENT, ClaimEnd(claim=accept.claim))
+    assert (rig.state.executor.claims, rig.state.executor.attempts) == ({}, {})
+
+
+def test_results_that_nobody_ever_takes_are_kept_for_a_day(rig: Rig) -> None:
+    accept = granted(rig)
+    take(rig, accept, 1)
+    end(rig, 1)
+    rig.wait(24 * HOUR)
+    assert remote(member=1) in rig.state.executor.attempts
+    rig.wait(LEASE_NS)
+    assert (rig.state.executor.claims, rig.state.executor.attempts) == ({}, {})
 
 
 def test_the_end_of_a_claim_by_its_origin_ends_what_still_runs_in_it(rig: Rig) -> None:
