@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, NeighborSettings
-from messiahs.config.topology import System, Topology
+from messiahs.config.topology import Topology
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
 from messiahs.errors import MessiahsError
@@ -23,28 +24,46 @@ class TlsPaths:
     trust_file: Path
 
 
+class Neighborhoods:
+    """All links of a topology, by system (immutable)."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._systems = {system.name: system for system in topology.systems}
+        self._children: dict[SystemId, list[SystemId]] = {}
+        brood: dict[SystemId, list[SystemId]] = {}
+        for system in topology.systems:
+            for parent in system.parents:
+                self._children.setdefault(parent, []).append(system.name)
+            if system.primary_parent is not None and not system.is_external:
+                brood.setdefault(system.primary_parent, []).append(system.name)
+        self._circles = {name: circle for names in brood.values() for circle in _circles(names) for name in circle}
+
+    def of(self, name: SystemId) -> tuple[Neighbor, ...]:
+        """Give every system that the named one has a link with, sorted by name."""
+        me, children = self._systems[name], frozenset(self._children.get(name, ()))
+        siblings = self._circles.get(name, frozenset()) - {name}
+        return tuple(
+            Neighbor(
+                system=other,
+                is_parent=other in me.parents,
+                is_primary_parent=other == me.primary_parent,
+                is_child=other in children,
+                is_primary_child=self._systems[other].primary_parent == name,
+                is_sibling=other in siblings,
+            )
+            for other in sorted(children.union(me.parents, siblings))
+        )
+
+
 def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
     """Give every system that the named one has a link with, sorted by name.
 
-    Siblings share the *primary* parent (equation 16); of more than sixteen the nearest ones in the ring of sorted
-    names are linked, so that both ends of a link come to the same answer without asking each other. Siblings at
-    different sites have no link, because neither file lists them both: their parent tells each of the others.
+    Siblings share the *primary* parent (equation 16). More than seventeen are divided into circles as equal as can
+    be, in order of name, and only those of one circle are linked: so both ends of a link come to the same answer
+    without asking each other, and the parent tells all of a circle the same. Siblings at different sites have no
+    link, because neither file lists them both: their parent tells each of the others.
     """
-    me = topology.system(name)
-    siblings = _linked_siblings(topology, me)
-    found = []
-    for other in topology.systems:
-        neighbor = Neighbor(
-            system=other.name,
-            is_parent=other.name in me.parents,
-            is_primary_parent=other.name == me.primary_parent,
-            is_child=me.name in other.parents,
-            is_primary_child=me.name == other.primary_parent,
-            is_sibling=other.name in siblings,
-        )
-        if neighbor.is_parent or neighbor.is_child or neighbor.is_sibling:
-            found.append(neighbor)
-    return tuple(sorted(found, key=lambda neighbor: neighbor.system))
+    return Neighborhoods(topology).of(topology.system(name).name)
 
 
 def dials(name: str, neighbor: Neighbor) -> bool:
@@ -86,16 +105,8 @@ def module_settings(
     )
 
 
-def _linked_siblings(topology: Topology, me: System) -> frozenset[SystemId]:
-    if me.primary_parent is None or me.is_external:
-        return frozenset()
-    ring = sorted(
-        system.name
-        for system in topology.systems
-        if system.primary_parent == me.primary_parent and not system.is_external
-    )
-    here = ring.index(me.name)
-    if len(ring) - 1 <= LINKED_SIBLINGS:
-        return frozenset(ring) - {me.name}
-    steps = range(1, LINKED_SIBLINGS // 2 + 1)
-    return frozenset(ring[(here + step * way) % len(ring)] for step in steps for way in (1, -1))
+def _circles(names: list[SystemId]) -> list[frozenset[SystemId]]:
+    ordered = sorted(names)
+    count = -(-len(ordered) // (LINKED_SIBLINGS + 1))
+    ends = [place * len(ordered) // count for place in range(count + 1)]
+    return [frozenset(ordered[start:end]) for start, end in pairwise(ends)]

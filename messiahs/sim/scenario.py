@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from messiahs.config.policies import read_policy
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology import System, Topology
-from messiahs.config.topology_neighbors import neighbors_of
+from messiahs.config.topology_neighbors import Neighborhoods
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.events import AnswerTo, Submitted
@@ -73,8 +73,9 @@ def simulate(
 
     `on_progress` is told now and then how many tasks have ended.
     """
+    neighborhoods = Neighborhoods(topology)
     federation = SimulatedFederation(
-        {system.name: _simulated(topology, system) for system in topology.systems},
+        {system.name: _simulated(topology, system, neighborhoods) for system in topology.systems},
         seed=seed,
         run_times=RunTimes(seed=seed, mean_ns=workload.mean_run_ns),
     )
@@ -112,10 +113,10 @@ def describe(machine: MachineSettings) -> SDV:
     return SDV(sorted_pairs({**_TYPICAL_MACHINE, **machine.attributes}))
 
 
-def _simulated(topology: Topology, system: System) -> SimulatedSystem:
+def _simulated(topology: Topology, system: System, neighborhoods: Neighborhoods) -> SimulatedSystem:
     return SimulatedSystem(
         name=system.name,
-        neighbors=neighbors_of(topology, system.name),
+        neighbors=neighborhoods.of(system.name),
         machine=describe(system.machine) if system.machine is not None else None,
         policy=_policy(topology, system),
     )

@@ -6,7 +6,14 @@ import pytest
 
 from messiahs.config.settings import MachineSettings, load_settings, save_settings
 from messiahs.config.topology import Topology
-from messiahs.config.topology_neighbors import LINKED_SIBLINGS, TlsPaths, dials, module_settings, neighbors_of
+from messiahs.config.topology_neighbors import (
+    LINKED_SIBLINGS,
+    Neighborhoods,
+    TlsPaths,
+    dials,
+    module_settings,
+    neighbors_of,
+)
 from messiahs.config.topology_reading import load_topology, read_topology
 from messiahs.core.attributes import Value
 from messiahs.core.neighbors import Neighbor
@@ -130,14 +137,26 @@ def test_a_child_by_another_parent_is_a_child_but_no_primary_child() -> None:
     assert neighbors_of(topology, "y") == (Neighbor(system=topology.system("n").name, is_child=True),)
 
 
-def test_many_siblings_are_linked_with_sixteen_each_and_symmetrically() -> None:
-    topology = read("  r: {}\n" + "".join(f"  s{number}: {{parent: r}}\n" for number in range(30)))
+@pytest.mark.parametrize(("siblings", "circles"), [(17, [17]), (18, [9, 9]), (52, [13, 13, 13, 13])])
+def test_many_siblings_are_linked_in_circles_of_at_most_seventeen(siblings: int, circles: list[int]) -> None:
+    topology = read("  r: {}\n" + "".join(f"  s{number:02}: {{parent: r}}\n" for number in range(siblings)))
     linked = {
-        system.name: {other.system for other in neighbors_of(topology, system.name) if other.is_sibling}
+        frozenset(other.system for other in neighbors_of(topology, system.name) if other.is_sibling) | {system.name}
         for system in topology.systems
+        if system.name != "r"
     }
-    assert {len(others) for name, others in linked.items() if name != "r"} == {LINKED_SIBLINGS}
-    assert all(name in linked[other] for name, others in linked.items() for other in others)
+    assert sorted(map(len, linked)) == circles
+    assert sum(circles) == siblings
+    assert max(circles) <= LINKED_SIBLINGS + 1
+
+
+def test_the_neighborhoods_of_all_systems_are_those_of_each() -> None:
+    topology = load_topology(EXAMPLES / "campus.yaml")
+    all_of_them = Neighborhoods(topology)
+    for system in topology.systems:
+        assert all_of_them.of(system.name) == neighbors_of(topology, system.name)
+        for other in all_of_them.of(system.name):
+            assert system.name in [back.system for back in all_of_them.of(other.system)]
 
 
 def test_exactly_one_end_of_every_link_dials() -> None:
