@@ -4,6 +4,9 @@ Vectors go out at the policy's period, and on change at most every 50 ms. A neig
 is queried once; silent still, it is down and its view leaves every sum.
 """
 
+from operator import attrgetter
+from typing import Final
+
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.advertising import advertise, mark_changed, mark_news
 from messiahs.core.events import Measured
@@ -15,9 +18,10 @@ from messiahs.core.placing import on_view_changed
 from messiahs.core.state import ModuleState, View
 from messiahs.core.sums import view_of
 from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Vector, key_values
+from messiahs.core.vectors import Place, Vector, places_of
 
 _SILENT_PERIODS = 3
+_COUNT_OF: Final = attrgetter("count")
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -95,8 +99,8 @@ def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> 
     return _keys_of(before.vector, state.policy.keys) == _keys_of(after.vector, state.policy.keys)
 
 
-def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[object]:
-    return [(key_values(machine_class, keys), machine_class.count) for machine_class in vector.classes]
+def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
+    return list(zip(places_of(vector.classes, keys), map(_COUNT_OF, vector.classes), strict=True))
 
 
 def _vectors(state: ModuleState) -> dict[tuple[SystemId, VectorKind], Vector]:

@@ -7,6 +7,7 @@ Every machine lies inside its class, counts are exact, and no name or address of
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, cast
@@ -15,12 +16,20 @@ from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.buckets import bucket_of
 from messiahs.core.descriptions import SDV
 
+_CACHED_INTERVALS: Final = 4096
+
 
 class Interval(NamedTuple):
     """Buckets `low` to `high`, both included, that hold an integer of every machine of a class."""
 
     low: int
     high: int
+
+
+@lru_cache(_CACHED_INTERVALS)
+def interval(low: int, high: int) -> Interval:
+    """Give an interval; the few that occur again and again are made once."""
+    return Interval(low, high)
 
 
 class Strings(Enum):
@@ -82,7 +91,7 @@ def vector_of(sdv: SDV) -> Vector:
 
 def _point(value: int) -> Interval:
     bucket = bucket_of(value)
-    return Interval(bucket, bucket)
+    return interval(bucket, bucket)
 
 
 def coalesce(vectors: Iterable[Vector], *, keys: tuple[str, ...] = KEY_ATTRIBUTES) -> Vector:
@@ -125,12 +134,6 @@ def _in_order(classes: list[MachineClass]) -> tuple[MachineClass, ...]:
         return tuple(sorted(classes, key=sort_key))
 
 
-def key_values(machine_class: MachineClass, keys: tuple[str, ...]) -> tuple[tuple[ClassValue | None, bool], ...]:
-    """Give what a class says of each key, and whether some of its machines lack it."""
-    said = dict(machine_class.attributes)
-    return tuple((said.get(key), key in machine_class.some_lack) for key in keys)
-
-
 def hull(one: MachineClass, other: MachineClass) -> MachineClass:
     """Give the narrowest class that holds the machines of both."""
     return hull_of((one, other))
@@ -162,7 +165,7 @@ def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
 def _join(values: list[ClassValue]) -> ClassValue:
     if set(map(type, values)) == {Interval}:
         intervals = cast("list[Interval]", values)
-        return Interval(min(intervals).low, max(map(_HIGH_OF, intervals)))
+        return interval(min(intervals).low, max(map(_HIGH_OF, intervals)))
     # A name that is a number at one machine and a string at another tells nobody anything.
     return values[0] if values.count(values[0]) == len(values) else VARIOUS
 

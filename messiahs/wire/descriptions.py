@@ -17,7 +17,7 @@ from messiahs.core.attributes import (
 )
 from messiahs.core.buckets import bucket_of
 from messiahs.core.descriptions import TDV
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Strings, Vector, sort_key
+from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Strings, Vector, interval, sort_key
 from messiahs.errors import CodecError
 from messiahs.wire.limits import CLASS_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, attribute_name, bounded
 from messiahs.wire.v1 import descriptions_pb2
@@ -180,7 +180,7 @@ def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, st
             low, distance = values[at], values[at + 1]
             if low < _LOWEST_BUCKET or distance < 0 or low + distance > _HIGHEST_BUCKET:
                 raise CodecError(f"{low} and {distance} more are no interval of buckets")
-            attributes.append((name, Interval(low, low + distance)))
+            attributes.append((name, interval(low, low + distance)))
             at += 2
         elif kind == _STRING:
             attributes.append((name, _string(values[at], strings)))
