@@ -22,9 +22,9 @@ from messiahs.core.placing import ASKS, HOPS
 from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Need, Refused
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
-from messiahs.core.sums import view_of
+from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Vector
+from messiahs.core.vectors import EMPTY, Vector
 
 _LONGEST_LEASE_NS = 7 * 24 * HOUR
 """An executor that wants to keep tasks for longer without a sign of life is not believed."""
@@ -244,7 +244,8 @@ def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
 
 
 def _view(state: ModuleState, system: SystemId) -> Vector:
-    return view_of(state.neighbors[system], {key: view.message.vector for key, view in state.updates.views.items()})
+    view = state.updates.views.get((system, viewed_kind(state.neighbors[system])))
+    return view.message.vector if view is not None else EMPTY
 
 
 def _own_reason(

@@ -61,11 +61,14 @@ def view_of(neighbor: Neighbor, views: Views) -> Vector:
     parent's D, because a task may go further there. All parents and children have views, also those that are not
     primary, as the prose of MESSIAHS 7.3 says and equation 22 does not.
     """
+    return views.get((neighbor.system, viewed_kind(neighbor)), EMPTY)
+
+
+def viewed_kind(neighbor: Neighbor) -> VectorKind:
+    """Say which of the vectors that a neighbor sends is the view by which tasks are placed with it."""
     if neighbor.is_child:
-        kind = VectorKind.FOR_PARENTS
-    else:
-        kind = VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
-    return views.get((neighbor.system, kind), EMPTY)
+        return VectorKind.FOR_PARENTS
+    return VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
 
 
 def _from_primary_children(neighbors: Collection[Neighbor], views: Views) -> tuple[Vector, ...]:

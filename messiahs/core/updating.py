@@ -16,9 +16,9 @@ from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
 from messiahs.core.state import ModuleState, View
-from messiahs.core.sums import view_of
+from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Place, Vector, places_of
+from messiahs.core.vectors import EMPTY, Place, Vector, places_of
 
 _SILENT_PERIODS = 3
 _COUNT_OF: Final = attrgetter("count")
@@ -51,8 +51,6 @@ def on_status_vector(
         return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text="status_vector"),)
     if message.kind not in _kinds_from(neighbor):
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
-    vectors = _vectors(state)
-    before = view_of(neighbor, vectors)
     previous = state.updates.views.get((sender, message.kind))
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
@@ -62,8 +60,9 @@ def on_status_vector(
     state.updates.has_news = True
     if previous is None or previous.message.hears != message.hears or not _is_alike(state, previous.message, message):
         mark_news(state, now)
-    vectors[sender, message.kind] = message.vector
-    return on_view_changed(state, before, view_of(neighbor, vectors), now)
+    if message.kind is not viewed_kind(neighbor):
+        return ()
+    return on_view_changed(state, previous.message.vector if previous is not None else EMPTY, message.vector, now)
 
 
 def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Action, ...]:
@@ -101,10 +100,6 @@ def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> 
 
 def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
     return list(zip(places_of(vector.classes, keys), map(_COUNT_OF, vector.classes), strict=True))
-
-
-def _vectors(state: ModuleState) -> dict[tuple[SystemId, VectorKind], Vector]:
-    return {key: view.message.vector for key, view in state.updates.views.items()}
 
 
 def _input_timeout_ns(state: ModuleState, message: StatusVector) -> int:
