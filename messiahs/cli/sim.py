@@ -15,6 +15,7 @@ from messiahs.core.instants import SECOND
 
 if TYPE_CHECKING:
     from messiahs.sim.scenario import Outcome
+    from messiahs.sim.swarm import Run
 
 
 @click.group()
@@ -55,6 +56,30 @@ def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_
     else:
         _print(outcome, took_seconds)
     return 0 if outcome.finished == outcome.tasks else 1
+
+
+@sim.command()
+@click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="How many seeds.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first one.")
+@JSON
+def swarm(*, runs: int, seed: int, as_json: bool) -> int:
+    """Run random federations in which things fail and then heal; 1 if one of them breaks a promise.
+
+    A seed decides everything in its run. A failure is told with the one command that replays it.
+    """
+    from messiahs.cli.swarming import outcomes, print_run, print_summary, swarm_document
+
+    done: list[Run] = []
+    with outcomes(range(seed, seed + runs)) as over:
+        for number, run in enumerate(over, start=1):
+            done.append(run)
+            if not as_json:
+                print_run(run, number=number, of=runs)
+    if as_json:
+        print_document(swarm_document(done))
+    else:
+        print_summary(done)
+    return 1 if any(run.failure is not None for run in done) else 0
 
 
 def _print(outcome: "Outcome", took_seconds: float) -> None:

@@ -1,88 +1,293 @@
-"""A simulated machine: runs attempts for a while in virtual time, and nothing else (stands in for an executor)."""
+"""A simulated machine: the starter's own table of attempts, with tasks that pass time in place of processes.
 
-from collections import deque
+It outlives the daemon, keeps the leases and limits itself, and knows after its own death what its journal knew.
+"""
+
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
+from typing import assert_never
 
 from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
 from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.ids import AttemptId, ClaimId, TaskId
+from messiahs.core.ids import AttemptId, SystemId, TaskId
+from messiahs.core.instants import Instant
+from messiahs.core.resuming import RunningAttempt
+from messiahs.executor.frames import Ended, Start, event_of
+from messiahs.executor.layout import folder_name
+from messiahs.executor.starter.table import LOST, NEVER, Held, Phase, Table
+from messiahs.sim.agenda import Agenda, DriftingClock
+from messiahs.sim.conditions import Conditions
+from messiahs.sim.disk import Disk
+from messiahs.sim.watching import Watcher
 
 ExecutorAction = StartAttempt | EndAttempt | ExtendLease | DiscardAttempt
-Later = Callable[[int, Callable[[], None]], None]
-"""Call something after so many nanoseconds of virtual time."""
+_KILLED_SIGNAL = 9
+_AT_ONCE = 1_000_000
+_OUTPUT_BYTES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """How long each task runs: exponentially distributed, the same for the same seed and task."""
+    """What tasks do: they run for exponentially distributed times, the same ones for the same seed and task.
+
+    So many per cent of all attempts exit with code 1, and so many write something.
+    """
 
     seed: int
     mean_ns: int
+    failing: int = 0
+    writing: int = 0
 
     def of(self, task: TaskId) -> int:
         """Give the run time of a task."""
         return 1 + int(Random(f"{self.seed}/{task}").expovariate(1) * self.mean_ns)  # noqa: S311 - no secret
 
+    def end_of(self, attempt: AttemptId, ran_ns: int) -> Ended:
+        """Say how an attempt ends by itself."""
+        if not self.failing and not self.writing:
+            return Ended(attempt=attempt, exit_code=0, ran_ns=ran_ns)
+        random = Random(f"{self.seed}/{attempt}")  # noqa: S311 - no secret
+        fails, writes = random.randrange(100) < self.failing, random.randrange(100) < self.writing
+        return Ended(attempt=attempt, exit_code=int(fails), ran_ns=ran_ns, stdout_bytes=_OUTPUT_BYTES if writes else 0)
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineParts:
+    """What a machine stands in."""
+
+    system: SystemId
+    agenda: Agenda
+    clock: DriftingClock
+    disk: Disk
+    conditions: Conditions
+    watcher: Watcher
+    run_times: RunTimes
+
+
 class SimulatedMachine:
     """Starts attempts in order, at most `places` of a claim at a time (mutable)."""
 
-    run_times: RunTimes
-    later: Later
-    tell: Callable[[AttemptStarted | AttemptEnded], None]
-    started_once: dict[AttemptId, None] = field(default_factory=dict)
-    running: dict[AttemptId, ClaimId] = field(default_factory=dict)
-    queues: dict[ClaimId, deque[StartAttempt]] = field(default_factory=dict)
-    busy: dict[ClaimId, int] = field(default_factory=dict)
+    def __init__(self, parts: MachineParts) -> None:
+        self.tell: Callable[[AttemptStarted | AttemptEnded], None] | None = None
+        """Where the daemon listens, None while there is none."""
+        self.is_frozen = False
+        self._parts = parts
+        self._table = Table()
+        self._starts: dict[AttemptId, StartAttempt] = {}
+        self._untold: dict[AttemptId, Ended] = {}
+        self._deferred: list[Callable[[], None]] = []
+        self._life = 0
+        self._wakes_at = NEVER
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action of the core."""
+        """Take an action of the core; what comes of it is told as events."""
         match action:
-            case StartAttempt() if action.attempt not in self.started_once:
-                self.started_once[action.attempt] = None
-                self.queues.setdefault(action.claim, deque()).append(action)
-                self._fill(action.claim)
+            case StartAttempt():
+                self._start(action)
             case EndAttempt():
-                self._end(action.attempt, cause=action.cause, ran_ns=0)
+                self._end(action)
+            case ExtendLease():
+                self._table.extend(action.claim, action.until)
+            case DiscardAttempt():
+                self._discard(action.attempt)
             case _:
-                # A lease of the simulation never runs out before its core says so, and nothing is left behind.
-                return
+                assert_never(action)
+        self._turn()
 
-    def _fill(self, claim: ClaimId) -> None:
-        queue = self.queues.get(claim, deque())
-        while queue and self.busy.get(claim, 0) < queue[0].places:
-            action = queue.popleft()
-            self.busy[claim] = self.busy.get(claim, 0) + 1
-            self.running[action.attempt] = claim
-            self.tell(AttemptStarted(attempt=action.attempt))
-            run_ns = self.run_times.of(action.attempt.task)
-            is_over_limit = action.limit_ns is not None and run_ns > action.limit_ns
-            ran_ns = action.limit_ns if is_over_limit and action.limit_ns is not None else run_ns
-            self._end_later(action.attempt, "time_limit" if is_over_limit else "", ran_ns)
+    def known(self) -> tuple[RunningAttempt, ...]:
+        """Name every attempt that was started and not discarded; an end that is not written down counts as running."""
+        return tuple(
+            RunningAttempt(
+                attempt=held.attempt,
+                is_running=held.phase is not Phase.QUEUED and ended is None,
+                ended=event_of(ended) if ended is not None else None,
+            )
+            for held in self._table.attempts.values()
+            for ended in (None if held.attempt in self._untold else held.ended,)
+        )
 
-    def _end_later(self, attempt: AttemptId, cause: str, ran_ns: int) -> None:
-        self.later(ran_ns, lambda: self._end(attempt, cause=cause, ran_ns=ran_ns))
+    def has_outputs(self, attempt: AttemptId) -> bool:
+        """Say whether what an attempt left behind is still here."""
+        held = self._table.attempts.get(attempt)
+        return held is not None and held.phase is Phase.ENDED
 
-    def _end(self, attempt: AttemptId, *, cause: str, ran_ns: int) -> None:
-        claim = self.running.pop(attempt, None)
-        if claim is None:
-            if self._leave_queue(attempt):
-                self.tell(AttemptEnded(attempt=attempt, cause=cause))
+    @property
+    def held(self) -> tuple[AttemptId, ...]:
+        """Every attempt that was started and not discarded."""
+        return tuple(self._table.attempts)
+
+    def lose_starter(self) -> None:
+        """End the starter with everything that runs; the next one knows what its journal knew."""
+        self._life += 1
+        self._wakes_at = NEVER
+        lost = [held for held in self._table.attempts.values() if held.ended is None or held.attempt in self._untold]
+        for held in lost:
+            ended = Ended(attempt=held.attempt, cause=LOST)
+            if held.phase is Phase.QUEUED:
+                del self._table.attempts[held.attempt]
+            else:
+                # Of one that has ended, nobody knows how: the journal had no room for it.
+                self._stop(held, ended)
+            held.ended = ended
+        journal = {attempt: held.ended for attempt, held in self._table.attempts.items() if held.ended is not None}
+        self._table = Table()
+        for attempt, ended in journal.items():
+            self._table.attempts[attempt] = Held(
+                attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
+            )
+        self._untold.clear()
+        for held in lost:
+            self._say(AttemptEnded(attempt=held.attempt, cause=LOST))
+
+    def wipe(self) -> None:
+        """Lose everything, the journal too."""
+        self.lose_starter()
+        self._table = Table()
+
+    def freeze(self) -> None:
+        """Stand still, with everything that runs."""
+        self.is_frozen = True
+        self._parts.watcher.froze(self._parts.system, is_frozen=True)
+
+    def thaw(self) -> None:
+        """Go on; leases that ran out meanwhile are looked at first."""
+        self.is_frozen = False
+        self._enforce()
+        self._parts.watcher.froze(self._parts.system, is_frozen=False)
+        deferred, self._deferred = self._deferred, []
+        for happen in deferred:
+            happen()
+        self._turn()
+
+    def on_disk_changed(self) -> None:
+        """Begin and tell what had to wait for room on the disk."""
+        self._turn()
+
+    def _now(self) -> int:
+        return self._parts.clock.read(self._parts.agenda.now)
+
+    def _start(self, action: StartAttempt) -> None:
+        held = self._table.attempts.get(action.attempt)
+        if held is not None:
+            if held.ended is not None and held.attempt not in self._untold:
+                self._say(event_of(held.ended))
+            elif held.phase is Phase.RUNNING:
+                self._say(AttemptStarted(attempt=action.attempt))
             return
-        self.busy[claim] -= 1
-        if not self.busy[claim]:
-            del self.busy[claim]
-        exit_code = None if cause else 0
-        self.tell(AttemptEnded(attempt=attempt, exit_code=exit_code, cause=cause, ran_ns=ran_ns))
-        self._fill(claim)
+        self._starts[action.attempt] = action
+        start = Start(
+            attempt=action.attempt,
+            claim=action.claim,
+            argv=(),
+            env=(),
+            places=action.places,
+            limit_ns=action.limit_ns,
+            lease_until=action.lease_until,
+        )
+        self._table.queue(start)
 
-    def _leave_queue(self, attempt: AttemptId) -> bool:
-        for queue in self.queues.values():
-            for waiting in queue:
-                if waiting.attempt == attempt:
-                    queue.remove(waiting)
-                    return True
-        return False
+    def _end(self, action: EndAttempt) -> None:
+        held = self._table.attempts.get(action.attempt)
+        if held is None:
+            held = self._table.attempts[action.attempt] = Held(
+                attempt=action.attempt, folder=folder_name(action.attempt)
+            )
+        if held.phase is Phase.QUEUED:
+            self._finish(held, Ended(attempt=held.attempt, cause=action.cause))
+        elif held.phase is Phase.RUNNING:
+            held.cause = held.cause or action.cause
+            conditions = self._parts.conditions
+            delay_ns = conditions.up_to(min(action.grace_ns, conditions.lingering_ns))
+            if delay_ns:
+                self._when(delay_ns, lambda: self._kill(held))
+            else:
+                self._kill(held)
+        elif held.ended is not None and held.attempt not in self._untold:
+            self._say(event_of(held.ended))
+
+    def _discard(self, attempt: AttemptId) -> None:
+        held = self._table.attempts.get(attempt)
+        if held is None:
+            return
+        if held.phase is not Phase.ENDED:
+            self._finish(held, Ended(attempt=attempt, cause=LOST))
+        del self._table.attempts[attempt]
+        self._untold.pop(attempt, None)
+
+    def _kill(self, held: Held) -> None:
+        if held.phase is Phase.RUNNING:
+            self._finish(held, Ended(attempt=held.attempt, signal=_KILLED_SIGNAL, cause=held.cause))
+            self._turn()
+
+    def _turn(self) -> None:
+        """End what is due, begin what has a place, and see when something is due again."""
+        if self.is_frozen:
+            return
+        self._enforce()
+        if not self._parts.disk.is_full:
+            untold, self._untold = self._untold, {}
+            for ended in untold.values():
+                self._say(event_of(ended))
+            for held in self._table.startable(_AT_ONCE):
+                self._begin(held)
+        due = self._table.next_due
+        if due < min(self._wakes_at, NEVER):
+            self._wakes_at = due
+            clock, now = self._parts.clock, self._parts.agenda.now
+            self._when(clock.delay_until(Instant(due), now), self._wake)
+
+    def _wake(self) -> None:
+        self._wakes_at = NEVER
+        self._turn()
+
+    def _enforce(self) -> None:
+        for held, cause in self._table.due_by(self._now()):
+            if held.phase is Phase.RUNNING:
+                held.cause = held.cause or cause
+                self._finish(held, Ended(attempt=held.attempt, signal=_KILLED_SIGNAL, cause=held.cause))
+            elif held.phase is Phase.QUEUED:
+                self._finish(held, Ended(attempt=held.attempt, cause=cause))
+
+    def _begin(self, held: Held) -> None:
+        run_ns = self._parts.run_times.of(held.attempt.task)
+        self._table.began(held, self._now())
+        self._parts.watcher.began(self._parts.system, held.attempt, self._starts[held.attempt])
+        self._say(AttemptStarted(attempt=held.attempt))
+        self._when(run_ns, lambda: self._exit(held, run_ns))
+
+    def _exit(self, held: Held, ran_ns: int) -> None:
+        if held.phase is Phase.RUNNING:
+            ended = self._parts.run_times.end_of(held.attempt, ran_ns)
+            if held.cause:
+                # It was asked to end, and did so.
+                ended = Ended(attempt=held.attempt, exit_code=ended.exit_code, cause=held.cause, ran_ns=ran_ns)
+            self._finish(held, ended)
+            self._turn()
+
+    def _finish(self, held: Held, ended: Ended) -> None:
+        self._stop(held, ended)
+        self._table.end(held, ended)
+        self._untold[held.attempt] = ended
+
+    def _stop(self, held: Held, ended: Ended) -> None:
+        self._starts.pop(held.attempt, None)
+        self._parts.watcher.stopped(self._parts.system, event_of(ended))
+
+    def _say(self, event: AttemptStarted | AttemptEnded) -> None:
+        if self.tell is not None:
+            self.tell(event)
+
+    def _when(self, delay_ns: int, happen: Callable[[], None]) -> None:
+        """Let something happen later, unless the starter is another one by then; nothing does while it is frozen."""
+        life = self._life
+
+        def unless_gone() -> None:
+            if self._life != life:
+                return
+            if self.is_frozen:
+                self._deferred.append(unless_gone)
+            else:
+                happen()
+
+        self._parts.agenda.later(delay_ns, unless_gone)

@@ -17,7 +17,8 @@ from messiahs.core.messages import Command
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.federation import SimulatedFederation, SimulatedSystem
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes
 
 _LONGEST_RUN_NS = 10_000 * HOUR

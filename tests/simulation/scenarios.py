@@ -13,7 +13,8 @@ from messiahs.core.messages import Command, DenyCode
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Refused
 from messiahs.core.rows import TaskRow
-from messiahs.sim.federation import SimulatedFederation, SimulatedSystem
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes
 from messiahs.trace.telling import action_text
 from tests.unit.core.rig import ScriptedPolicy, sdv

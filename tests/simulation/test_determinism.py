@@ -26,6 +26,19 @@ def test_two_hash_seeds_give_one_digest(topology: str) -> None:
     assert (one["finished"], sum(one["placements"].values())) == (300, 300)
 
 
+def _swarm(hash_seed: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "messiahs.cli.main", "sim", "swarm", "--runs", "2", "--seed", "11", "--json"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def test_two_hash_seeds_let_the_same_things_fail() -> None:
+    one, other = _swarm("1"), _swarm("2")
+    assert one == other
+    assert (one["runs"], one["failures"], sorted(one["digests"])) == (2, [], ["11", "12"])
+
+
 def test_another_seed_gives_another_run() -> None:
     one, other = (_simulate("0", "pair.yaml", "--tasks", "50", "--seed", seed) for seed in ("7", "8"))
     assert one["digest"] != other["digest"]

@@ -1,0 +1,197 @@
+"""What must hold at every moment of a simulation, whatever fails: checked where it happens, by what machines truly do.
+
+- No two attempts of one task run at once, and none begins twice or after another was bound in its place.
+- What has exited by itself is not done again, unless the machine or the lease was lost, or a retry was wanted.
+- No machine runs more than it has slots, memory and disk for.
+- A task reaches one final state, once, and nobody is told of it before it is on the disk.
+- The core's invariants hold between any two events.
+"""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+from messiahs.core.actions import Action, Forget, StartAttempt, Store, TaskEnded
+from messiahs.core.descriptions import Description
+from messiahs.core.events import AttemptEnded, Event
+from messiahs.core.fitting import need_of
+from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
+from messiahs.core.instants import SECOND
+from messiahs.core.invariants import violations
+from messiahs.core.messages import TaskState
+from messiahs.core.ports import BadPredicate, Need
+from messiahs.core.rows import GrantedClaimRow, TaskRow
+from messiahs.core.state import ModuleState
+from messiahs.language.predicates import predicate_parser
+from messiahs.sim.agenda import Agenda, DriftingClock
+from messiahs.sim.terse import terse
+
+_REMEMBERED = 20_000
+
+
+class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it
+    """Something that must never happen has happened, to a task or (None) to a whole module."""
+
+    def __init__(self, text: str, task: TaskId | None = None) -> None:
+        super().__init__(text)
+        self.task = task
+
+
+class Checks:
+    """Looks on, remembers what machines did, and raises `Violation` (mutable)."""
+
+    def __init__(self, machines: dict[SystemId, Description], clocks: dict[SystemId, DriftingClock]) -> None:
+        self.agenda = Agenda()
+        """That of the simulation, once there is one."""
+        self.begun: dict[AttemptId, SystemId] = {}
+        self.ran: dict[AttemptId, AttemptEnded] = {}
+        """How those that ran have ended."""
+        self.finals: dict[TaskId, TaskRow] = {}
+        self.is_forgetful = False
+        """A module has lost its state, so that the others may do things again."""
+        self._machines, self._clocks = machines, clocks
+        self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
+        self._frozen: dict[SystemId, bool] = {}
+        self._rows: dict[TaskId, TaskRow] = {}
+        self._claims: dict[ClaimId, GrantedClaimRow] = {}
+        self._claim_of: dict[AttemptId, ClaimId] = {}
+        self._told: dict[TaskId, None] = {}
+        self._log: deque[tuple[int, SystemId, str, object]] = deque(maxlen=_REMEMBERED)
+
+    def last_about(self, task: TaskId | None, count: int) -> list[str]:
+        """Write down the last things that happened, with a task or with anything."""
+        lines = []
+        for at, system, what, value in reversed(self._log):
+            text = terse(value)
+            if task is None or _mentions(text, task):
+                lines.append(f"{at / SECOND:12.6f} {system} {what} {text}")
+            if len(lines) == count:
+                break
+        return lines[::-1]
+
+    def note(self, system: SystemId, what: str, /, value: object = "") -> None:
+        """Remember what happened, for a report."""
+        self._log.append((self.agenda.now, system, what, value))
+
+    def happened(self, system: SystemId, event: Event) -> None:
+        """Remember an event."""
+        self.note(system, "<-", event)
+
+    def handled(self, state: ModuleState) -> None:
+        """Check the core's invariants."""
+        for violation in violations(state):
+            raise Violation(violation)
+
+    def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
+        """Check that a task ends once."""
+        for write in writes:
+            self.note(system, "commits", write)
+            match write:
+                case Store(row=TaskRow() as row):
+                    self._on_task(row)
+                case Store(row=GrantedClaimRow() as claim):
+                    self._claims[claim.id] = claim
+                case _:
+                    continue
+
+    def acted(self, system: SystemId, action: Action) -> None:
+        """Check that only a task that has ended is told to have done so, and not twice."""
+        if isinstance(action, Store | Forget):
+            return
+        self.note(system, "->", action)
+        if isinstance(action, TaskEnded):
+            if action.task not in self.finals:
+                raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
+            if action.task in self._told:
+                raise Violation(f"{action.task} is told to have ended for a second time", action.task)
+            self._told[action.task] = None
+
+    def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
+        """Check that an attempt may run, and that there is room for it."""
+        self.note(system, "begins", str(attempt))
+        task = attempt.task
+        if attempt in self.begun:
+            raise Violation(f"{attempt} begins on {system}, and did so on {self.begun[attempt]} before", task)
+        self.begun[attempt] = system
+        row = self._rows.get(task)
+        if row is not None and row.attempt > attempt.number:
+            raise Violation(f"{attempt} begins on {system} after attempt {row.attempt} was bound", task)
+        if task in self.finals:
+            raise Violation(f"{attempt} begins on {system} after its task has ended", task)
+        self._claim_of[attempt] = start.claim
+        self._running[system][attempt] = _need_of(self._claims[start.claim])
+        self._check_alone(system, attempt)
+        self._check_wanted(attempt)
+        self._check_room(system, attempt)
+
+    def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
+        """Remember how an attempt ended on its machine."""
+        self.note(system, "stops", ended)
+        self._running[system].pop(ended.attempt, None)
+        if ended.attempt in self.begun:
+            self.ran[ended.attempt] = ended
+
+    def froze(self, system: SystemId, *, is_frozen: bool) -> None:
+        """Check, when a machine goes on, that nothing runs elsewhere that still runs there."""
+        self.note(system, "freezes" if is_frozen else "thaws")
+        self._frozen[system] = is_frozen
+        if not is_frozen:
+            for attempt in self._running[system]:
+                self._check_alone(system, attempt)
+
+    def _on_task(self, row: TaskRow) -> None:
+        before = self.finals.get(row.id)
+        if before is not None:
+            raise Violation(f"{row.id} was {before.state}, and is stored as {row.state} again", row.id)
+        known = self._rows.get(row.id)
+        if known is not None and row.attempt < known.attempt:
+            raise Violation(f"{row.id} goes back from attempt {known.attempt} to {row.attempt}", row.id)
+        self._rows[row.id] = row
+        if row.state is not TaskState.EXECUTING:
+            self.finals[row.id] = row
+
+    def _check_alone(self, system: SystemId, attempt: AttemptId) -> None:
+        for other, running in self._running.items():
+            for one in running:
+                if one.task == attempt.task and one != attempt and not self._frozen.get(other):
+                    raise Violation(f"{one} runs on {other}, and {attempt} on {system} at once", attempt.task)
+
+    def _check_wanted(self, attempt: AttemptId) -> None:
+        """Check that the attempt before was lost, or failed: a result that is there is not thrown away."""
+        before = AttemptId(attempt.task, attempt.number - 1)
+        ran = self.ran.get(before)
+        if (
+            ran is None
+            or self.is_forgetful
+            or ran.cause in ("lost", "lease_expired")
+            or (ran.exit_code and not ran.cause)
+        ):
+            return
+        claim = self._claims[self._claim_of[before]]
+        if self._clocks[claim.id.executor].read(self.agenda.now) < claim.lease_until:
+            raise Violation(f"{attempt} begins, and the one before needed no other: {terse(ran)}", attempt.task)
+
+    def _check_room(self, system: SystemId, attempt: AttemptId) -> None:
+        running = self._running[system].values()
+        taken = (
+            ("slots", sum(need.slots for need in running)),
+            ("total_mem", sum(need.mem_bytes for need in running)),
+            ("total_disk", sum(need.disk_bytes for need in running)),
+        )
+        for name, amount in taken:
+            there = self._machines[system][name]
+            if isinstance(there, int) and amount > there:
+                raise Violation(
+                    f"with {attempt}, {system} runs tasks that take {amount} of {there} {name}", attempt.task
+                )
+
+
+def _need_of(claim: GrantedClaimRow) -> Need:
+    requirement = predicate_parser("")
+    assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
+    return need_of(claim.tdv, requirement)
+
+
+def _mentions(text: str, task: TaskId) -> bool:
+    """Say whether a text speaks of a task: `s1.2.3`, and not only of `s1.2.30`."""
+    return re.search(rf"(?<![\w.]){re.escape(str(task))}(?![\w.])", text) is not None

@@ -1,0 +1,57 @@
+"""The disk of a simulated host: rows in their stored format, written all together or not at all."""
+
+from collections.abc import Iterator, Sequence
+
+from messiahs.core.actions import Forget, Store
+from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
+from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
+
+
+class Disk:
+    """What survives a crash (mutable)."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._rows: dict[tuple[int, bytes], bytes] = {}
+
+    def commit(self, writes: Sequence[Store | Forget]) -> None:
+        """Do all writes."""
+        for write in writes:
+            if isinstance(write, Store):
+                kind, key, body = encode_row(write.row)
+                self._rows[kind, key] = body
+            else:
+                self._rows.pop(encode_key(write.key), None)
+
+    def rows(self) -> Iterator[Row]:
+        """Read every row, in the order of their keys."""
+        for (kind, _), body in sorted(self._rows.items()):
+            yield decode_row(kind, body)
+
+    def live_rows(self) -> Iterator[Row]:
+        """Read all rows but the tasks of submissions that have ended, as a daemon does when it starts."""
+        rows = tuple(self.rows())
+        ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
+        for row in rows:
+            if not isinstance(row, TaskRow) or row.id._replace(member=0) not in ended:
+                yield row
+
+    def submissions(self) -> list[SubmissionRow]:
+        """Read every submission."""
+        return [row for row in self._of_kind(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+
+    def members(self, submission: SubmissionRow) -> list[TaskRow]:
+        """Read the tasks of a submission that were tried or have ended."""
+        low, high = member_range(submission.id)
+        return [
+            row
+            for (kind, key), body in sorted(self._rows.items())
+            if kind == RowKind.TASK and low <= key < high and isinstance(row := decode_row(kind, body), TaskRow)
+        ]
+
+    def wipe(self) -> None:
+        """Lose everything."""
+        self._rows.clear()
+
+    def _of_kind(self, wanted: RowKind) -> Iterator[Row]:
+        return (decode_row(kind, body) for (kind, _), body in sorted(self._rows.items()) if kind == wanted)

@@ -1,0 +1,131 @@
+"""The swarm: whole lives of random federations in which things fail, then heal, and everything must come to its end.
+
+One seed gives one run. The real modules run; time, network, disks and machines are simulated (in the spirit of
+TigerBeetle's simulator). `run_seed` gives what came of it, a failure with all that is needed to understand it.
+"""
+
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from messiahs.core.instants import HOUR, SECOND, Instant, after
+from messiahs.sim.checkers import Checks, Violation
+from messiahs.sim.drawing import Drawn, draw
+from messiahs.sim.faults import Fault, Faults
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.settled import leftovers, wrong_views
+from messiahs.sim.users import Users
+
+_LONGEST_NS = 1 * HOUR
+"""So long after everything is healed, at most, the last task has ended and nothing is left of it."""
+_LOOK_NS = 5 * SECOND
+_TOLD_NS = 30 * SECOND
+"""By then all neighbors were told what is true now."""
+_LINES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What was violated, when, and the last things that happened to the task that it is about."""
+
+    seed: int
+    at_ns: int
+    text: str
+    lines: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """Give the one command that replays it."""
+        return f"messiahs sim swarm --runs 1 --seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of one seed."""
+
+    seed: int
+    digest: str
+    systems: int
+    tasks: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    virtual_ns: int = 0
+    events: int = 0
+    failure: Failure | None = None
+
+
+def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | None = None) -> Run:
+    """Run a seed to its end, or to the first violation.
+
+    `sabotage` may break a rule of the simulated world before the run begins, to see whether that is noticed.
+    """
+    drawn = draw(seed)
+    checks = Checks(
+        {name: system.machine.description() for name, system in drawn.systems.items() if system.machine},
+        clocks={name: system.clock for name, system in drawn.systems.items()},
+    )
+    checks.is_forgetful = Fault.STATE_WIPED in drawn.kinds
+    federation = SimulatedFederation(
+        drawn.systems, seed=seed, run_times=drawn.run_times, conditions=drawn.conditions, watcher=checks
+    )
+    checks.agenda = federation.agenda
+    random = Random(f"faults/{seed}")  # noqa: S311 - a simulation wants to be repeated
+    faults = Faults(federation, random, kinds=drawn.kinds)
+    if sabotage is not None:
+        sabotage(federation)
+    failure = None
+    try:
+        _live(drawn, federation, checks, faults)
+    except Violation as violation:
+        lines = checks.last_about(violation.task, _LINES)
+        failure = Failure(seed=seed, at_ns=federation.now, text=str(violation), lines=tuple(lines))
+    except Exception:  # noqa: BLE001 - whatever a module raises is its defect, and is told like any other
+        lines = [*checks.last_about(None, _LINES), *traceback.format_exc().splitlines()]
+        failure = Failure(seed=seed, at_ns=federation.now, text="a module raised", lines=tuple(lines))
+    return Run(
+        seed=seed,
+        digest=federation.digest,
+        systems=len(drawn.systems),
+        tasks=Counter(str(row.state) for row in checks.finals.values()),
+        faults=Counter({str(kind): count for kind, count in faults.counts.items()}),
+        virtual_ns=federation.now,
+        events=federation.events,
+        failure=failure,
+    )
+
+
+def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults: Faults) -> None:
+    users = Users(federation, checks, drawn.orders)
+    federation.observe = users.acted
+    users.begin()
+    faults.begin(every_ns=drawn.fault_every_ns, note=checks.note)
+    federation.run(lambda: False, until=Instant(drawn.healed_at_ns))
+    faults.heal()
+    healed_at = federation.now
+    while not users.have_asked or _left(federation):
+        if federation.now > healed_at + _LONGEST_NS:
+            _complain(federation, users)
+        federation.run(lambda: False, until=after(federation.now, _LOOK_NS))
+    federation.run(lambda: False, until=after(federation.now, _TOLD_NS))
+    _judge(drawn, federation, users)
+
+
+def _left(federation: SimulatedFederation) -> list[str]:
+    return [text for host in federation.members.values() for text in leftovers(host)]
+
+
+def _complain(federation: SimulatedFederation, users: Users) -> None:
+    left = "\n  ".join(_left(federation)) or "a user has no answer"
+    task = next((task for task, _ in users.verdicts()), None)
+    raise Violation(f"an hour after everything was healed\n  {left}", task)
+
+
+def _judge(drawn: Drawn, federation: SimulatedFederation, users: Users) -> None:
+    for task, text in users.verdicts():
+        raise Violation(text, task)
+    for text in _left(federation):
+        raise Violation(text)
+    for host in federation.members.values():
+        for text in wrong_views(host, drawn.kinship):
+            raise Violation(text)

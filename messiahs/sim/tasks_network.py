@@ -1,0 +1,99 @@
+"""The task channel in virtual time: tasks to their executors, outputs to their origins (MESSIAHS 5.3.3).
+
+A stream of tasks may break: its sender is told, and what was on it may or may not have arrived. A copy may come late,
+but only to the very process to which it was sent, and while that lives. Outputs are fetched again until they are home.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Protocol
+
+from messiahs.core.actions import FetchOutputs, SendTasks
+from messiahs.core.events import Event, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import MINUTE, SECOND
+from messiahs.sim.agenda import Agenda
+from messiahs.sim.conditions import Conditions
+from messiahs.sim.connections import Carried, Host
+from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
+
+_LATE_NS = 1 * MINUTE
+_FAILURE_NS = 5 * SECOND
+
+
+class TaskHost(Host, Protocol):
+    """A host that may run tasks."""
+
+    def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
+        """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
+
+
+class TaskNetwork:
+    """Brings tasks and outputs directly from host to host."""
+
+    def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
+        self.carried: Carried = lambda _sender, _to, _body: None
+        self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
+
+    def send(self, sender: SystemId, action: SendTasks) -> None:
+        """Bring tasks to their executor."""
+        body = transfer_to_bytes(action.message)
+        self.carried(sender, action.to, body)
+        received = TransferReceived(sender=sender, message=transfer_from_bytes(body))
+        conditions = self._conditions
+        fails = conditions.happens(conditions.failed_transfers)
+        failed = TransferFailed(claim=action.message.claim, text="the stream broke")
+        arrive = partial(
+            self._arrive, sender, action.to, lives=self._lives(sender, action.to), event=received, failed=failed
+        )
+        if not fails or conditions.happens(50):
+            self._agenda.later(conditions.hop_ns(), arrive)
+        if conditions.happens(conditions.repeated_transfers):
+            self._agenda.later(conditions.up_to(_LATE_NS), arrive)
+        if fails:
+            self._fail(sender, failed)
+
+    def fetch(self, origin: SystemId, action: FetchOutputs) -> None:
+        """Bring outputs home, or say why not."""
+        self._agenda.later(
+            self._hop_ns(origin, action.executor), partial(self._ask, origin, action, self._hosts[origin].life)
+        )
+
+    def _arrive(
+        self, sender: SystemId, to: SystemId, /, *, lives: tuple[int, int], event: Event, failed: TransferFailed
+    ) -> None:
+        host = self._hosts[to]
+        if host.is_up and host.life == lives[1] and not self._conditions.is_cut(sender, to):
+            host.post(event)
+        elif self._hosts[sender].life == lives[0]:
+            self._fail(sender, failed)
+
+    def _fail(self, sender: SystemId, failed: TransferFailed) -> None:
+        self._tell(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
+
+    def _ask(self, origin: SystemId, action: FetchOutputs, life: int) -> None:
+        conditions = self._conditions
+        ways = ((origin, action.executor), (action.executor, origin))
+        is_cut = any(conditions.is_cut(*way) for way in ways) and origin != action.executor
+        answer = None if is_cut else self._hosts[action.executor].has_outputs(action, origin)
+        event: Event
+        if answer is None or conditions.happens(conditions.failed_fetches):
+            event = OutputsFailed(attempt=action.attempt, text="the executor cannot be reached", is_gone=False)
+        elif answer:
+            event = OutputsHome(attempt=action.attempt)
+        else:
+            event = OutputsFailed(attempt=action.attempt, text="nothing is left there", is_gone=True)
+        self._tell(origin, life, event, delay_ns=self._hop_ns(origin, action.executor))
+
+    def _tell(self, system: SystemId, life: int, event: Event, *, delay_ns: int) -> None:
+        self._agenda.later(delay_ns, partial(self._tell_now, system, life, event))
+
+    def _tell_now(self, system: SystemId, life: int, event: Event) -> None:
+        if self._hosts[system].is_up and self._hosts[system].life == life:
+            self._hosts[system].post(event)
+
+    def _hop_ns(self, one: SystemId, other: SystemId) -> int:
+        return self._conditions.hop_ns() if one != other else 0
+
+    def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
+        return self._hosts[one].life, self._hosts[other].life

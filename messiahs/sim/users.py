@@ -1,0 +1,160 @@
+"""Users of a simulated federation: they submit until they are answered, and change their minds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from messiahs.core.actions import Action, Answer
+from messiahs.core.events import AnswerTo, CancelRequested, Submitted
+from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.instants import SECOND, Instant
+from messiahs.core.members import members_of
+from messiahs.core.messages import TaskState
+from messiahs.core.rows import SubmissionRow, TaskRow
+from messiahs.sim.checkers import Checks, Violation
+from messiahs.sim.federation import SimulatedFederation
+
+_PATIENCE_NS = 5 * SECOND
+_FULL = "no_space"
+
+
+@dataclass(slots=True, kw_only=True)
+class Order:
+    """One submit of one user (mutable: what came of it). `is_certain` says that some machine will surely take it."""
+
+    system: SystemId
+    event: Submitted
+    at_ns: int
+    is_certain: bool
+    cancelled_at_ns: int | None = None
+    cancelled_member: int = 0
+    task: TaskId | None = None
+    cancel_answered_at: Instant | None = None
+
+    @property
+    def may_be_denied(self) -> bool:
+        """Say whether the user would rather be told no than wait for ever."""
+        return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain
+
+
+@dataclass(slots=True)
+class Users:
+    """All users (mutable). Each repeats a question, under the same key, until it is answered."""
+
+    federation: SimulatedFederation
+    checks: Checks
+    orders: list[Order]
+    _asked: dict[AnswerTo, Order] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Plan everything that they ask for."""
+        for order in self.orders:
+            self._later(order.at_ns, order, self._submit)
+            if order.cancelled_at_ns is not None:
+                self._later(order.cancelled_at_ns, order, self._cancel)
+
+    @property
+    def have_asked(self) -> bool:
+        """Say whether every question was answered."""
+        return all(
+            order.task is not None and (order.cancelled_at_ns is None or order.cancel_answered_at is not None)
+            for order in self.orders
+        )
+
+    def acted(self, system: SystemId, action: Action) -> None:
+        """Hear answers."""
+        if not isinstance(action, Answer):
+            return
+        order = self._asked[action.answer_to]
+        if action.problem:
+            if not action.problem.startswith(_FULL):
+                raise Violation(f"{system} refuses a submit: {action.problem}")
+            return
+        assert action.task is not None
+        if self._is_cancel(action.answer_to):
+            order.cancel_answered_at = self.federation.members[system].now()
+            return
+        if order.task is not None and order.task != action.task and order.task.epoch == action.task.epoch:
+            raise Violation(f"one submit of {system} became {order.task} and {action.task}", action.task)
+        order.task = action.task
+
+    def verdicts(self) -> Iterator[tuple[TaskId, str]]:
+        """Say what is wrong with how tasks ended; what a wiped module had taken on is forgiven."""
+        for order in self.orders:
+            host = self.federation.members[order.system]
+            if order.task is None or order.task.epoch != host.epoch:
+                continue
+            rows = {row.id: row for row in host.disk.submissions()}
+            submission = rows.get(order.task)
+            if submission is None:
+                yield order.task, f"{order.task} was answered, and is not on the disk of {order.system}"
+                continue
+            ended = {row.id: row for row in host.disk.members(submission)}
+            for member in members_of(submission):
+                task = submission.id._replace(member=member)
+                yield from ((task, text) for text in self._judge(order, submission, ended.get(task)))
+
+    def _judge(self, order: Order, submission: SubmissionRow, row: TaskRow | None) -> Iterator[str]:
+        if row is None or row.state is TaskState.EXECUTING:
+            yield "a task has not ended"
+            return
+        is_cancel = order.cancelled_at_ns is not None and order.cancelled_member in (0, row.id.member)
+        result = row.result
+        match row.state:
+            case TaskState.FINISHED:
+                yield from self._judge_finished(submission, row)
+                if is_cancel and _is_later(row.ended_at, order.cancel_answered_at):
+                    yield f"{row.id} finished after its cancel was answered"
+            case TaskState.KILLED if not is_cancel:
+                yield f"{row.id} was killed, and nobody wanted that"
+            case TaskState.DENIED if not order.may_be_denied:
+                yield f"{row.id} was denied, and would have waited"
+            case TaskState.ABORTED if result is None or result.cause != "time_limit":
+                yield f"{row.id} was aborted for {result.cause if result is not None else 'nothing'}"
+            case TaskState.REVOKED:
+                yield f"{row.id} ended as revoked"
+            case _:
+                return
+
+    def _judge_finished(self, submission: SubmissionRow, row: TaskRow) -> Iterator[str]:
+        result = row.result
+        if result is None:
+            yield f"{row.id} finished without a result"
+            return
+        ran = self.checks.ran.get(result.attempt)
+        where = self.checks.begun.get(result.attempt)
+        if result.attempt.number != row.attempt or ran is None or ran.exit_code != result.exit_code:
+            yield f"{row.id} finished with {result}, and its machine says {ran}"
+        if where != row.executed_on:
+            yield f"{row.id} is said to have run on {row.executed_on}, and did on {where}"
+        is_late = submission.deadline_at is not None and row.ended_at is not None
+        if result.exit_code and row.failures < submission.retries and not is_late:
+            yield f"{row.id} finished with exit code {result.exit_code}, and was to be tried again"
+
+    def _submit(self, order: Order) -> None:
+        host = self.federation.members[order.system]
+        if order.task is not None:
+            return
+        number = AnswerTo(2 * (len(self._asked) + 1))
+        self._asked[number] = order
+        host.post(replace(order.event, answer_to=number))
+        self._later(_PATIENCE_NS, order, self._submit)
+
+    def _cancel(self, order: Order) -> None:
+        if order.cancel_answered_at is not None:
+            return
+        if order.task is not None:
+            number = AnswerTo(2 * (len(self._asked) + 1) + 1)
+            self._asked[number] = order
+            wanted = order.task._replace(member=order.cancelled_member)
+            self.federation.post(order.system, CancelRequested(answer_to=number, task=wanted))
+        self._later(_PATIENCE_NS, order, self._cancel)
+
+    def _is_cancel(self, number: AnswerTo) -> bool:
+        return bool(number % 2)
+
+    def _later(self, delay_ns: int, order: Order, happen: Callable[[Order], None]) -> None:
+        self.federation.later(delay_ns, lambda: happen(order))
+
+
+def _is_later(one: Instant | None, other: Instant | None) -> bool:
+    return one is not None and other is not None and one > other

@@ -1,0 +1,132 @@
+"""The swarm is able to fail: when a rule is broken on purpose, some of a few runs say so."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+import pytest
+
+from messiahs.core import advertising, granting, placing, results
+from messiahs.core.actions import Action, DiscardAttempt, Forget, StartAttempt, Store
+from messiahs.core.ids import ClaimId
+from messiahs.core.instants import HOUR, Instant, after
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.rows import AttemptRow, HeldClaimRow, TaskRow
+from messiahs.core.state import HeldClaim, ModuleState
+from messiahs.core.sums import Views, vector_for_siblings
+from messiahs.core.timers import TimerKind
+from messiahs.core.vectors import Vector, coalesce
+from messiahs.sim.disk import Disk
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.machine import ExecutorAction, SimulatedMachine
+from messiahs.sim.swarm import run_seed
+
+SEEDS = range(12)
+
+
+def _first_failure(sabotage: Callable[[SimulatedFederation], None]) -> str:
+    for seed in SEEDS:
+        failure = run_seed(seed, sabotage=sabotage).failure
+        if failure is not None:
+            return failure.text
+    return ""
+
+
+def _nothing(federation: SimulatedFederation) -> None:
+    del federation
+
+
+class LosingDisk(Disk):
+    """Loses every row of some kind."""
+
+    def __init__(self, kind: type[object]) -> None:
+        super().__init__()
+        self._kind = kind
+
+    def commit(self, writes: Sequence[Store | Forget]) -> None:
+        """Leave out what is lost."""
+        super().commit([one for one in writes if not isinstance(one, Store) or not isinstance(one.row, self._kind)])
+
+
+class RestlessMachine(SimulatedMachine):
+    """Begins everything anew that it is told to start, whatever it knows of it."""
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Forget what was begun."""
+        if isinstance(action, StartAttempt):
+            self._table.attempts.pop(action.attempt, None)
+        super().perform(action)
+
+
+class CrowdedMachine(SimulatedMachine):
+    """Gives each claim one place too many."""
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Take in more than was promised."""
+        super().perform(replace(action, places=action.places + 1) if isinstance(action, StartAttempt) else action)
+
+
+class EverlastingMachine(SimulatedMachine):
+    """Lets a task run on when its lease has run out or it is to be ended."""
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Believe that every lease lasts for an hour."""
+        if isinstance(action, StartAttempt):
+            super().perform(replace(action, lease_until=after(action.lease_until, HOUR)))
+        elif isinstance(action, DiscardAttempt):
+            super().perform(action)
+
+
+@pytest.mark.parametrize(
+    ("kind", "noticed"),
+    [
+        (TaskRow, "again"),
+        (AttemptRow, "begins"),
+        (HeldClaimRow, "claim"),
+    ],
+)
+def test_a_disk_that_loses_rows_is_noticed(kind: type[object], noticed: str) -> None:
+    def sabotage(federation: SimulatedFederation) -> None:
+        for host in federation.members.values():
+            host.disk = LosingDisk(kind)
+
+    assert noticed in _first_failure(sabotage)
+
+
+@pytest.mark.parametrize(
+    ("machine", "noticed"),
+    [(RestlessMachine, "did so on"), (CrowdedMachine, "slots"), (EverlastingMachine, "at once")],
+)
+def test_a_machine_that_breaks_its_contract_is_noticed(machine: type[SimulatedMachine], noticed: str) -> None:
+    def sabotage(federation: SimulatedFederation) -> None:
+        for host in federation.members.values():
+            if host.machine is not None:
+                host.machine.__class__ = machine
+
+    assert noticed in _first_failure(sabotage)
+
+
+def test_an_origin_that_does_not_wait_for_the_end_of_a_lease_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+        state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, claim.row.lease_ns // 4))
+
+    monkeypatch.setattr(placing, "watch_lease", watch_lease)
+    monkeypatch.setattr(results, "watch_lease", watch_lease)
+    assert _first_failure(_nothing)
+
+
+def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def vector_for_parents(
+        own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]
+    ) -> Vector:
+        return coalesce((own, vector_for_siblings(own, neighbors, views=views, keys=keys)), keys=keys)
+
+    monkeypatch.setattr(advertising, "vector_for_parents", vector_for_parents)
+    assert "tells" in _first_failure(_nothing)
+
+
+def test_the_answer_of_a_module_that_dies_of_a_message_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+        raise KeyError(claim_id)
+
+    monkeypatch.setattr(granting, "on_claim_end", on_claim_end)
+    assert _first_failure(_nothing) == "a module raised"

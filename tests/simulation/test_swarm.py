@@ -1,0 +1,30 @@
+"""Whole lives of random federations in which things fail, then heal: everything comes to its end, exactly once.
+
+The fixed seeds are always the same ones, the fresh ones never. A failure names the one command that replays it.
+"""
+
+import os
+
+import pytest
+
+from messiahs.sim.swarm import run_seed
+
+FIXED = range(10)
+FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
+
+
+def _runs_clean(seed: int) -> None:
+    failure = run_seed(seed).failure
+    if failure is not None:
+        told = "\n".join(failure.lines)
+        pytest.fail(f"{told}\n{failure.text}\nat {failure.at_ns} ns; replay it with: {failure.command}", pytrace=False)
+
+
+@pytest.mark.parametrize("seed", FIXED)
+def test_a_federation_heals_from_everything_that_a_fixed_seed_does_to_it(seed: int) -> None:
+    _runs_clean(seed)
+
+
+@pytest.mark.parametrize("place", range(len(FRESH)))
+def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: int) -> None:
+    _runs_clean(FRESH[place])
