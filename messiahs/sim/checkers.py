@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from messiahs.core.actions import Action, Forget, StartAttempt, Store, TaskEnded
 from messiahs.core.descriptions import Description
-from messiahs.core.events import AttemptEnded, Event
+from messiahs.core.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.fitting import need_of
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND
@@ -24,7 +24,7 @@ from messiahs.core.rows import GrantedClaimRow, TaskRow
 from messiahs.core.state import ModuleState
 from messiahs.language.predicates import predicate_parser
 from messiahs.sim.agenda import Agenda, DriftingClock
-from messiahs.sim.terse import terse
+from messiahs.trace.telling import action_text, event_text
 
 _REMEMBERED = 20_000
 
@@ -56,26 +56,26 @@ class Checks:
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
         self._told: dict[TaskId, None] = {}
-        self._log: deque[tuple[int, SystemId, str, object]] = deque(maxlen=_REMEMBERED)
+        self._log: deque[tuple[int, SystemId, Event | Action | str]] = deque(maxlen=_REMEMBERED)
 
     def last_about(self, task: TaskId | None, count: int) -> list[str]:
         """Write down the last things that happened, with a task or with anything."""
         lines = []
-        for at, system, what, value in reversed(self._log):
-            text = terse(value)
-            if task is None or _mentions(text, task):
-                lines.append(f"{at / SECOND:12.6f} {system} {what} {text}")
+        for at, system, value in reversed(self._log):
+            text = _text(system, value)
+            if text and (task is None or _mentions(text, task)):
+                lines.append(f"{at / SECOND:12.6f} {text}")
             if len(lines) == count:
                 break
         return lines[::-1]
 
-    def note(self, system: SystemId, what: str, /, value: object = "") -> None:
+    def note(self, system: SystemId, value: Event | Action | str) -> None:
         """Remember what happened, for a report."""
-        self._log.append((self.agenda.now, system, what, value))
+        self._log.append((self.agenda.now, system, value))
 
     def happened(self, system: SystemId, event: Event) -> None:
         """Remember an event."""
-        self.note(system, "<-", event)
+        self.note(system, event)
 
     def handled(self, state: ModuleState) -> None:
         """Check the core's invariants."""
@@ -85,7 +85,7 @@ class Checks:
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
         """Check that a task ends once."""
         for write in writes:
-            self.note(system, "commits", write)
+            self.note(system, write)
             match write:
                 case Store(row=TaskRow() as row):
                     self._on_task(row)
@@ -98,7 +98,7 @@ class Checks:
         """Check that only a task that has ended is told to have done so, and not twice."""
         if isinstance(action, Store | Forget):
             return
-        self.note(system, "->", action)
+        self.note(system, action)
         if isinstance(action, TaskEnded):
             if action.task not in self.finals:
                 raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
@@ -108,7 +108,7 @@ class Checks:
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Check that an attempt may run, and that there is room for it."""
-        self.note(system, "begins", str(attempt))
+        self.note(system, f"the machine begins {attempt}")
         task = attempt.task
         if attempt in self.begun:
             raise Violation(f"{attempt} begins on {system}, and did so on {self.begun[attempt]} before", task)
@@ -126,7 +126,7 @@ class Checks:
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
         """Remember how an attempt ended on its machine."""
-        self.note(system, "stops", ended)
+        self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
         self._running[system].pop(ended.attempt, None)
         if ended.attempt in self.begun:
             self.ran[ended.attempt] = ended
@@ -169,7 +169,7 @@ class Checks:
             return
         claim = self._claims[self._claim_of[before]]
         if self._clocks[claim.id.executor].read(self.agenda.now) < claim.lease_until:
-            raise Violation(f"{attempt} begins, and the one before needed no other: {terse(ran)}", attempt.task)
+            raise Violation(f"{attempt} begins, and the one before needed no other: {_ending(ran)}", attempt.task)
 
     def _check_room(self, system: SystemId, attempt: AttemptId) -> None:
         running = self._running[system].values()
@@ -184,6 +184,20 @@ class Checks:
                 raise Violation(
                     f"with {attempt}, {system} runs tasks that take {amount} of {there} {name}", attempt.task
                 )
+
+
+def _text(system: SystemId, value: Event | Action | str) -> str:
+    if isinstance(value, str):
+        return f"{system}: {value}"
+    if isinstance(value, Event):
+        text = event_text(system, value)
+        # What is sent and what arrives read alike.
+        return f"arrived: {text}" if isinstance(value, ControlReceived | TransferReceived | VectorReceived) else text
+    return action_text(system, value)
+
+
+def _ending(ended: AttemptEnded) -> str:
+    return ended.cause or (f"exit code {ended.exit_code}" if ended.exit_code is not None else f"signal {ended.signal}")
 
 
 def _need_of(claim: GrantedClaimRow) -> Need:

@@ -112,9 +112,10 @@ class SimulatedHost:
     def start(self, *, has_rebooted: bool = False) -> None:
         """Start the daemon: from its rows, and from what its machine knows."""
         assert not self.is_up
+        if self.life:
+            self.module = self._new_module(self._around)
         self.life += 1
         self.is_up, self._is_busy = True, True
-        self.module = self._new_module(self._around)
         running = self.machine.known() if self.machine is not None else ()
         if self.machine is not None:
             self.machine.tell = self.post
@@ -315,7 +316,7 @@ class SimulatedHost:
         self._around.agenda.later(delay_ns, unless_gone)
 
     def _new_module(self, around: Surroundings) -> SchedulingModule:
-        system, life = self.system, f"/{self.life}" if self.life > 1 else ""
+        system, life = self.system, f"/{self.life}" if self.life else ""
         state = ModuleState(
             identity=Identity(system=system.name, epoch=self.epoch, address=f"{system.name}:1"),
             neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
