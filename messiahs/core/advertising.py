@@ -21,6 +21,8 @@ from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Vector, vector_of
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
+_CHANGE_DELAY_NS = 10 * MILLISECOND
+"""What has changed back by then, as a place for a short task does, nobody needs to hear of."""
 _OLDEST_NS = 24 * HOUR
 """An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 _WHOLE = 10_000
@@ -29,8 +31,9 @@ _WHOLE = 10_000
 def mark_changed(state: ModuleState, now: Instant) -> None:
     """Advertise soon: something that a vector shows may have changed."""
     if not state.timers.is_set(TimerKind.CHANGE, state.system):
-        sent_at = state.updates.sent_at
-        at = now if sent_at is None else max(now, after(sent_at, _CHANGE_INTERVAL_NS))
+        at, sent_at = after(now, _CHANGE_DELAY_NS), state.updates.sent_at
+        if sent_at is not None:
+            at = max(at, after(sent_at, _CHANGE_INTERVAL_NS))
         state.timers.set(TimerKind.CHANGE, state.system, at)
 
 

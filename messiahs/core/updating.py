@@ -1,7 +1,7 @@
 """The update channel: advertising state and listening to neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
 
-Vectors go out at the policy's period, and on change at most every 50 ms. A neighbor silent for the input timeout
-is queried once; silent still, it is down and its view leaves every sum.
+Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms. A neighbor silent for the
+input timeout is queried once; silent still, it is down and its view leaves every sum.
 """
 
 from operator import attrgetter

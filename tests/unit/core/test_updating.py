@@ -57,18 +57,32 @@ def test_what_is_no_key_waits_for_the_period(module: ModuleFactory) -> None:
     assert len(advertised(rig.wait(SECOND))) == 1
 
 
-def test_what_changes_is_advertised_at_once_and_then_at_most_every_fifty_milliseconds(module: ModuleFactory) -> None:
+def test_what_changes_is_advertised_after_ten_milliseconds_and_then_at_most_every_fifty_milliseconds(
+    module: ModuleFactory,
+) -> None:
     rig = module()
     rig.wait(0)
     rig.greet(PARENT)
     rig.wait(SECOND)
     rig.handle(Measured(sdv=sdv(avail_mem=8 * GIB)))
-    assert len(advertised(rig.wait(0))) == 1
+    assert advertised(rig.wait(10 * MILLISECOND - 1)) == []
+    assert len(advertised(rig.wait(1))) == 1
     rig.wait(10 * MILLISECOND)
     rig.handle(Measured(sdv=sdv(avail_mem=4 * GIB)))
     rig.handle(Measured(sdv=sdv(avail_mem=2 * GIB)))
     assert advertised(rig.wait(40 * MILLISECOND - 1)) == []
     assert len(advertised(rig.wait(1))) == 1
+
+
+def test_what_changes_back_at_once_is_not_advertised(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(PARENT)
+    rig.measure(avail_mem=8 * GIB)
+    rig.wait(SECOND)
+    for gigabytes in (4, 8):
+        rig.handle(Measured(sdv=sdv(avail_mem=gigabytes * GIB)))
+        rig.wait(4 * MILLISECOND)
+    assert advertised(rig.wait(SECOND // 2)) == []
 
 
 def test_on_change_only_vectors_that_say_something_new_are_sent(rig: Rig) -> None:
