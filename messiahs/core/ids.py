@@ -33,6 +33,11 @@ class TaskId(NamedTuple):
     number: int
     member: int = 0
 
+    @property
+    def submission(self) -> "TaskId":
+        """What it was submitted in: itself, if it is no member of an array."""
+        return TaskId(self.system, self.epoch, self.number)
+
     def __str__(self) -> str:
         """Write it as people do: `blays.17`, a member of an array `blays.17.3`."""
         return f"{self.system}.{self.number}.{self.member}" if self.member else f"{self.system}.{self.number}"

@@ -143,7 +143,7 @@ def _submissions(state: ModuleState) -> Iterator[str]:
         yield f"task {task} waits, and is bound"
     open_members: dict[TaskId, int] = {}
     for task in (*waiting, *bound):
-        key = task._replace(member=0)
+        key = task.submission
         open_members[key] = open_members.get(key, 0) + 1
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:

@@ -145,7 +145,7 @@ def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Insta
     actions: list[Action] = []
     for task in take_out(shape, wanted):
         row = state.origin.tasks.get(task, TaskRow(id=task))
-        actions.extend(end_task(state, replace(row, state=TaskState.DENIED, reasons=shape.reasons), now))
+        actions.extend(end_task(state, replace(row, reasons=shape.reasons), TaskState.DENIED, now=now))
     return tuple(actions)
 
 
@@ -238,12 +238,12 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
-def end_task(state: ModuleState, row: TaskRow, now: Instant) -> tuple[Action, ...]:
+def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:
     """Store the final state of a task; with its last member a submission ends too."""
-    assert row.state is not TaskState.EXECUTING
-    row = replace(row, substate=None, claim=None, ended_at=now)
+    assert final is not TaskState.EXECUTING
+    row = replace(row, state=final, substate=None, claim=None, ended_at=now)
     state.origin.tasks.pop(row.id, None)
-    key = row.id._replace(member=0)
+    key = row.id.submission
     submission = state.origin.submissions[key]
     submission.ended[ending_of(row)] += 1
     actions: list[Action] = [Store(row=row), Decision(what=row.state, task=str(row.id), text=_summary(row))]
@@ -282,7 +282,7 @@ def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
 
 def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
     """Make up an attempt for its way to the executor."""
-    row = state.origin.submissions[attempt.task._replace(member=0)].row
+    row = state.origin.submissions[attempt.task.submission].row
     return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
 
 

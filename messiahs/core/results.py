@@ -232,8 +232,8 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     entry = HistoryEntry(at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
     if row.is_cancelled:
-        return end_task(state, replace(row, state=TaskState.KILLED), now)
-    submission = state.origin.submissions[row.id._replace(member=0)].row
+        return end_task(state, row, TaskState.KILLED, now=now)
+    submission = state.origin.submissions[row.id.submission].row
     is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
         # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
@@ -241,14 +241,14 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
         if status.state is TaskState.REVOKED:
             state.origin.lost_at[claim.row.via] = now
         if is_too_late:
-            return end_task(state, replace(row, state=TaskState.DENIED, reasons=claim.shape.reasons), now)
+            return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
     # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
     claim.shape.delay_ns = FIRST_ROUND_DELAY_NS
     is_wanted_again = row.failures < submission.retries and not is_too_late
     if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
-    return end_task(state, replace(row, state=status.state), now)
+    return end_task(state, row, status.state, now=now)
 
 
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:

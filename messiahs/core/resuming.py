@@ -68,7 +68,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
             case SubmissionRow():
                 submissions.append(row)
             case TaskRow():
-                members.setdefault(row.id._replace(member=0), []).append(row)
+                members.setdefault(row.id.submission, []).append(row)
             case HeldClaimRow():
                 held.append(row)
             case GrantedClaimRow():

@@ -68,16 +68,16 @@ def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (),
 def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant) -> tuple[Action, ...]:
     """End tasks that wait, and ask executors to end those that run; what has ended stays as it is."""
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task)]
-    submission = state.origin.submissions.get(event.task._replace(member=0))
+    submission = state.origin.submissions.get(event.task.submission)
     if submission is None:
         return tuple(actions)
     for shape in shapes_with(state, event.task):
         for task in take_out(shape, event.task):
             row = state.origin.tasks.get(task, TaskRow(id=task))
-            actions.extend(end_task(state, replace(row, state=TaskState.KILLED, is_cancelled=True), now))
+            actions.extend(end_task(state, replace(row, is_cancelled=True), TaskState.KILLED, now=now))
         actions.extend(place(state, shape, now))
     for row in tuple(state.origin.tasks.values()):
-        if row.id == event.task or (not event.task.member and row.id._replace(member=0) == event.task):
+        if row.id == event.task or (not event.task.member and row.id.submission == event.task):
             actions.extend(_kill(state, row))
     return tuple(actions)
 

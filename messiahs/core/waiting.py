@@ -42,13 +42,13 @@ def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iter
 
 def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
     """Give the shapes in which tasks of a submission wait."""
-    submission = wanted._replace(member=0)
+    submission = wanted.submission
     return tuple(shape for shape in state.origin.shapes.values() if any(run[0] == submission for run in shape.waiting))
 
 
 def add_again(shape: Shape, task: TaskId) -> None:
     """Let a task that was tried before wait in front of all others."""
-    shape.waiting.appendleft((task._replace(member=0), task.member, task.member))
+    shape.waiting.appendleft((task.submission, task.member, task.member))
     shape.count += 1
 
 
@@ -65,7 +65,7 @@ def take_out(shape: Shape, wanted: TaskId) -> tuple[TaskId, ...]:
     """Take out one waiting task, or with member 0 all that wait of a submission; gives those that did wait."""
     taken: list[TaskId] = []
     kept: list[tuple[TaskId, int, int]] = []
-    submission = wanted._replace(member=0)
+    submission = wanted.submission
     for run in shape.waiting:
         if run[0] != submission:
             kept.append(run)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, Final, ParamSpec
 
 from messiahs.core.actions import Action, Forget, Store
 from messiahs.core.events import Event, StoreChanged
@@ -27,6 +27,7 @@ _BATCH_SECONDS = 0.005
 """Larger batches than the small one are committed at most this often."""
 _RETRY_SECONDS = 1.0
 _BUG_EXIT = 70
+_WRITES: Final = (Store, Forget, KeepOutput)
 
 P = ParamSpec("P")
 
@@ -129,12 +130,12 @@ class Driver:
         if self._commit is not None or not self._pending:
             return
         loop = asyncio.get_running_loop()
-        writes: list[Write] = [a for a in self._pending if isinstance(a, Store | Forget | KeepOutput)]
+        writes: list[Write] = [a for a in self._pending if isinstance(a, _WRITES)]
         since = loop.time() - self._committed_at
         if len(writes) > _SMALL_BATCH and since < _BATCH_SECONDS and not self._is_stopping:
             loop.call_later(_BATCH_SECONDS - since, self._flush)
             return
-        rest: list[Action] = [a for a in self._pending if not isinstance(a, Store | Forget | KeepOutput)]
+        rest: list[Action] = [a for a in self._pending if not isinstance(a, _WRITES)]
         self._pending = []
         if writes:
             self._begin_commit(writes, rest)

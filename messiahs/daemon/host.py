@@ -259,7 +259,7 @@ class Host:
                     answer.set_result(action)
             case TaskEnded():
                 self._wake(action.task)
-                if (array := action.task._replace(member=0)) not in self.module.state.origin.submissions:
+                if (array := action.task.submission) not in self.module.state.origin.submissions:
                     self._wake(array)
             case Decision():
                 if not self._decisions:

@@ -75,7 +75,7 @@ class Tasks:
         live = origin.submissions.get(submission.id)
         if live is None:
             return array_document(submission, Counter(map(ending_of, self._host.store.members(submission.id))), ())
-        tried = [row for row in origin.tasks.values() if row.id._replace(member=0) == submission.id]
+        tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
         return array_document(submission, live.ended, tried)
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
@@ -88,7 +88,7 @@ class Tasks:
         return shape.reasons if shape is not None else ()
 
     def _submission(self, task: TaskId) -> SubmissionRow | None:
-        live = self._host.module.state.origin.submissions.get(task._replace(member=0))
+        live = self._host.module.state.origin.submissions.get(task.submission)
         return live.row if live is not None else self._host.store.submission(task)
 
     def _row(self, task: TaskId) -> TaskRow:

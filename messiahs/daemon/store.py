@@ -111,7 +111,7 @@ class RowStore:
 
     def submission(self, task: TaskId) -> SubmissionRow | None:
         """Give the submission that a task belongs to."""
-        row = self._row(RowKind.SUBMISSION, task._replace(member=0))
+        row = self._row(RowKind.SUBMISSION, task.submission)
         return row if isinstance(row, SubmissionRow) else None
 
     def task(self, task: TaskId) -> TaskRow | None:

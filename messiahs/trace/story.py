@@ -86,7 +86,7 @@ class Story:
     def _is_it(self, task: TaskId) -> bool:
         if str(task) == self.task:
             return True
-        return str(task._replace(member=0)) == self.task if task.member else self.task.startswith(f"{task}.")
+        return str(task.submission) == self.task if task.member else self.task.startswith(f"{task}.")
 
     def _search_of(self, line: Line) -> SearchId | None:
         sender, receiver = line.ends
