@@ -43,7 +43,7 @@ def take(rig: Rig, claim: SchedAccept, *members: int) -> None:
 def end(rig: Rig, member: int) -> int:
     """Let an attempt end, and give the window that its origin is told then."""
     rig.handle(AttemptStarted(attempt=remote(member=member)))
-    return told(rig.handle(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
+    return told(rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
 
 
 def kept_busy(rig: Rig, claim: SchedAccept, *, members: range, for_ns: int) -> None:
