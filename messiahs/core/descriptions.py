@@ -6,10 +6,13 @@ What travels on the update channel, the description of *many* machines, is a `Ve
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Value
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
 
 Description = Mapping[str, Value]
 """What a predicate is judged over: attribute names without `$`."""
+
+Layout = tuple[tuple[str, Kind | None], ...]
+"""The names of a description in its order, each with the type of its value; None for an integer beyond 64 bits."""
 
 Pairs = tuple[tuple[str, Value], ...]
 
@@ -17,6 +20,17 @@ Pairs = tuple[tuple[str, Value], ...]
 def sorted_pairs(description: Description) -> Pairs:
     """Give the pairs in order of name, so that equal descriptions are equal values."""
     return tuple(sorted(description.items()))
+
+
+def layout_of(description: Description) -> Layout:
+    """Give the layout of a description: it stays the same when only values change."""
+    return tuple([(name, _kind_of(value)) for name, value in description.items()])
+
+
+def _kind_of(value: Value) -> Kind | None:
+    if isinstance(value, str):
+        return Kind.STRING
+    return Kind.INTEGER if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None
 
 
 def is_valid_value(value: Value) -> bool:

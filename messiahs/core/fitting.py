@@ -1,10 +1,10 @@
 """Comparing what a task needs with what machines offer (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
 
-from messiahs.core.buckets import highest_in, lowest_in
+from messiahs.core.columns import NO_CLASS, Judged
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.messages import DenyCode
 from messiahs.core.ports import Need, Predicate
-from messiahs.core.vectors import Interval, MachineClass, Vector
+from messiahs.core.vectors import Vector
 
 
 def need_of(tdv: TDV, requirement: Predicate) -> Need:
@@ -28,19 +28,19 @@ def has_room(need: Need, here: Description) -> bool:
     return all(_size(here, name) >= amount for name, amount in _free(need))
 
 
-def surely_fits(need: Need, machine_class: MachineClass) -> bool:
-    """Say whether every machine of a class can hold the task now."""
-    return _holds_amounts(machine_class, _free(need), surely=True) and need.requirement.surely(machine_class)
-
-
-def could_fit(need: Need, machine_class: MachineClass) -> bool:
-    """Say whether some machine of a class may be able to hold the task now."""
-    return _holds_amounts(machine_class, _free(need), surely=False) and need.requirement.could(machine_class)
+def fitting(need: Need, view: Vector) -> Judged:
+    """Say of which classes every machine can surely hold the task now, and of which some machine could."""
+    surely, could = _large_enough(view, _free(need))
+    if not could:
+        return NO_CLASS
+    meets_surely, could_meet = need.requirement.over(view)
+    return surely & meets_surely, could & could_meet
 
 
 def could_hold(need: Need, view: Vector) -> bool:
     """Say whether some machine behind a view may be able to hold the task now."""
-    return any(could_fit(need, machine_class) for machine_class in view.classes)
+    _, could = fitting(need, view)
+    return could != 0
 
 
 def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
@@ -57,13 +57,16 @@ def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
 
 def why_not(need: Need, views: tuple[Vector, ...]) -> DenyCode:
     """Say why no view could hold the task: its size, its requirement, or machines that are busy."""
-    classes = [machine_class for view in views for machine_class in view.classes]
-    large_enough = [c for c in classes if _holds_amounts(c, _total(need), surely=False)]
-    if not large_enough:
-        return DenyCode.NO_CLASS
-    if not any(need.requirement.could(c) for c in large_enough):
-        return DenyCode.REQUIREMENT_UNMET
-    return DenyCode.NO_CAPACITY
+    is_large_enough = False
+    for view in views:
+        _, could = _large_enough(view, _total(need))
+        if not could:
+            continue
+        is_large_enough = True
+        _, could_meet = need.requirement.over(view)
+        if could & could_meet:
+            return DenyCode.NO_CAPACITY
+    return DenyCode.REQUIREMENT_UNMET if is_large_enough else DenyCode.NO_CLASS
 
 
 def _free(need: Need) -> tuple[tuple[str, int], ...]:
@@ -74,14 +77,12 @@ def _total(need: Need) -> tuple[tuple[str, int], ...]:
     return (("slots", need.slots), ("total_mem", need.mem_bytes), ("total_disk", need.disk_bytes))
 
 
-def _holds_amounts(machine_class: MachineClass, amounts: tuple[tuple[str, int], ...], *, surely: bool) -> bool:
-    said = dict(machine_class.attributes)
+def _large_enough(view: Vector, amounts: tuple[tuple[str, int], ...]) -> Judged:
+    surely = could = view.every_class
     for name, amount in amounts:
-        value = said.get(name)
-        if not isinstance(value, Interval) or name in machine_class.some_lack:
-            # What is withheld or lacking could be anything, and is never sure.
-            if surely:
-                return False
-        elif (lowest_in(value.low) if surely else highest_in(value.high)) < amount:
-            return False
-    return True
+        numbers = view.said(name).numbers
+        also_surely, also_could = numbers.at_least(amount)
+        surely &= also_surely
+        # What is withheld, lacking or of another type could be anything, and is never sure.
+        could &= also_could | ~numbers.known
+    return surely, could

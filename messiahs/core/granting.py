@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, ExtendLease, Forget, SendControl, Store
 from messiahs.core.advertising import mark_changed
+from messiahs.core.descriptions import layout_of
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
@@ -45,7 +46,8 @@ def places_for(state: ModuleState, need: Need, wanted: int, /) -> int:
     here = sdv.description()
     takes = (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
     places = 0
-    while places < wanted and has_room(need, here) and need.requirement.holds(here):
+    is_met = need.requirement.bound_to(layout_of(here))
+    while places < wanted and has_room(need, here) and is_met(tuple(here.values())):
         places += 1
         for name, amount in takes:
             value = here.get(name)

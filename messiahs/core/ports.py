@@ -7,19 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from messiahs.core.descriptions import SDV, TDV, Description
+from messiahs.core.attributes import Value
+from messiahs.core.columns import Judged
+from messiahs.core.descriptions import SDV, TDV, Description, Layout
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MINUTE, SECOND, Instant
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Neighbor, Relation
-from messiahs.core.vectors import MachineClass, Vector
+from messiahs.core.vectors import Vector
+
+Values = tuple[Value, ...]
+"""The values of a description, in the order of its layout."""
+
+Truth = Callable[[Values], bool]
 
 
 class Predicate(Protocol):
-    """A predicate of the paper's language (MESSIAHS 5.4).
+    """A predicate of the paper's language (MESSIAHS 5.4): judges one description, or all classes of a vector at once.
 
-    `holds` judges one description; `surely` and `could` judge a class: whether the predicate is true for every, or
-    for at least one, combination of values in it.
+    It is judged far more often than names and types change. So what depends on these is settled before, by `bound_to`
+    for descriptions and by a vector for its classes; what is left is to compare values.
     """
 
     @property
@@ -29,11 +36,11 @@ class Predicate(Protocol):
     def holds(self, description: Description, /) -> bool:
         """Say whether it is true; False if any of its variables is not set."""
 
-    def surely(self, machine_class: MachineClass, /) -> bool:
-        """Say whether it is true for every machine that the class may stand for."""
+    def bound_to(self, layout: Layout, /) -> Truth:
+        """Give what `holds` says of descriptions of one layout, as a function of their values."""
 
-    def could(self, machine_class: MachineClass, /) -> bool:
-        """Say whether it is true for some machine that the class may stand for."""
+    def over(self, vector: Vector, /) -> Judged:
+        """Say of which classes it is true for every machine that they may stand for, and of which for some machine."""
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Name the variables that the description does not set, each once, in order of name."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from messiahs.core import placing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.attributes import INTEGER_HIGHEST
-from messiahs.core.fitting import could_hold, need_of, why_not, why_not_here
+from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
 from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
@@ -192,8 +192,8 @@ def _work_on(
         return tuple(actions)
     relations = _allowed(search.asker, verdict, is_open=is_open)
     candidates = _candidates(state, search, relations)
-    search.reason = _own_reason(state, search, verdict, candidates)
     search.untried = list(rank(state, candidates, search.need, tdv=search.request.tdv, now=now))
+    search.reason = _own_reason(state, search, verdict, candidates)
     state.hop.searches[search.asker.system, search.request.id] = search
     actions.extend(_ask_next(state, search, now))
     return tuple(actions)
@@ -253,7 +253,9 @@ def _own_reason(
 ) -> Reason:
     if isinstance(verdict, Refused):
         return _refused(state, verdict)
-    left_out = tuple(candidate.view for candidate in candidates if not could_hold(search.need, candidate.view))
+    # What the policy ranks are those that could hold the task.
+    ranked = set(search.untried)
+    left_out = tuple(candidate.view for candidate in candidates if candidate.system not in ranked)
     code, text = why_not(search.need, left_out), ""
     here = own_sdv(state)
     if here is not None:

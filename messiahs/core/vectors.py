@@ -4,16 +4,18 @@ A class stands for `count` machines. Each attribute of a class is a joint interv
 Every machine lies inside its class, counts are exact, and no name or address of a machine is ever in a vector.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, cast
 
-from messiahs.core.attributes import KEY_ATTRIBUTES
-from messiahs.core.buckets import bucket_of
+from messiahs.core.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.buckets import bucket_of, highest_in, lowest_in
+from messiahs.core.columns import ClassSet, Said, column_of, grouped
 from messiahs.core.descriptions import SDV
 
 _CACHED_INTERVALS: Final = 4096
@@ -64,11 +66,28 @@ class Vector:
     """A multiset of classes, in a canonical order."""
 
     classes: tuple[MachineClass, ...] = ()
+    _said: dict[str, Said] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Follows from the classes, and fills up as attributes are asked for."""
 
     @property
     def machines(self) -> int:
         """Number of machines that the vector stands for."""
         return sum(machine_class.count for machine_class in self.classes)
+
+    @property
+    def every_class(self) -> ClassSet:
+        """The set of all classes."""
+        return (1 << len(self.classes)) - 1
+
+    def said(self, name: str, /) -> Said:
+        """Give what the classes say of an attribute; what some or all machines lack may only have been withheld."""
+        said = self._said.get(name)
+        if said is None:
+            values = _values_of(name, self.classes)
+            said = _said_by(values)
+            if any(value is not None for value in values):  # strangers may ask for any names
+                self._said[name] = said
+        return said
 
 
 EMPTY: Final = Vector()
@@ -81,6 +100,43 @@ _SOME_LACK_OF: Final = attrgetter("some_lack")
 _HIGH_OF: Final = attrgetter("high")
 _AT_ONCE: Final = 256
 _UNSAID: Final = (("", None),)
+
+
+def _values_of(name: str, classes: Iterable[MachineClass]) -> list[ClassValue | None]:
+    values: list[ClassValue | None] = []
+    place = 0
+    for machine_class in classes:
+        pairs = machine_class.attributes
+        # Nearly always it stands at the same place as in the class before.
+        if place >= len(pairs) or pairs[place][0] != name:
+            place = bisect_left(pairs, name, key=_NAME_OF)
+        is_said = place < len(pairs) and pairs[place][0] == name
+        values.append(pairs[place][1] if is_said and name not in machine_class.some_lack else None)
+    return values
+
+
+def _said_by(values: list[ClassValue | None]) -> Said:
+    unclear = 0
+    lowest_of: dict[ClassValue | None, int] = {}
+    least: dict[Value, ClassSet] = {}
+    greatest: dict[Value, ClassSet] = {}
+    strings: dict[Value, ClassSet] = {}
+    for value, classes in grouped(values).items():
+        match value:
+            case Interval(low, high):
+                lowest_of[value] = lowest = lowest_in(low)
+                highest = highest_in(high)
+                least[lowest] = least.get(lowest, 0) | classes
+                greatest[highest] = greatest.get(highest, 0) | classes
+            case str():
+                strings[value] = classes
+            case _:
+                unclear |= classes
+    return Said(
+        column_of(least, greatest, unclear=unclear),
+        column_of(strings, strings, unclear=unclear),
+        tuple(map(lowest_of.get, values)),
+    )
 
 
 def vector_of(sdv: SDV) -> Vector:

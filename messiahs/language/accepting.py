@@ -103,7 +103,8 @@ def _is_true(condition: Condition, query: AcceptQuery, facts: Facts) -> bool:
     if query.here is not None or not condition.reads(HERE):
         return condition.holds(facts)
     # A system without a machine lets in what some machine of its own subtree could take.
-    return any(condition.could(facts, HERE, machine_class) for machine_class in query.subtree.classes)
+    _, could = condition.over(facts, HERE, query.subtree)
+    return could != 0
 
 
 def _why(condition: Condition, facts: Facts) -> tuple[str, ...]:

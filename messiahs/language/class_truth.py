@@ -1,141 +1,137 @@
-"""Judging a class of machines, of which only intervals are known (MESSIAHS 5.4, 7.1).
+"""Judging all classes of a vector at once, of which only intervals are known (MESSIAHS 5.4, 7.1).
 
-A verdict is True when every machine of the class satisfies an expression, False when none does, None when that is open.
-Comparisons are judged apart from each other, so a verdict may be None where a closer look would decide.
+The columns of the variables stand in the order of `places`. Comparisons are judged apart from each other, so something
+may be neither surely true nor surely false where a closer look would decide.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from messiahs.core.attributes import Value
-from messiahs.core.buckets import highest_in, lowest_in
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass
+from messiahs.core.columns import EVERY_CLASS, NO_CLASS, Column, Judged, opposite
 from messiahs.language.syntax import Chain, Comparison, Connective, Expression, Not, Operand, Order, Variable
-from messiahs.language.truth import OPERATIONS
+from messiahs.language.truth import OPERATIONS, Places
 
-Span = tuple[Value, Value] | None
-"""The least and the greatest value that an attribute may have; None when nothing is known of it."""
+Columns = Sequence[Column]
+ClassTruth = Callable[[Columns], Judged]
 
-Spans = Mapping[str, Span]
-Verdict = bool | None
-ClassTruth = Callable[[Spans], Verdict]
-
-_MIRRORED: Final = {Order.GREATER: Order.LESS, Order.GREATER_OR_EQUAL: Order.LESS_OR_EQUAL}
-
-
-def spans_in(
-    machine_class: MachineClass, *, integers: tuple[str, ...], strings: tuple[str, ...]
-) -> dict[str, Span] | None:
-    """Give what a class tells of each variable; None when no machine of it can have all of them in their types.
-
-    What some or all machines lack may only have been withheld, and `VARIOUS` may stand for both types.
-    """
-    if not integers and not strings:
-        return {}  # most tasks require nothing, and are compared with very many classes
-    said = dict(machine_class.attributes)
-    spans: dict[str, Span] = {}
-    for kind, names in ((Interval, integers), (str, strings)):
-        for name in names:
-            value = VARIOUS if name in machine_class.some_lack else said.get(name, VARIOUS)
-            if name in spans or not (value is VARIOUS or isinstance(value, kind)):
-                return None
-            spans[name] = _span(value)
-    return spans
+_MIRRORED: Final = {
+    Order.LESS: Order.GREATER,
+    Order.LESS_OR_EQUAL: Order.GREATER_OR_EQUAL,
+    Order.GREATER: Order.LESS,
+    Order.GREATER_OR_EQUAL: Order.LESS_OR_EQUAL,
+}
+_NEGATED: Final = {
+    Order.LESS: Order.GREATER_OR_EQUAL,
+    Order.LESS_OR_EQUAL: Order.GREATER,
+    Order.NOT_EQUAL: Order.EQUAL,
+}
 
 
-def _span(value: ClassValue) -> Span:
-    if isinstance(value, Interval):
-        return (lowest_in(value.low), highest_in(value.high))
-    return (value, value) if isinstance(value, str) else None
+def judged_by(truth: ClassTruth, columns: Columns, /) -> Judged:
+    """Judge the classes that may have all variables in their types; surely only those that have them."""
+    known = possible = -1
+    for column in columns:
+        known &= column.known
+        possible &= column.possible
+    if not possible:
+        return NO_CLASS
+    surely, could = truth(columns)
+    return surely & known, could & possible
 
 
-def class_truth_of(expression: Expression) -> ClassTruth:
-    """Give the function from spans to the verdict on an expression."""
+def class_truth_of(expression: Expression, places: Places) -> ClassTruth:
+    """Give the function that evaluates an expression over columns."""
     match expression:
-        case Comparison():
-            return _comparison(expression)
+        case Comparison(left=left, order=order, right=right):
+            return _comparison(left, order, right, places=places)
         case Not(operand):
-            return _negation(class_truth_of(operand))
-        case Chain(Connective.XOR, terms):
-            return _parity(tuple([class_truth_of(term) for term in terms]))
+            return _negation(class_truth_of(operand, places))
         case Chain(connective, terms):
-            truths = tuple([class_truth_of(term) for term in terms])
-            return _judge_all(truths, decided_by=connective is Connective.OR)
+            truths = tuple([class_truth_of(term, places) for term in terms])
+            return {Connective.AND: _all, Connective.OR: _any, Connective.XOR: _parity}[connective](truths)
 
 
-def _comparison(comparison: Comparison) -> ClassTruth:
-    left, order, right = comparison.left, comparison.order, comparison.right
-    if order in _MIRRORED:
-        left, order, right = right, _MIRRORED[order], left
-    if order is Order.EQUAL:
-        return _equality(left, right)
-    if order is Order.NOT_EQUAL:
-        return _negation(_equality(left, right))
-    compare, left_span, right_span = OPERATIONS[order], _span_of(left), _span_of(right)
-
-    def judge(spans: Spans) -> Verdict:
-        one, other = left_span(spans), right_span(spans)
-        if one is None or other is None:
-            return None
-        if compare(one[1], other[0]):
-            return True
-        return None if compare(one[0], other[1]) else False
-
-    return judge
+def _comparison(left: Operand, order: Order, right: Operand, /, *, places: Places) -> ClassTruth:
+    match left, right:
+        case Variable(name), Variable(other):
+            return _between(places[name], order, places[other])
+        case Variable(name), (int() | str()) as value:
+            return _with_literal(places[name], order, value)
+        case (int() | str()) as value, Variable(name):
+            return _with_literal(places[name], _MIRRORED.get(order, order), value)
+        case _:
+            result = EVERY_CLASS if OPERATIONS[order](left, right) else NO_CLASS
+            return lambda _: result
 
 
-def _equality(left: Operand, right: Operand) -> ClassTruth:
-    less, left_span, right_span = OPERATIONS[Order.LESS], _span_of(left), _span_of(right)
-
-    def judge(spans: Spans) -> Verdict:
-        one, other = left_span(spans), right_span(spans)
-        if one is None or other is None:
-            return None
-        if less(one[1], other[0]) or less(other[1], one[0]):
-            return False
-        return True if one[0] == other[1] and one[1] == other[0] else None
-
-    return judge
+def _with_literal(place: int, order: Order, value: Value) -> ClassTruth:
+    match order:
+        case Order.GREATER_OR_EQUAL:
+            return lambda columns: columns[place].at_least(value)
+        case Order.GREATER:
+            return lambda columns: columns[place].above(value)
+        case Order.EQUAL:
+            return lambda columns: _both(columns[place].at_least(value), opposite(columns[place].above(value)))
+        case _:
+            return _negation(_with_literal(place, _NEGATED[order], value))
 
 
-def _span_of(operand: Operand) -> Callable[[Spans], Span]:
-    if isinstance(operand, Variable):
-        name = operand.name
-        return lambda spans: spans[name]
-    point = (operand, operand)
-    return lambda _: point
+def _between(place: int, order: Order, other: int) -> ClassTruth:
+    match order:
+        case Order.GREATER_OR_EQUAL:
+            return lambda columns: columns[place].at_least_that_of(columns[other])
+        case Order.GREATER:
+            return lambda columns: columns[place].above_that_of(columns[other])
+        case Order.EQUAL:
+            at_least = _between(place, Order.GREATER_OR_EQUAL, other)
+            above = _between(place, Order.GREATER, other)
+            return lambda columns: _both(at_least(columns), opposite(above(columns)))
+        case _:
+            return _negation(_between(place, _NEGATED[order], other))
+
+
+def _both(one: Judged, other: Judged) -> Judged:
+    return one[0] & other[0], one[1] & other[1]
 
 
 def _negation(truth: ClassTruth) -> ClassTruth:
-    def judge(spans: Spans) -> Verdict:
-        verdict = truth(spans)
-        return None if verdict is None else not verdict
+    return lambda columns: opposite(truth(columns))
+
+
+def _all(truths: tuple[ClassTruth, ...]) -> ClassTruth:
+    def judge(columns: Columns) -> Judged:
+        surely, could = EVERY_CLASS
+        for truth in truths:
+            also_surely, also_could = truth(columns)
+            surely &= also_surely
+            could &= also_could
+            if not could:
+                break
+        return surely, could
+
+    return judge
+
+
+def _any(truths: tuple[ClassTruth, ...]) -> ClassTruth:
+    def judge(columns: Columns) -> Judged:
+        surely, could = NO_CLASS
+        for truth in truths:
+            also_surely, also_could = truth(columns)
+            surely |= also_surely
+            could |= also_could
+        return surely, could
 
     return judge
 
 
 def _parity(truths: tuple[ClassTruth, ...]) -> ClassTruth:
-    def judge(spans: Spans) -> Verdict:
-        is_odd = False
+    def judge(columns: Columns) -> Judged:
+        odd = unclear = 0
         for truth in truths:
-            verdict = truth(spans)
-            if verdict is None:
-                return None
-            is_odd ^= verdict
-        return is_odd
-
-    return judge
-
-
-def _judge_all(truths: tuple[ClassTruth, ...], *, decided_by: bool) -> ClassTruth:
-    def judge(spans: Spans) -> Verdict:
-        result: Verdict = not decided_by
-        for truth in truths:
-            verdict = truth(spans)
-            if verdict is decided_by:
-                return verdict
-            if verdict is None:
-                result = None
-        return result
+            surely, could = truth(columns)
+            odd ^= surely
+            unclear |= could & ~surely
+        return odd & ~unclear, odd | unclear
 
     return judge

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
-from messiahs.core.descriptions import Description
-from messiahs.core.ports import BadPredicate, Predicate
-from messiahs.core.vectors import MachineClass
+from messiahs.core.columns import NO_CLASS, Judged
+from messiahs.core.descriptions import Description, Layout, layout_of
+from messiahs.core.ports import BadPredicate, Predicate, Truth
+from messiahs.core.vectors import Vector
 from messiahs.errors import PredicateError
-from messiahs.language.class_truth import ClassTruth, class_truth_of, spans_in
+from messiahs.language.class_truth import ClassTruth, class_truth_of, judged_by
+from messiahs.language.generated import Binding
 from messiahs.language.parsing import parse_expression
 from messiahs.language.scanning import is_too_long
 from messiahs.language.syntax import Expression, uses_of
-from messiahs.language.truth import Truth, truth_of
 
 # A hostile predicate takes some 300 KB once it is parsed.
 _CACHED = 256
+_CACHED_BINDINGS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +36,26 @@ class ParsedPredicate:
     expression: Expression = field(compare=False, repr=False)
     integers: tuple[str, ...] = field(compare=False, repr=False)
     strings: tuple[str, ...] = field(compare=False, repr=False)
-    truth: Truth = field(compare=False, repr=False)
     class_truth: ClassTruth = field(compare=False, repr=False)
 
     def holds(self, description: Description, /) -> bool:
         """Say whether the predicate is true; False if a variable has no value, or one of the wrong type."""
-        for name in self.integers:
-            value = description.get(name)
-            if not isinstance(value, int) or not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
-                return False
-        for name in self.strings:
-            if not isinstance(description.get(name), str):
-                return False
-        return self.truth(description)
+        return self.bound_to(layout_of(description))(tuple(description.values()))
+
+    def bound_to(self, layout: Layout, /) -> Truth:
+        """Give what `holds` says of descriptions of one layout, as a function of their values."""
+        binding = _binding(self, layout)
+        return binding.truth() if binding is not None else _never
+
+    def over(self, vector: Vector, /) -> Judged:
+        """Say of which classes it is surely true, for every machine, and of which it could be, for one.
+
+        It is not sure where a machine may lack a variable.
+        """
+        columns = [vector.said(name).numbers for name in self.integers]
+        columns += [vector.said(name).strings for name in self.strings]
+        surely, could = judged_by(self.class_truth, columns)
+        return surely & vector.every_class, could & vector.every_class
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Name the variables without a value, each once, in order of name.
@@ -56,28 +65,21 @@ class ParsedPredicate:
         names = sorted({*self.integers, *self.strings})
         return tuple(name for name in names if not _is_set(description.get(name)))
 
-    def surely(self, machine_class: MachineClass, /) -> bool:
-        """Say whether every machine of a class satisfies the predicate; False if one may lack a variable."""
-        spans = spans_in(machine_class, integers=self.integers, strings=self.strings)
-        return spans is not None and None not in spans.values() and self.class_truth(spans) is True
-
-    def could(self, machine_class: MachineClass, /) -> bool:
-        """Say whether some machine of a class may satisfy the predicate."""
-        spans = spans_in(machine_class, integers=self.integers, strings=self.strings)
-        return spans is not None and self.class_truth(spans) is not False
-
 
 def parse_predicate(text: str) -> ParsedPredicate:
     """Give the predicate that a text says; the empty text is always true. Raises PredicateError."""
     expression = parse_expression(text)
     uses = uses_of(expression)
+    integers = tuple(name for name, kind in uses if kind is Kind.INTEGER)
+    strings = tuple(name for name, kind in uses if kind is Kind.STRING)
+    is_possible = not set(integers) & set(strings)
+    places = {name: place for place, name in enumerate((*integers, *strings))}
     return ParsedPredicate(
         text=text,
         expression=expression,
-        integers=tuple(name for name, kind in uses if kind is Kind.INTEGER),
-        strings=tuple(name for name, kind in uses if kind is Kind.STRING),
-        truth=truth_of(expression),
-        class_truth=class_truth_of(expression),
+        integers=integers,
+        strings=strings,
+        class_truth=class_truth_of(expression, places) if is_possible else _nowhere,
     )
 
 
@@ -94,6 +96,24 @@ def _parsed(text: str) -> Predicate | BadPredicate:
     except PredicateError as error:
         advice = f" ({error.hint})" if error.hint else ""
         return BadPredicate(f"{error.line}:{error.column}: {error.message}{advice}")
+
+
+@lru_cache(maxsize=_CACHED_BINDINGS)
+def _binding(predicate: ParsedPredicate, layout: Layout) -> Binding | None:
+    """Bind a predicate to a layout; None if a variable is missing in it, or has another type."""
+    uses = [(name, Kind.INTEGER) for name in predicate.integers] + [(name, Kind.STRING) for name in predicate.strings]
+    places = {pair: place for place, pair in enumerate(layout)}
+    if not places.keys() >= set(uses):
+        return None
+    return Binding(predicate.expression, {name: places[name, kind] for name, kind in uses})
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def _nowhere(_: object) -> Judged:
+    return NO_CLASS
 
 
 def _is_set(value: Value | None) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from messiahs.core.fitting import could_fit
+from messiahs.core.columns import ClassSet, chosen
+from messiahs.core.fitting import fitting
 from messiahs.core.ids import SystemId
 from messiahs.core.ports import Candidate, Randomness, RankQuery
-from messiahs.core.vectors import MachineClass
+from messiahs.core.vectors import Vector
 from messiahs.language.accepting import calendar_facts
 from messiahs.language.amounts import Amount
 from messiahs.language.conditions import Condition
@@ -51,16 +52,19 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
 
     What is equal by all keys stands in order of name.
     """
-    fitting = [
-        (candidate, classes)
+    able = [
+        (candidate, could)
         for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
-        if (classes := tuple(each for each in candidate.view.classes if could_fit(query.need, each)))
+        if (could := fitting(query.need, candidate.view)[1])
     ]
-    turns = {key: _turns(key, len(fitting), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+    turns = {key: _turns(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
     ranked: list[tuple[bool, list[_Order], SystemId]] = []
-    for place, (candidate, classes) in enumerate(fitting):
+    for place, (candidate, classes) in enumerate(able):
         facts = _facts_of(query, candidate)
-        values = [(0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, classes) for key in keys]
+        values = [
+            (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
+            for key in keys
+        ]
         ranked.append((candidate.has_lost, values, candidate.system))
     return tuple(system for _, _, system in sorted(ranked))
 
@@ -83,11 +87,10 @@ def _facts_of(query: RankQuery, candidate: Candidate) -> Facts:
     return {CANDIDATE: link, TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
 
 
-def _value(key: First | Most, facts: Facts, classes: tuple[MachineClass, ...]) -> _Order:
+def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> _Order:
     if isinstance(key, First):
-        if any(key.condition.surely(facts, MACHINE, each) for each in classes):
-            return (0, 0)
-        return (0, 1 if any(key.condition.could(facts, MACHINE, each) for each in classes) else 2)
-    ranges = [key.amount.range_in(facts, MACHINE, each) for each in classes]
+        surely, could = key.condition.over(facts, MACHINE, view)
+        return (0, 0 if surely & classes else 1 if could & classes else 2)
+    ranges = [key.amount.range_in(facts, MACHINE, each) for each in chosen(view.classes, classes)]
     ends = [ends[1] if key.is_least else -ends[0] for ends in ranges if ends is not None]
     return (0, min(ends)) if ends else (1, 0)

@@ -8,19 +8,14 @@ from dataclasses import dataclass
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
 from messiahs.core.buckets import highest_in, lowest_in
+from messiahs.core.columns import ClassSet, Column, column_of
 from messiahs.core.descriptions import Description
-from messiahs.core.vectors import VARIOUS, Interval, MachineClass
-from messiahs.language.class_truth import Span
+from messiahs.core.vectors import Interval, MachineClass, Vector
 
 TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now", "machine"
 """The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
 
 Facts = Mapping[str, Description]
-
-
-@dataclass(frozen=True, slots=True)
-class Impossible:
-    """No machine of a class has the attribute in its type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +46,24 @@ class Reading:
         value = _typed(said, self.kind)
         return self._matched(self.default if value is None else value)
 
-    def span_in(self, machine_class: MachineClass) -> Span | Impossible:
-        """Give the least and greatest value in a class; None where a value may have been withheld."""
-        said = dict(machine_class.attributes).get(self.name, VARIOUS)
-        if self.name in machine_class.some_lack or said is VARIOUS:
-            return None
+    def column_in(self, vector: Vector) -> Column:
+        """Give what it reads in each class; unclear where a value may have been withheld."""
+        said = vector.said(self.name)
+        numbers, strings = said.numbers, said.strings
         if self.is_presence:
-            return (1, 1)
-        if isinstance(said, Interval) and self.kind is Kind.INTEGER:
-            return (lowest_in(said.low), highest_in(said.high))
-        value = self._matched(said if isinstance(said, str) and self.kind is Kind.STRING else self.default)
-        return Impossible() if value is None else (value, value)
+            present: dict[Value, ClassSet] = {1: numbers.known | strings.known}
+            return column_of(present, present, unclear=numbers.unclear)
+        read, other = (numbers, strings) if self.kind is Kind.INTEGER else (strings, numbers)
+        if self.default is None and self.pattern is None:
+            return read
+        least, greatest = dict(read.least.groups()), dict(read.greatest.groups())
+        if self.default is not None:
+            # What is there in the other type is not there in this one.
+            for ends in (least, greatest):
+                ends[self.default] = ends.get(self.default, 0) | other.known
+        if self.pattern is not None:
+            least = greatest = self._matched_in(least)
+        return column_of(least, greatest, unclear=read.unclear)
 
     def amounts_in(self, machine_class: MachineClass) -> tuple[int, int] | None:
         """Give the least and greatest number in a class, what is not said being the default; None if there is none."""
@@ -73,6 +75,12 @@ class Reading:
         if self.name not in machine_class.some_lack:
             return (low, high)
         return None if default is None else (min(low, default), max(high, default))
+
+    def _matched_in(self, strings: Mapping[Value, ClassSet]) -> dict[Value, ClassSet]:
+        matched: dict[Value, ClassSet] = {0: 0, 1: 0}
+        for value, classes in strings.items():
+            matched[self._matched(value) or 0] |= classes
+        return matched
 
     def _matched(self, value: Value | None) -> Value | None:
         if value is None or self.pattern is None:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from messiahs.core.buckets import lowest_in
-from messiahs.core.fitting import could_fit, surely_fits
+from messiahs.core.columns import ClassSet, chosen
+from messiahs.core.fitting import fitting
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Candidate, Need, Randomness
-from messiahs.core.vectors import Interval, MachineClass
+from messiahs.core.vectors import Vector
+from messiahs.policy.weighted_order import weighted_order
 
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
-_WEIGHT_BITS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,38 +30,24 @@ def by_free_slots(candidates: tuple[Candidate, ...], need: Need, randomness: Ran
     order: list[SystemId] = []
     groups = sorted({_group(judged) for judged in ranked})
     for group in groups:
-        order.extend(_shuffled([judged for judged in ranked if _group(judged) == group], randomness))
+        alike = [judged for judged in ranked if _group(judged) == group]
+        places = weighted_order([judged.free_slots for judged in alike], randomness)
+        order.extend(alike[place].candidate.system for place in places)
     return tuple(order)
 
 
 def _judge(candidate: Candidate, need: Need) -> _Ranked | None:
-    fitting = [machine_class for machine_class in candidate.view.classes if could_fit(need, machine_class)]
-    if not fitting:
+    surely, could = fitting(need, candidate.view)
+    if not could:
         return None
-    return _Ranked(
-        candidate=candidate,
-        is_sure=any(surely_fits(need, machine_class) for machine_class in fitting),
-        free_slots=sum(machine_class.count * _least_free(machine_class) for machine_class in fitting),
-    )
+    return _Ranked(candidate=candidate, is_sure=surely != 0, free_slots=_free_slots(candidate.view, could))
 
 
-def _least_free(machine_class: MachineClass) -> int:
-    value = dict(machine_class.attributes).get("free_slots")
-    return max(1, lowest_in(value.low)) if isinstance(value, Interval) else 1
+def _free_slots(view: Vector, classes: ClassSet) -> int:
+    """Give how many slots some classes have at least; each machine counts for one or more."""
+    least = zip(view.classes, view.said("free_slots").least, strict=True)
+    return sum([each.count * (slots if slots and slots > 1 else 1) for each, slots in chosen(least, classes)])
 
 
 def _group(judged: _Ranked) -> tuple[bool, bool, int]:
     return (judged.candidate.has_lost, not judged.is_sure, _RELATIONS.index(judged.candidate.relation))
-
-
-def _shuffled(ranked: list[_Ranked], randomness: Randomness) -> list[SystemId]:
-    left = list(ranked)
-    order: list[SystemId] = []
-    while left:
-        point = randomness.bits(_WEIGHT_BITS) % sum(judged.free_slots for judged in left) if len(left) > 1 else 0
-        for place, judged in enumerate(left):
-            point -= judged.free_slots
-            if point < 0 or len(left) == 1:
-                order.append(left.pop(place).candidate.system)
-                break
-    return order

@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.core.buckets import bucket_of
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass
+from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicates import parse_predicate
 
 SURE, POSSIBLE, IMPOSSIBLE = (True, True), (False, True), (False, False)
@@ -18,8 +18,8 @@ def _between(lowest: int, highest: int) -> Interval:
 
 
 def _judged(text: str, machine_class: MachineClass) -> tuple[bool, bool]:
-    predicate = parse_predicate(text)
-    return (predicate.surely(machine_class), predicate.could(machine_class))
+    surely, could = parse_predicate(text).over(Vector((machine_class,)))
+    return (surely == 1, could == 1)
 
 
 # 2, 3 and 5 are exact; the bucket of 40 goes to 47.

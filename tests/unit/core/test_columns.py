@@ -1,0 +1,80 @@
+"""What the classes of a vector say of one attribute, in order, so that one look judges all of them."""
+
+import pytest
+
+from messiahs.core.buckets import bucket_of
+from messiahs.core.columns import Judged, chosen, grouped
+from messiahs.core.vectors import EMPTY, VARIOUS, ClassValue, Interval, MachineClass, Vector
+
+NONE, FIRST, SECOND, BOTH = 0, 0b01, 0b10, 0b11
+
+
+def _vector(*values: ClassValue | None, some_lack: tuple[str, ...] = ()) -> Vector:
+    """Give a vector of one class for each value of `a`; None is not said."""
+    said: list[tuple[tuple[str, ClassValue], ...]] = [(("a", value),) if value is not None else () for value in values]
+    return Vector(tuple(MachineClass(count=1, attributes=pairs, some_lack=some_lack) for pairs in said))
+
+
+def _between(lowest: int, highest: int) -> Interval:
+    return Interval(bucket_of(lowest), bucket_of(highest))
+
+
+@pytest.mark.parametrize(
+    ("value", "at_least", "above"),
+    [
+        (1, (BOTH, BOTH), (BOTH, BOTH)),
+        (2, (BOTH, BOTH), (SECOND, BOTH)),
+        (4, (SECOND, BOTH), (SECOND, SECOND)),
+        (5, (SECOND, SECOND), (NONE, SECOND)),
+        (7, (NONE, SECOND), (NONE, NONE)),
+        (8, (NONE, NONE), (NONE, NONE)),
+    ],
+)
+def test_a_number_is_compared_with_the_ends_of_all_classes(value: int, at_least: Judged, above: Judged) -> None:
+    numbers = _vector(_between(2, 4), _between(5, 7)).said("a").numbers
+    assert (numbers.at_least(value), numbers.above(value)) == (at_least, above)
+
+
+def test_strings_are_in_the_order_of_their_code_points() -> None:
+    strings = _vector("b", "B").said("a").strings
+    assert strings.at_least("b") == (FIRST, FIRST)
+    assert strings.above("A") == (BOTH, BOTH)
+
+
+@pytest.mark.parametrize("value", [None, VARIOUS])
+def test_what_is_not_said_or_differs_is_unclear_in_both_types(value: ClassValue | None) -> None:
+    said = _vector("b", value).said("a")
+    assert (said.strings.known, said.strings.unclear, said.strings.possible) == (FIRST, SECOND, BOTH)
+    assert (said.numbers.known, said.numbers.unclear, said.numbers.possible) == (NONE, SECOND, SECOND)
+    assert said.numbers.at_least(-(2**63)) == (NONE, SECOND)
+
+
+def test_what_some_machines_lack_is_unclear() -> None:
+    numbers = _vector(_between(2, 4), some_lack=("a",)).said("a").numbers
+    assert (numbers.known, numbers.unclear) == (NONE, FIRST)
+
+
+def test_classes_that_say_different_attributes_are_told_apart() -> None:
+    both = MachineClass(count=1, attributes=(("a", _between(1, 1)), ("b", _between(2, 2))))
+    only_b = MachineClass(count=1, attributes=(("b", _between(3, 3)),))
+    vector = Vector((both, only_b, both))
+    assert vector.said("b").least == (2, 3, 2)
+    assert vector.said("a").least == (1, None, 1)
+
+
+def test_an_attribute_is_put_in_order_once_and_what_nobody_says_is_not_kept() -> None:
+    vector = _vector(_between(2, 4))
+    assert vector.said("a") is vector.said("a")
+    for asked in (vector, EMPTY):
+        for number in range(10):
+            asked.said(f"unknown{number}")
+    assert vector == _vector(_between(2, 4))
+    assert list(vector._said) == ["a"]
+    assert not EMPTY._said
+
+
+def test_what_is_chosen_stands_at_the_places_of_a_set() -> None:
+    groups = grouped("abcab")
+    assert groups == {"a": 0b01001, "b": 0b10010, "c": 0b00100}
+    assert list(chosen(range(5), groups["b"])) == [1, 4]
+    assert list(chosen(range(5), 0)) == []

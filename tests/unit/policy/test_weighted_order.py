@@ -1,0 +1,49 @@
+"""Orders drawn by weight: what weighs more tends to come earlier, and everything comes once."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from messiahs.policy.weighted_order import weighted_order
+
+
+@dataclass(slots=True)
+class Drawn:
+    """Gives the same numbers again for the same seed."""
+
+    seed: int
+    random: Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed)
+
+    def bits(self, count: int, /) -> int:
+        """Give so many random bits."""
+        return self.random.getrandbits(count)
+
+
+def _one_after_the_other(weights: list[int], randomness: Drawn) -> list[int]:
+    """Walk along what is left to the point that was drawn, and take that out."""
+    left = list(enumerate(weights))
+    order = []
+    while len(left) > 1:
+        point = randomness.bits(64) % sum(weight for _, weight in left)
+        index = 0
+        while point >= left[index][1]:
+            point -= left[index][1]
+            index += 1
+        order.append(left.pop(index)[0])
+    return order + [place for place, _ in left]
+
+
+@given(st.lists(st.integers(1, 2**70) | st.integers(1, 4), max_size=40), st.integers(0, 9))
+def test_an_order_is_that_of_walking_along_the_weights(weights: list[int], seed: int) -> None:
+    assert weighted_order(weights, Drawn(seed)) == _one_after_the_other(weights, Drawn(seed))
+
+
+def test_what_weighs_nine_times_as_much_comes_first_nine_times_of_ten() -> None:
+    randomness = Drawn(1)
+    firsts = [weighted_order([1, 9], randomness)[0] for _ in range(1000)]
+    assert 850 < firsts.count(1) < 950
