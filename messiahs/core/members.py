@@ -3,15 +3,15 @@
 A member's item is the text that the user gave for it, or its number. A single task has none, and its `{}` stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import TaskId
-from messiahs.core.messages import Command
-from messiahs.core.rows import SubmissionRow
+from messiahs.core.messages import Command, TaskState
+from messiahs.core.rows import SubmissionRow, TaskRow, UntriedEnd
 
 _MARK = "{}"
 
@@ -34,6 +34,26 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
 def members_of(row: SubmissionRow) -> range:
     """Give the numbers of a submission's tasks: 0 alone, or 1 to the last."""
     return range(min(1, row.members), row.members + 1)
+
+
+def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[TaskRow]:
+    """Give the stored rows of a submission's tasks, and then one for each member that ended without a row."""
+    known: set[int] = set()
+    for task in stored:
+        known.add(task.id.member)
+        yield task
+    for run in row.untried:
+        for member in range(run.first, run.last + 1):
+            if member not in known:
+                yield _made_up(row, member, run)
+
+
+def row_of(row: SubmissionRow, task: TaskId) -> TaskRow:
+    """Make up the row of a task that has none: it waits, or has ended untried."""
+    for run in row.untried:
+        if run.first <= task.member <= run.last:
+            return _made_up(row, task.member, run)
+    return TaskRow(id=task)
 
 
 def name_of(row: SubmissionRow, task: TaskId) -> str:
@@ -60,6 +80,17 @@ def runs_of(row: SubmissionRow, members: Iterator[int] | range) -> Iterator[tupl
     for (tdv, _), group in groupby(numbered, key=lambda place: (tdv_of(row, place[1]), place[1] - place[0])):
         run = [member for _, member in group]
         yield tdv, run[0], run[-1]
+
+
+def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
+    return TaskRow(
+        id=row.id._replace(member=member),
+        state=run.state,
+        substate=None,
+        ended_at=run.ended_at,
+        is_cancelled=run.state is TaskState.KILLED,
+        reasons=run.reasons,
+    )
 
 
 def _item_of(row: SubmissionRow, member: int) -> str | None:

@@ -7,7 +7,8 @@ after 1 s, doubling to 5 min.
 
 from dataclasses import replace
 
-from messiahs.core.actions import Action, Decision, Forget, SendControl, SendTasks, Store, TaskEnded
+from messiahs.core.actions import Action, Decision, Forget, SendControl, SendTasks, Store
+from messiahs.core.ending import end_waiting
 from messiahs.core.fitting import could_hold
 from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
@@ -142,11 +143,7 @@ def on_search_denied(
 
 def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
     """End waiting tasks as denied, with the reasons of the last round."""
-    actions: list[Action] = []
-    for task in take_out(shape, wanted):
-        row = state.origin.tasks.get(task, TaskRow(id=task))
-        actions.extend(end_task(state, replace(row, reasons=shape.reasons), TaskState.DENIED, now=now))
-    return tuple(actions)
+    return end_waiting(state, take_out(shape, wanted), final=TaskState.DENIED, reasons=shape.reasons, now=now)
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
@@ -236,35 +233,6 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     state.timers.cancel(TimerKind.RESEND, claim.row.id)
     state.timers.cancel(TimerKind.QUERY, claim.row.id)
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
-
-
-def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:
-    """Store the final state of a task; with its last member a submission ends too."""
-    assert final is not TaskState.EXECUTING
-    row = replace(row, state=final, substate=None, claim=None, ended_at=now)
-    state.origin.tasks.pop(row.id, None)
-    key = row.id.submission
-    submission = state.origin.submissions[key]
-    submission.ended[ending_of(row)] += 1
-    actions: list[Action] = [Store(row=row), Decision(what=row.state, task=str(row.id), text=_summary(row))]
-    if submission.open_members == 0:
-        del state.origin.submissions[key]
-        state.timers.cancel(TimerKind.DEADLINE, key)
-        actions.append(Store(row=replace(submission.row, ended_at=now)))
-    return (*actions, TaskEnded(task=row.id))
-
-
-def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
-    """Give how a task ended: its state and exit code."""
-    return row.state, row.result.exit_code if row.result is not None else None
-
-
-def _summary(row: TaskRow) -> str:
-    result = row.result
-    if result is None:
-        return ""
-    how = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.signal}"
-    return f"{result.cause or how} on {row.executed_on}, attempt {row.attempt}"
 
 
 def _claims_of(state: ModuleState, shape: Shape) -> tuple[HeldClaim, ...]:

@@ -6,6 +6,7 @@ Only the bound attempt's result is ever taken, and a task is finished only when 
 from dataclasses import replace
 
 from messiahs.core.actions import Action, FetchOutputs, Report, ReportCode, SendControl, Store
+from messiahs.core.ending import end_task
 from messiahs.core.events import OutputsFailed, OutputsHome, TransferFailed
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
@@ -22,7 +23,6 @@ from messiahs.core.messages import (
 from messiahs.core.placing import (
     await_status,
     bound_task,
-    end_task,
     longer,
     place,
     release,

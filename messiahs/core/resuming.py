@@ -12,7 +12,7 @@ from messiahs.core.fitting import need_of
 from messiahs.core.granting import forget_attempt, watch
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant
-from messiahs.core.members import members_of
+from messiahs.core.members import members_of, with_untried
 from messiahs.core.messages import Substate, TaskState
 from messiahs.core.placing import bound_task, hold, place, send_tasks
 from messiahs.core.ports import BadPredicate
@@ -104,6 +104,7 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
     state.origin.keys[row.key] = row.id
     if row.ended_at is not None:
         return
+    tried = list(with_untried(row, tried))
     open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
     enter(state, row, tried)
     for task in open_tasks:

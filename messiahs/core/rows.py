@@ -33,11 +33,23 @@ class CountersRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UntriedEnd:
+    """Members `first` to `last` of a submission, which ended before they were tried."""
+
+    first: int
+    last: int
+    state: TaskState
+    ended_at: Instant
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRow:
     """What a user submitted in one call; `members` is 0 for a single task, else tasks 1 to `members`.
 
-    A member without a `TaskRow` waits and has never been tried. `tdv`, `command` and `name` are templates (members.py),
-    with one of `items`, or its number, for each member; `member_inputs` are inputs of one member alone.
+    A member without a `TaskRow` was never tried: it waits, or has ended with one of the runs in `untried`. `tdv`,
+    `command` and `name` are templates (members.py), with one of `items`, or its number, for each member;
+    `member_inputs` are inputs of one member alone.
     """
 
     id: TaskId
@@ -55,6 +67,7 @@ class SubmissionRow:
     deadline_at: Instant | None = None
     ended_at: Instant | None = None
     """When its last member ended."""
+    untried: tuple[UntriedEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

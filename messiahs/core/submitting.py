@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from messiahs.core.actions import Action, Answer, Decision, SendControl, Store
+from messiahs.core.ending import end_waiting, ending_of
 from messiahs.core.events import CancelRequested, RetryRequested, Submitted
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant, after
 from messiahs.core.members import members_of
 from messiahs.core.messages import Command, Substate, TaskKill, TaskState
-from messiahs.core.placing import command_size, deny_waiting, end_task, ending_of, look_now, place
+from messiahs.core.placing import command_size, deny_waiting, look_now, place
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState, Submission
@@ -71,10 +72,10 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
     submission = state.origin.submissions.get(event.task.submission)
     if submission is None:
         return tuple(actions)
-    for shape in shapes_with(state, event.task):
-        for task in take_out(shape, event.task):
-            row = state.origin.tasks.get(task, TaskRow(id=task))
-            actions.extend(end_task(state, replace(row, is_cancelled=True), TaskState.KILLED, now=now))
+    shapes = shapes_with(state, event.task)
+    waiting = [task for shape in shapes for task in take_out(shape, event.task)]
+    actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
+    for shape in shapes:
         actions.extend(place(state, shape, now))
     for row in tuple(state.origin.tasks.values()):
         if row.id == event.task or (not event.task.member and row.id.submission == event.task):

@@ -261,6 +261,10 @@ class Host:
                 self._wake(action.task)
                 if (array := action.task.submission) not in self.module.state.origin.submissions:
                     self._wake(array)
+                if not action.task.member:
+                    # Any of its members may have ended.
+                    for waiting in [task for task in self._waiters if task.submission == array]:
+                        self._wake(waiting)
             case Decision():
                 if not self._decisions:
                     asyncio.get_running_loop().call_soon(self._log_decisions)

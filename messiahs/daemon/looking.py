@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from messiahs.core.ending import ending_of
 from messiahs.core.ids import TaskId
-from messiahs.core.members import tdv_of
+from messiahs.core.members import row_of, tdv_of, with_untried
 from messiahs.core.messages import Reason, TaskState
-from messiahs.core.placing import ending_of
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.documents import Document, array_document, task_document
 from messiahs.daemon.host import Host
@@ -49,7 +49,7 @@ class Tasks:
             return None
         if submission.members and not task.member:
             return Found(id=task, submission=submission, row=None)
-        return Found(id=task, submission=submission, row=self._row(task))
+        return Found(id=task, submission=submission, row=self._row(submission, task))
 
     def find_all(self) -> list[Found]:
         """Find every submission, the oldest first."""
@@ -62,7 +62,7 @@ class Tasks:
             return [found]
         rows = self._rows(found.submission)
         tasks = [found.id._replace(member=member) for member in range(1, found.submission.members + 1)]
-        return [Found(id=task, submission=found.submission, row=rows.get(task, TaskRow(id=task))) for task in tasks]
+        return [Found(id=task, submission=found.submission, row=rows.get(task) or TaskRow(id=task)) for task in tasks]
 
     def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""
@@ -74,7 +74,7 @@ class Tasks:
         origin = self._host.module.state.origin
         live = origin.submissions.get(submission.id)
         if live is None:
-            return array_document(submission, Counter(map(ending_of, self._host.store.members(submission.id))), ())
+            return array_document(submission, Counter(map(ending_of, self.ended_or_tried(submission))), ())
         tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
         return array_document(submission, live.ended, tried)
 
@@ -91,10 +91,14 @@ class Tasks:
         live = self._host.module.state.origin.submissions.get(task.submission)
         return live.row if live is not None else self._host.store.submission(task)
 
-    def _row(self, task: TaskId) -> TaskRow:
+    def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
+        """Give the rows of a submission's tasks but those that wait and were never tried."""
+        return tuple(with_untried(submission, self._host.store.members(submission.id)))
+
+    def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = self._host.module.state.origin.tasks.get(task)
-        return live or self._host.store.task(task) or TaskRow(id=task)
+        return live or self._host.store.task(task) or row_of(submission, task)
 
     def _rows(self, submission: SubmissionRow) -> dict[TaskId, TaskRow]:
         live = self._host.module.state.origin.tasks
-        return {row.id: live.get(row.id, row) for row in self._host.store.members(submission.id)}
+        return {row.id: live.get(row.id, row) for row in self.ended_or_tried(submission)}

@@ -117,7 +117,7 @@ class TasksApi:
         if isinstance(found, web.Response):
             return found
         submission = found.submission
-        tried = tuple(self._host.store.members(submission.id))
+        tried = self._tasks.ended_or_tried(submission)
         failed = [row for row in tried if has_failed(row)]
         if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
             return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")

@@ -31,6 +31,12 @@ def rows(actions: tuple[Action, ...]) -> list[tuple[int, str]]:
     return [(row.id.member, row.state) for row in found]
 
 
+def runs(actions: tuple[Action, ...]) -> list[tuple[int, int, str]]:
+    """Give the members that ended without a row, by what was stored last of their submission."""
+    *_, last = [action.row for action in only(actions, Store) if isinstance(action.row, SubmissionRow)]
+    return [(run.first, run.last, run.state) for run in last.untried]
+
+
 def cancel(rig: Rig, member: int = 0) -> tuple[Action, ...]:
     return rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK._replace(member=member)))
 
@@ -118,7 +124,8 @@ def test_to_cancel_an_array_ends_what_waits_and_kills_what_is_bound(rig: Rig) ->
     actions = cancel(rig)
     kills = [message.attempts for _, message in sent(actions, TaskKill)]
     assert kills == [(attempt(member=1),), (attempt(member=2),)]
-    assert rows(actions) == [(3, "killed"), (4, "killed"), (1, "executing"), (2, "executing")]
+    assert rows(actions) == [(1, "executing"), (2, "executing")]
+    assert runs(actions) == [(3, 4, "killed")]
     killed = [status(attempt(member=member), TaskState.KILLED) for member in (1, 2)]
     assert rows(rig.hear(CHILD, statuses(*killed))) == [(1, "killed"), (2, "killed")]
     assert not (rig.state.origin.submissions)
@@ -152,7 +159,7 @@ def test_to_cancel_what_has_ended_or_never_was_changes_nothing(rig: Rig) -> None
 def test_what_waits_at_its_deadline_is_denied_and_what_runs_goes_on(rig: Rig) -> None:
     ((_, ask),) = sent(rig.submit(3, deadline_ns=5 * SECOND), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=1))
-    assert rows(rig.wait(5 * SECOND)) == [(2, "denied"), (3, "denied")]
+    assert runs(rig.wait(5 * SECOND)) == [(2, 3, "denied")]
     assert rows(rig.hear(CHILD, statuses(status(attempt(member=1))))) == [(1, "finished")]
 
 
