@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from messiahs.core.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.ids import TaskId
@@ -54,18 +55,22 @@ def _end_untried(
 ) -> Iterator[Action]:
     key = tasks[0].submission
     submission = state.origin.submissions[key]
-    runs: list[UntriedEnd] = []
-    for task in tasks:
-        if runs and runs[-1].last + 1 == task.member:
-            runs[-1] = replace(runs[-1], last=task.member)
-        else:
-            run = UntriedEnd(first=task.member, last=task.member, state=final, ended_at=now, reasons=reasons)
-            runs.append(run)
+    runs = (
+        UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons)
+        for first, last in _runs([task.member for task in tasks])
+    )
     submission.row = replace(submission.row, untried=(*submission.row.untried, *runs))
     submission.ended[final, None] += len(tasks)
     yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
     yield from _end_submission(state, key, now) or (Store(row=submission.row),)
     yield TaskEnded(task=key)
+
+
+def _runs(members: list[int]) -> list[tuple[int, int]]:
+    """Group sorted numbers into runs (first, last)."""
+    firsts = [members[0], *(after for before, after in pairwise(members) if after != before + 1)]
+    lasts = [*(before for before, after in pairwise(members) if after != before + 1), members[-1]]
+    return list(zip(firsts, lasts, strict=True))
 
 
 def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:

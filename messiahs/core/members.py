@@ -3,6 +3,7 @@
 A member's item is the text that the user gave for it, or its number. A single task has none, and its `{}` stay.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
@@ -46,6 +47,14 @@ def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[Task
         for member in range(run.first, run.last + 1):
             if member not in known:
                 yield _made_up(row, member, run)
+
+
+def untried_endings(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[tuple[TaskState, int]]:
+    """Count by state what `with_untried` would make up."""
+    known = sorted(task.id.member for task in stored)
+    for run in row.untried:
+        stored_in = bisect_right(known, run.last) - bisect_left(known, run.first)
+        yield run.state, run.last - run.first + 1 - stored_in
 
 
 def row_of(row: SubmissionRow, task: TaskId) -> TaskRow:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from messiahs.core.ending import ending_of
 from messiahs.core.ids import TaskId
-from messiahs.core.members import row_of, tdv_of, with_untried
+from messiahs.core.members import row_of, tdv_of, untried_endings, with_untried
 from messiahs.core.messages import Reason, TaskState
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.documents import Document, array_document, task_document
@@ -74,7 +74,11 @@ class Tasks:
         origin = self._host.module.state.origin
         live = origin.submissions.get(submission.id)
         if live is None:
-            return array_document(submission, Counter(map(ending_of, self.ended_or_tried(submission))), ())
+            stored = self._host.store.members(submission.id)
+            ended = Counter(map(ending_of, stored))
+            for ending, count in untried_endings(submission, stored):
+                ended[ending, None] += count
+            return array_document(submission, ended, ())
         tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
         return array_document(submission, live.ended, tried)
 

@@ -18,9 +18,10 @@ from messiahs.core.fitting import need_of
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND
 from messiahs.core.invariants import violations
+from messiahs.core.members import with_untried
 from messiahs.core.messages import TaskState
 from messiahs.core.ports import BadPredicate, Need
-from messiahs.core.rows import GrantedClaimRow, TaskRow
+from messiahs.core.rows import GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState
 from messiahs.language.predicates import predicate_parser
 from messiahs.sim.agenda import Agenda, DriftingClock
@@ -53,6 +54,8 @@ class Checks:
         self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
         self._frozen: dict[SystemId, bool] = {}
         self._rows: dict[TaskId, TaskRow] = {}
+        self._untried: dict[TaskId, None] = {}
+        """Submissions of which members ended at once before they were tried."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
         self._told: dict[TaskId, None] = {}
@@ -89,6 +92,11 @@ class Checks:
             match write:
                 case Store(row=TaskRow() as row):
                     self._on_task(row)
+                case Store(row=SubmissionRow() as submission):
+                    for made_up in with_untried(submission, ()):
+                        if made_up.id not in self.finals:
+                            self._on_task(made_up)
+                            self._untried[submission.id] = None
                 case Store(row=GrantedClaimRow() as claim):
                     self._claims[claim.id] = claim
                 case _:
@@ -99,7 +107,7 @@ class Checks:
         if isinstance(action, Store | Forget):
             return
         self.note(system, action)
-        if isinstance(action, TaskEnded):
+        if isinstance(action, TaskEnded) and action.task not in self._untried:
             if action.task not in self.finals:
                 raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
             if action.task in self._told:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from messiahs.core.actions import Forget, Store
+from messiahs.core.members import with_untried
 from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
 from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
@@ -33,7 +34,7 @@ class Disk:
         rows = tuple(self.rows())
         ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
         for row in rows:
-            if not isinstance(row, TaskRow) or row.id._replace(member=0) not in ended:
+            if not isinstance(row, TaskRow) or row.id.submission not in ended:
                 yield row
 
     def submissions(self) -> list[SubmissionRow]:
@@ -43,11 +44,12 @@ class Disk:
     def members(self, submission: SubmissionRow) -> list[TaskRow]:
         """Read the tasks of a submission that were tried or have ended."""
         low, high = member_range(submission.id)
-        return [
+        stored = [
             row
             for (kind, key), body in sorted(self._rows.items())
             if kind == RowKind.TASK and low <= key < high and isinstance(row := decode_row(kind, body), TaskRow)
         ]
+        return list(with_untried(submission, stored))
 
     def wipe(self) -> None:
         """Lose everything."""

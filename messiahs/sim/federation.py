@@ -7,85 +7,20 @@ gives one run, on any machine and under any hash seed.
 import hashlib
 from collections.abc import Callable, Mapping
 
-from messiahs.core.actions import (
-    Action,
-    Answer,
-    DiscardAttempt,
-    EndAttempt,
-    ExtendLease,
-    FetchOutputs,
-    Forget,
-    SendControl,
-    SendTasks,
-    SendVector,
-    StartAttempt,
-    Store,
-    TaskEnded,
-)
-from messiahs.core.descriptions import SDV
-from messiahs.core.events import (
-    ControlReceived,
-    Event,
-    LinkUp,
-    Measured,
-    OutputsHome,
-    TransferReceived,
-    VectorReceived,
-)
-from messiahs.core.ids import Epoch, SystemId, TaskId
-from messiahs.core.instants import MILLISECOND, Instant
+from messiahs.config.topology_neighbors import dials
+from messiahs.core.actions import Action, Answer, Store, TaskEnded
+from messiahs.core.events import Event
+from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.instants import Instant
 from messiahs.core.members import with_untried
-from messiahs.core.module import SchedulingModule
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Policy
-from messiahs.core.resuming import Remains
 from messiahs.core.rows import SubmissionRow, TaskRow
-from messiahs.core.state import Identity, ModuleState
-from messiahs.language.predicates import predicate_parser
-from messiahs.sim.machine import RunTimes, SimulatedMachine
-from messiahs.trace.rows import encode_key, encode_row
-from messiahs.wire.codec import (
-    control_from_bytes,
-    control_to_bytes,
-    status_vector_from_bytes,
-    status_vector_to_bytes,
-    transfer_from_bytes,
-    transfer_to_bytes,
-)
-
-HOP_DELAY_NS = MILLISECOND
-START = Instant(0)
-
-
-class SeededRandomness:
-    """Random numbers that a seed decides."""
-
-    def __init__(self, seed: str) -> None:
-        self._random = Random(seed)  # noqa: S311 - a simulation wants to be repeated
-
-    def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
-        return self._random.getrandbits(count)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedSystem:
-    """What a system is made from; `machine` describes its machine, None if it has none."""
-
-    name: SystemId
-    neighbors: tuple[Neighbor, ...]
-    machine: SDV | None
-    policy: Policy
-
-
-@dataclass(slots=True)
-class Member:
-    """A module in the simulation with its disk and machine (mutable)."""
-
-    module: SchedulingModule
-    machine: SimulatedMachine | None
-    disk: dict[tuple[int, bytes], bytes] = field(default_factory=dict)
-    wakes_at: Instant | None = None
+from messiahs.sim.agenda import Agenda
+from messiahs.sim.conditions import Conditions
+from messiahs.sim.connections import Connections
+from messiahs.sim.host import SimulatedHost, SimulatedSystem, Surroundings
+from messiahs.sim.machine import RunTimes
+from messiahs.sim.tasks_network import TaskNetwork
+from messiahs.sim.watching import Nobody, Watcher
 
 
 class SimulatedFederation:
@@ -166,33 +101,11 @@ class SimulatedFederation:
         self.observe(system, action)
         self._watcher.acted(system, action)
         match action:
-            case SendControl():
-                body = control_to_bytes((action.message,))
-                for message in control_from_bytes(body):
-                    self._deliver(name, action.to, body, ControlReceived(sender=name, message=message))
-            case SendVector():
-                body = status_vector_to_bytes(action.message)
-                received = VectorReceived(sender=name, message=status_vector_from_bytes(body))
-                self._deliver(name, action.to, body, received)
-            case SendTasks():
-                body = transfer_to_bytes(action.message)
-                received_tasks = TransferReceived(sender=name, message=transfer_from_bytes(body))
-                self._deliver(name, action.to, body, received_tasks)
-            case Store():
-                kind, key, row = encode_row(action.row)
-                member.disk[kind, key] = row
-                if isinstance(action.row, TaskRow) and action.row.ended_at is not None:
-                    self.ended[action.row.id] = action.row
-                if isinstance(action.row, SubmissionRow):
-                    for untried in with_untried(action.row, ()):
-                        self.ended.setdefault(untried.id, untried)
-            case Forget():
-                member.disk.pop(encode_key(action.key), None)
-            case StartAttempt() | EndAttempt() | ExtendLease() | DiscardAttempt():
-                assert member.machine is not None, "only a system with a machine grants claims"
-                member.machine.perform(action)
-            case FetchOutputs():
-                self._happen_later(name, OutputsHome(attempt=action.attempt))
+            case Store(row=TaskRow() as row) if row.ended_at is not None:
+                self.ended[row.id] = row
+            case Store(row=SubmissionRow() as submission):
+                for untried in with_untried(submission, ()):
+                    self.ended.setdefault(untried.id, untried)
             case Answer():
                 self.answers.append(action)
             case TaskEnded():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from messiahs.core.actions import Action, Store
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
 from messiahs.core.instants import SECOND
-from messiahs.core.members import with_untried
+from messiahs.core.members import untried_endings, with_untried
 from messiahs.core.messages import SchedRequest, TaskState
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, SubmissionRow, TaskRow, UntriedEnd, key_of
@@ -72,6 +72,7 @@ def test_a_member_that_was_cancelled_by_itself_has_a_row_of_its_own(rig: Rig) ->
     row = submission_in(cancel(rig))
     assert [(run.first, run.last) for run in row.untried] == [(1, 2), (4, 5)]
     assert [task.id.member for task in with_untried(row, [alone])] == [3, 1, 2, 4, 5]
+    assert list(untried_endings(row, [alone])) == [(TaskState.KILLED, 2), (TaskState.KILLED, 2)]
 
 
 def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig) -> None:
@@ -83,4 +84,5 @@ def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig
     assert rig.state.origin.submissions[TASK].open_members == 5
     rows = [row for row in rows_of(again).values() if isinstance(row, TaskRow)]
     known = {task.id.member: task.state for task in with_untried(replace(row, ended_at=None), rows)}
+    assert list(untried_endings(row, rows)) == [(TaskState.DENIED, 0)]
     assert known == dict.fromkeys(range(1, 6), TaskState.EXECUTING)
