@@ -121,13 +121,14 @@ def status_action(claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, r
 
 
 def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
-    """Report all attempts of a claim, and ask by that for a longer lease."""
+    """Report all attempts of a claim, and ask by that for a longer lease; the end of one that ends is said again."""
     claim.renewals += 1
     claim.renewal_sent_at[claim.renewals] = now
     claim.renewal_sent_at.pop(claim.renewals - _RENEWALS_REMEMBERED, None)
     state.timers.set(TimerKind.RENEWAL, claim.row.id, after(now, claim.row.lease_ns // RENEWALS_PER_LEASE))
     statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.attempts)
-    return (status_action(claim, statuses, renewal=claim.renewals),)
+    end = SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id))
+    return (status_action(claim, statuses, renewal=claim.renewals), *((end,) if claim.is_ending else ()))
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -179,8 +180,9 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     had_tasks = bool(claim.attempts or claim.over)
     if claim.is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
         claim.is_ending = True
+        claim.row = replace(claim.row, is_ending=True)
         mark_changed(state, now)
-        return (SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)),)
+        return (Store(row=claim.row), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)))
     if not claim.is_shrinking:
         claim.is_shrinking = True
         state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))

@@ -94,7 +94,9 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
-    claim = GrantedClaim(row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places))
+    claim = GrantedClaim(
+        row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places), is_ending=row.is_ending
+    )
     # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
     claim.renewals = state.randomness.bits(_RENEWAL_BITS)
     watch(state, claim, now)

@@ -129,6 +129,8 @@ class GrantedClaimRow:
     places: int
     lease_ns: int
     lease_until: Instant
+    is_ending: bool = False
+    """It takes nothing more, and each place is free for others as soon as its attempt has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,9 @@ from messiahs.core.events import AttemptEnded, AttemptStarted, TransferReceived
 from messiahs.core.ids import SearchId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.messages import ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
+from messiahs.core.own_machine import reserved_places
+from messiahs.core.resuming import Remains
+from messiahs.core.rows import Row
 from messiahs.core.state import TURN_NS
 from tests.unit.core.rig import (
     CHILD,
@@ -13,6 +16,7 @@ from tests.unit.core.rig import (
     Rig,
     accept,
     attempt,
+    make_module,
     remote,
     request,
     sent,
@@ -85,6 +89,27 @@ def test_the_place_of_each_task_that_ends_after_the_turn_is_for_whoever_asks_fir
     rig.wait(SECOND)
     end(rig, 11)
     assert told(rig.hear(PARENT, request(2, search=SearchId(b"2" * 16), origin="other")), SchedAccept).places == 1
+
+
+def test_places_that_went_to_others_are_not_promised_twice_after_a_restart(rig: Rig) -> None:
+    rig.measure()
+    granted(rig)
+    rig.wait(TURN_NS)
+    end(rig, 10)
+    rig.wait(SECOND)
+    rig.hear(PARENT, request(2, search=SearchId(b"2" * 16), origin="other"))
+    executor = rig.state.executor
+    rows: tuple[Row, ...] = (
+        rig.state.counters,
+        *(claim.row for claim in executor.claims.values()),
+        *executor.attempts.values(),
+    )
+    after = Rig(module=make_module())
+    after.resume(Remains(rows=rows))
+    after.measure()
+    resumed = after.state.executor.claims.values()
+    assert [claim.is_ending for claim in resumed] == [True, False]
+    assert sum(map(reserved_places, resumed)) <= 4
 
 
 def test_a_claim_that_leaves_room_for_others_goes_on(rig: Rig) -> None:
