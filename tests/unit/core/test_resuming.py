@@ -128,6 +128,13 @@ def test_an_attempt_that_had_not_been_started_is_started_and_one_that_runs_is_no
     assert (claim.live, list(claim.started)) == (2, [remote(member=2)])
 
 
+def test_places_without_a_task_may_be_those_of_others_by_now(rig: Rig) -> None:
+    rows = granted_rows(rig, 1, 2)
+    after, _ = resumed(*rows)
+    (claim,) = after.state.executor.claims.values()
+    assert (claim.row.places, claim.granted) == (2, 4)
+
+
 def test_an_attempt_that_ended_meanwhile_is_reported(rig: Rig) -> None:
     rows = granted_rows(rig, 1)
     ended = AttemptEnded(attempt=remote(member=1), exit_code=4)
