@@ -224,7 +224,7 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
     earlier life of this module's state, is not spoken of: the origin counts its lease.
     """
     if not query.attempts:
-        return (SendControl(to=sender, message=ClaimEnd(claim=query.claim)),)
+        return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
     statuses = tuple(
         AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
         for attempt in query.attempts

@@ -185,9 +185,13 @@ class TaskKill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEnd:
-    """From the origin: no further task comes in this claim. From the executor: none is taken (any more)."""
+    """From the origin: no further task comes in this claim. From the executor: none is taken any more.
+
+    With `is_forgotten` the executor was asked about a claim that it does not know (any more).
+    """
 
     claim: ClaimId
+    is_forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

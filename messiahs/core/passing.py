@@ -42,7 +42,7 @@ def on_claim_message(
         return results.on_task_status(state, message, sender=sender, now=now)
     if isinstance(message, ClaimEnd) and message.claim in state.origin.claims:
         # On one module both ends hear both words: the origin forgets a claim before it speaks its last about it.
-        return results.on_claim_end(state, message.claim, sender=sender, now=now)
+        return results.on_claim_end(state, message, sender=sender, now=now)
     granted = state.executor.claims.get(message.claim)
     if granted is not None and granted.row.via == sender:
         return _at_executor(state, message, now)

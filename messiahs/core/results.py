@@ -163,21 +163,21 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     return (*actions, *go_on(state, claim, now))
 
 
-def on_claim_end(state: ModuleState, claim_id: ClaimId, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Bind no more tasks to a claim whose executor takes none; it ends when those in it have.
 
-    The executor may have forgotten it, so it is asked by name for what was bound: what it denies, it denies for ever.
+    An executor that has forgotten it is asked by name for what was bound: what it denies, it denies for ever.
     """
-    claim = state.origin.claims.get(claim_id)
+    claim = state.origin.claims.get(end.claim)
     if claim is None:
         return ()
     if claim.row.via != sender:
-        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(claim_id)),)
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
     claim.is_ending = True
     yield_turn(state, claim.shape, now)
-    if not claim.bound:
+    if not end.is_forgotten or not claim.bound:
         return go_on(state, claim, now)
-    query = TaskStatusQuery(claim=claim_id, attempts=tuple(claim.bound))
+    query = TaskStatusQuery(claim=end.claim, attempts=tuple(claim.bound))
     return (SendControl(to=claim.row.via, message=query), *go_on(state, claim, now))
 
 

@@ -158,7 +158,7 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
         case TaskKill():
             return f"task_kill {message.claim} {_names(message.attempts)}"
         case ClaimEnd():
-            return f"claim_end {message.claim}"
+            return f"claim_end {message.claim}{' forgotten' if message.is_forgotten else ''}"
         case SystemStatusQuery():
             return "system_status_query"
         case TaskTransfer():

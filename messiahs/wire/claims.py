@@ -160,8 +160,9 @@ def read_task_kill(wire: control_pb2.TaskKill) -> TaskKill:
 def write_claim_end(wire: control_pb2.ClaimEnd, end: ClaimEnd) -> None:
     """Fill in the end of a claim."""
     write_claim(wire.claim, end.claim)
+    wire.is_forgotten = end.is_forgotten
 
 
 def read_claim_end(wire: control_pb2.ClaimEnd) -> ClaimEnd:
     """Check the end of a claim."""
-    return ClaimEnd(claim=read_claim(wire.claim))
+    return ClaimEnd(claim=read_claim(wire.claim), is_forgotten=wire.is_forgotten)

@@ -185,7 +185,7 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     task_status_acks,
     st.builds(TaskStatusQuery, claim=claim_ids, attempts=_attempts),
     st.builds(TaskKill, claim=claim_ids, attempts=_attempts),
-    st.builds(ClaimEnd, claim=claim_ids),
+    st.builds(ClaimEnd, claim=claim_ids, is_forgotten=st.booleans()),
     st.just(SystemStatusQuery()),
 )
 

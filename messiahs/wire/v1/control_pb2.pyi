@@ -218,10 +218,12 @@ class TaskKill(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
 
 class ClaimEnd(_message.Message):
-    __slots__ = ("claim",)
+    __slots__ = ("claim", "is_forgotten")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
+    IS_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ...) -> None: ...
+    is_forgotten: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., is_forgotten: _Optional[bool] = ...) -> None: ...
 
 class SystemStatusQuery(_message.Message):
     __slots__ = ()

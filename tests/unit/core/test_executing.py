@@ -301,7 +301,7 @@ def test_a_query_that_names_nothing_is_answered_by_everything(rig: Rig, claim: S
 
 def test_a_claim_that_has_ended_is_said_to_have_and_its_attempts_are_lost(rig: Rig, claim: SchedAccept) -> None:
     gone = replace(claim, claim=ClaimId(ME, EPOCH, 99)).claim
-    said = (SendControl(to=PARENT, message=ClaimEnd(claim=gone)),)
+    said = (SendControl(to=PARENT, message=ClaimEnd(claim=gone, is_forgotten=True)),)
     assert rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=())) == said
     (lost,) = told(rig.hear(PARENT, TaskStatusQuery(claim=gone, attempts=(remote(),))), TaskStatus).attempts
     assert (lost.attempt, lost.state, lost.cause) == (remote(), "revoked", "lost")

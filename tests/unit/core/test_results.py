@@ -246,7 +246,7 @@ def test_tasks_that_may_not_have_arrived_are_sent_again_until_they_are_heard_of(
 
 def test_a_claim_that_its_executor_ends_gets_no_further_task_and_ends_with_its_last(rig: Rig) -> None:
     bind(rig, members=2, places=1)
-    rig.hear(CHILD, ClaimEnd(claim=CLAIM))
+    assert rig.hear(CHILD, ClaimEnd(claim=CLAIM)) == ()
     actions = rig.hear(CHILD, statuses(status(attempt(member=1))))
     assert sent(actions, TaskTransfer) == ()
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
@@ -268,7 +268,7 @@ def test_the_end_of_a_claim_from_off_its_path_is_reported(bound: Rig) -> None:
 
 
 def test_an_executor_that_knows_the_claim_no_more_is_asked_by_name_and_its_word_is_final(bound: Rig) -> None:
-    actions = bound.hear(CHILD, ClaimEnd(claim=CLAIM))
+    actions = bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
     assert actions == (SendControl(to=CHILD, message=TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))),)
     bound.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="lost"), window=0))
     assert bound.state.origin.claims == {}
