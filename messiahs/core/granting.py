@@ -11,7 +11,7 @@ from messiahs.core.actions import Action, Decision, DiscardAttempt, EndAttempt, 
 from messiahs.core.advertising import mark_changed
 from messiahs.core.descriptions import layout_of
 from messiahs.core.fitting import has_room
-from messiahs.core.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv
@@ -194,6 +194,14 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
         state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
     mark_changed(state, now)
     return (Store(row=claim.row),)
+
+
+def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
+    """Keep the places of claims whose path is cut for a while: a neighbor that restarts sends again what was bound."""
+    for claim in state.executor.claims.values():
+        if claim.row.via == neighbor and not claim.is_ending and not claim.is_yielding:
+            claim.is_shrinking = False
+            state.timers.set(TimerKind.IDLE, claim.row.id, after(now, UNUSED_NS))
 
 
 def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:

@@ -6,7 +6,7 @@ over the link: results, bindings and kills are repeated from rows until they are
 
 from messiahs.core import advertising, searching, updating
 from messiahs.core.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
-from messiahs.core.granting import renew
+from messiahs.core.granting import on_path_lost, renew
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import Hello, TaskStatusQuery
@@ -35,6 +35,7 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
     if state.updates.links.pop(neighbor, None) is None:
         return ()
     updating.forget_views(state, neighbor, now)
+    on_path_lost(state, neighbor, now)
     return searching.on_neighbor_lost(state, neighbor, now)
 
 

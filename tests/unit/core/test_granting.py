@@ -134,6 +134,18 @@ def test_tasks_that_were_bound_before_the_origin_was_told_find_their_places(rig:
     assert (claim.live, claim.row.places) == (2, 2)
 
 
+def test_places_are_kept_for_a_while_for_an_origin_whose_link_is_cut(rig: Rig) -> None:
+    accept = granted(rig, count=2)
+    take(rig, accept, 1)
+    rig.wait(SECOND)
+    rig.handle(LinkDown(neighbor=PARENT))
+    rig.wait(29 * SECOND)
+    claim = rig.state.executor.claims[accept.claim]
+    assert claim.row.places == 2
+    rig.wait(3 * SECOND)
+    assert claim.row.places == 1
+
+
 def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(rig: Rig) -> None:
     accept = granted(rig)
     take(rig, accept, 1)
