@@ -18,8 +18,8 @@ from messiahs.core.granting import (
     SHRINK_NS,
     answer_renewal,
     end_turn,
-    forget_attempt,
     let_go,
+    on_leaving_attempt_ended,
     regrow,
     renew,
     status_action,
@@ -149,8 +149,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     state.executor.attempts[event.attempt] = row
     claim = state.executor.claims.get(row.claim)
     if claim is None:
-        # The claim ended before its attempt did: nobody waits for the result.
-        return forget_attempt(state, event.attempt)
+        return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1
     if not state.timers.is_set(TimerKind.IDLE, row.claim):
         state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))

@@ -16,7 +16,7 @@ from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant,
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import Need
-from messiahs.core.rows import GrantedClaimRow, RowKind
+from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState, Search
 from messiahs.core.timers import TimerKind
 
@@ -259,6 +259,9 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
     for kind in (TimerKind.IDLE, TimerKind.RENEWAL, TimerKind.GRANTED_LEASE, TimerKind.STATUS):
         state.timers.cancel(kind, claim.row.id)
     mark_changed(state, now)
+    claim.is_ending = True
+    if claim.live:
+        state.executor.leaving[claim.row.id] = claim
     actions: list[Action] = []
     for attempt in (*claim.attempts, *claim.over):
         if attempt not in state.executor.attempts:
@@ -269,6 +272,17 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
         else:
             actions.extend(forget_attempt(state, attempt))
     return (*actions, Forget(key=(RowKind.GRANTED_CLAIM, claim.row.id)))
+
+
+def on_leaving_attempt_ended(state: ModuleState, row: AttemptRow, now: Instant) -> tuple[Action, ...]:
+    """Forget an attempt that ended after its claim: nobody waits for the result, and its place is free now."""
+    claim = state.executor.leaving.get(row.claim)
+    if claim is not None:
+        claim.live -= 1
+        if not claim.live:
+            del state.executor.leaving[row.claim]
+        mark_changed(state, now)
+    return forget_attempt(state, row.id)
 
 
 def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tuple[Action, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.messages import TaskState
-from messiahs.core.own_machine import reserved_places
+from messiahs.core.own_machine import reserved_places, reserving_claims
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
 
@@ -21,7 +21,7 @@ def violations(state: ModuleState) -> tuple[str, ...]:
 def _machine(state: ModuleState) -> Iterator[str]:
     """Check that no more is promised than the machine has."""
     said = state.updates.measured.description() if state.updates.measured is not None else {}
-    claims = tuple(state.executor.claims.values())
+    claims = reserving_claims(state)
     promised = (
         ("slots", sum(reserved_places(claim) * claim.need.slots for claim in claims)),
         ("total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims)),

@@ -4,7 +4,7 @@ from messiahs.core.descriptions import TDV
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.neighbors import Relation
-from messiahs.core.own_machine import own_sdv, reserved_places
+from messiahs.core.own_machine import own_sdv, reserved_places, reserving_claims
 from messiahs.core.ports import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
 from messiahs.core.state import ModuleState
 
@@ -33,8 +33,7 @@ def rank(
 
 def _placed(state: ModuleState) -> tuple[Placed, ...]:
     granted = (
-        Placed(tdv=claim.row.tdv, slots=reserved_places(claim) * claim.need.slots)
-        for claim in state.executor.claims.values()
+        Placed(tdv=claim.row.tdv, slots=reserved_places(claim) * claim.need.slots) for claim in reserving_claims(state)
     )
     passed = (
         Placed(tdv=row.tdv, slots=row.slots)

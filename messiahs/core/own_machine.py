@@ -17,7 +17,7 @@ def own_sdv(state: ModuleState) -> SDV | None:
     if measured is None:
         return None
     said: dict[str, Value] = measured.description()
-    claims = tuple(state.executor.claims.values())
+    claims = reserving_claims(state)
     slots = said.get("slots")
     if isinstance(slots, int):
         promised = sum(reserved_places(claim) * claim.need.slots for claim in claims)
@@ -28,6 +28,11 @@ def own_sdv(state: ModuleState) -> SDV | None:
     said["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
     said["wait_time"] = state.executor.mean_wait_ns // SECOND
     return SDV(sorted_pairs(said))
+
+
+def reserving_claims(state: ModuleState) -> tuple[GrantedClaim, ...]:
+    """Give the claims that take places of the own machine."""
+    return (*state.executor.claims.values(), *state.executor.leaving.values())
 
 
 def reserved_places(claim: GrantedClaim) -> int:

@@ -48,8 +48,12 @@ def on_claim_message(
         return _at_executor(state, message, now)
     if granted is None and isinstance(message, TaskStatusQuery) and message.claim.executor == state.system:
         return executing.on_query_of_unknown_claim(state, message, sender=sender)
-    # The end of a claim that nobody knows is no news.
-    return () if isinstance(message, ClaimEnd) else _off_path(sender, message)
+    return _on_end_of_unknown_claim(sender, message) if isinstance(message, ClaimEnd) else _off_path(sender, message)
+
+
+def _on_end_of_unknown_claim(sender: SystemId, end: ClaimEnd) -> tuple[Action, ...]:
+    """Speak the last word about a claim that neither end knows, so that hops forget it; else it is no news."""
+    return (SendControl(to=sender, message=ClaimEnd(claim=end.claim)),) if end.is_forgotten else ()
 
 
 def _at_executor(state: ModuleState, message: ClaimMessage, now: Instant) -> tuple[Action, ...]:

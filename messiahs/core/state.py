@@ -233,6 +233,8 @@ class Executor:
     """Claims granted on the own machine, and the attempts in them (mutable)."""
 
     claims: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
+    leaving: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
+    """Claims that are over, but for attempts that have been told to end and still take their places."""
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
     mean_wait_ns: int = 0
     turn_ns: Duration = TURN_NS

@@ -146,6 +146,18 @@ def test_places_are_kept_for_a_while_for_an_origin_whose_link_is_cut(rig: Rig) -
     assert claim.row.places == 1
 
 
+def test_an_attempt_that_is_told_to_end_keeps_its_place_until_it_has(rig: Rig) -> None:
+    accept = granted(rig, count=4)
+    take(rig, accept, 1, 2)
+    rig.hear(PARENT, ClaimEnd(claim=accept.claim))
+    others = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept)
+    assert others.places == 2
+    for member in (1, 2):
+        rig.handle(AttemptEnded(attempt=remote(member=member), signal=15, cause="unbound"))
+    assert rig.state.executor.leaving == {}
+    assert told(rig.hear(PARENT, request(3, search=SearchId(b"p" * 16), count=9)), SchedAccept).places == 2
+
+
 def test_a_claim_in_which_nothing_runs_any_more_frees_its_places_and_ends_later(rig: Rig) -> None:
     accept = granted(rig)
     take(rig, accept, 1)

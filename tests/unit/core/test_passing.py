@@ -80,3 +80,9 @@ def test_a_result_of_a_claim_that_nobody_knows_ends_that_claim(rig: Rig) -> None
 
 def test_the_end_of_a_claim_that_nobody_knows_is_no_news(rig: Rig) -> None:
     assert rig.hear(CHILD, ClaimEnd(claim=CLAIM)) == ()
+
+
+def test_of_a_claim_that_neither_end_knows_the_origin_speaks_the_last_word(rig: Rig) -> None:
+    forgotten = ClaimEnd(claim=CLAIM, is_forgotten=True)
+    assert rig.hear(CHILD, forgotten) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
+    assert rig.hear(CHILD, ClaimEnd(claim=CLAIM)) == ()
