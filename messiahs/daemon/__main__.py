@@ -18,6 +18,7 @@ from messiahs.daemon.logs import Logs
 from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
 from messiahs.errors import MessiahsError, UnusableStateError
+from messiahs.language.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
@@ -42,6 +43,7 @@ def run_daemon(settings_file: Path) -> int:
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
         lock = _lock(settings)
         _log_to(settings.directory / "module.log")
+        prepare()
         with asyncio.Runner() as runner:
             runner.run(_run(settings))
         os.close(lock)
@@ -52,6 +54,11 @@ def run_daemon(settings_file: Path) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0
+
+
+def prepare() -> None:
+    """Make the tables of the predicate language, so that no search waits for them; the second time nothing is done."""
+    predicate_parser("")
 
 
 async def _run(settings: ModuleSettings) -> None:

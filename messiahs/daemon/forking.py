@@ -48,9 +48,10 @@ class ForkedDaemon:
 
 
 def load_code() -> None:
-    """Load what daemons need."""
-    import messiahs.daemon.__main__  # noqa: F401, PLC0415 - loading it is the point, and the moment matters
+    """Load what daemons need, and make what each of them would make at its first use."""
+    from messiahs.daemon.__main__ import prepare  # noqa: PLC0415 - the moment of loading matters
 
+    prepare()
     gc.freeze()
 
 
