@@ -4,12 +4,8 @@ A bucket keeps the three leading bits of a number: the starts are 0 to 8, 10, 12
 0 to 7 are exact, every other bucket is at most a quarter of its start wide, and negative numbers mirror positive ones.
 """
 
-from functools import lru_cache
-
 _EXACT = 8
 _STEPS_PER_OCTAVE = 4
-_CACHED = 1024
-"""There are some 500 buckets of 64 bits."""
 
 
 def bucket_of(value: int) -> int:
@@ -22,13 +18,11 @@ def bucket_of(value: int) -> int:
     return _EXACT + (exponent - 3) * _STEPS_PER_OCTAVE + ((value >> (exponent - 2)) & 3)
 
 
-@lru_cache(_CACHED)
 def lowest_in(bucket: int) -> int:
     """Give the least number in a bucket."""
     return _start(bucket) if bucket >= 0 else -(_start(1 - bucket) - 1)
 
 
-@lru_cache(_CACHED)
 def highest_in(bucket: int) -> int:
     """Give the greatest number in a bucket."""
     return _start(bucket + 1) - 1 if bucket >= 0 else -_start(-bucket)

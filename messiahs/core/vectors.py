@@ -115,6 +115,11 @@ def _values_of(name: str, classes: Iterable[MachineClass]) -> list[ClassValue | 
     return values
 
 
+@lru_cache(_CACHED_INTERVALS)
+def _ends_of(value: Interval) -> tuple[int, int]:
+    return lowest_in(value.low), highest_in(value.high)
+
+
 def _said_by(values: list[ClassValue | None]) -> Said:
     unclear = 0
     lowest_of: dict[ClassValue | None, int] = {}
@@ -122,16 +127,15 @@ def _said_by(values: list[ClassValue | None]) -> Said:
     greatest: dict[Value, ClassSet] = {}
     strings: dict[Value, ClassSet] = {}
     for value, classes in grouped(values).items():
-        match value:
-            case Interval(low, high):
-                lowest_of[value] = lowest = lowest_in(low)
-                highest = highest_in(high)
-                least[lowest] = least.get(lowest, 0) | classes
-                greatest[highest] = greatest.get(highest, 0) | classes
-            case str():
-                strings[value] = classes
-            case _:
-                unclear |= classes
+        if isinstance(value, Interval):
+            lowest, highest = _ends_of(value)
+            lowest_of[value] = lowest
+            least[lowest] = least.get(lowest, 0) | classes
+            greatest[highest] = greatest.get(highest, 0) | classes
+        elif isinstance(value, str):
+            strings[value] = classes
+        else:
+            unclear |= classes
     return Said(
         column_of(least, greatest, unclear=unclear),
         column_of(strings, strings, unclear=unclear),
