@@ -85,12 +85,12 @@ class Column(NamedTuple):
 class Said(NamedTuple):
     """What the classes of a vector say of one attribute, read as integers and read as strings.
 
-    `least` has the least number of each class, None where that is not known.
+    `ends` has the least and the greatest number of each class, None where they are not known.
     """
 
     numbers: Column
     strings: Column
-    least: tuple[int | None, ...]
+    ends: tuple[tuple[int, int] | None, ...]
 
 
 def column_of(least: Mapping[Value, ClassSet], greatest: Mapping[Value, ClassSet], *, unclear: ClassSet = 0) -> Column:

@@ -5,6 +5,7 @@ children, siblings and parents; one from a parent or sibling only to itself and 
 promised. It never goes back to its asker, and one candidate is asked at a time (footnote 5).
 """
 
+from bisect import bisect_left
 from dataclasses import replace
 
 from messiahs.core import placing
@@ -213,12 +214,13 @@ def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, nee
     """
     if asker.relation is Relation.SELF:
         return request.count
-    low, high = 0, request.count
-    while low < high:
-        middle = (low + high + 1) // 2
-        verdict = judge(state, request.tdv, asker, slots=middle * need.slots, now=now)
-        low, high = (middle, high) if isinstance(verdict, Accepted) else (low, middle - 1)
-    return low
+
+    def is_refused(places: int) -> bool:
+        return isinstance(judge(state, request.tdv, asker, slots=places * need.slots, now=now), Refused)
+
+    if not is_refused(request.count):
+        return request.count
+    return bisect_left(range(1, request.count), True, key=is_refused)
 
 
 def _is_child(state: ModuleState, system: SystemId) -> bool:

@@ -19,6 +19,8 @@ from messiahs.core.columns import ClassSet, Said, column_of, grouped
 from messiahs.core.descriptions import SDV
 
 _CACHED_INTERVALS: Final = 4096
+_UNSAID_KEPT: Final = 32
+"""Strangers may ask for any names; beyond so many attributes only those are kept that a class says."""
 
 
 class Interval(NamedTuple):
@@ -85,7 +87,7 @@ class Vector:
         if said is None:
             values = _values_of(name, self.classes)
             said = _said_by(values)
-            if any(value is not None for value in values):  # strangers may ask for any names
+            if len(self._said) < _UNSAID_KEPT or any(value is not None for value in values):
                 self._said[name] = said
         return said
 
@@ -122,14 +124,13 @@ def _ends_of(value: Interval) -> tuple[int, int]:
 
 def _said_by(values: list[ClassValue | None]) -> Said:
     unclear = 0
-    lowest_of: dict[ClassValue | None, int] = {}
+    ends: dict[ClassValue | None, tuple[int, int]] = {}
     least: dict[Value, ClassSet] = {}
     greatest: dict[Value, ClassSet] = {}
     strings: dict[Value, ClassSet] = {}
     for value, classes in grouped(values).items():
         if isinstance(value, Interval):
-            lowest, highest = _ends_of(value)
-            lowest_of[value] = lowest
+            lowest, highest = ends[value] = _ends_of(value)
             least[lowest] = least.get(lowest, 0) | classes
             greatest[highest] = greatest.get(highest, 0) | classes
         elif isinstance(value, str):
@@ -139,7 +140,7 @@ def _said_by(values: list[ClassValue | None]) -> Said:
     return Said(
         column_of(least, greatest, unclear=unclear),
         column_of(strings, strings, unclear=unclear),
-        tuple(map(lowest_of.get, values)),
+        tuple(map(ends.get, values)),
     )
 
 

@@ -4,13 +4,16 @@ An amount is the least and the greatest value that it may have, equal for exact 
 way has no value, as what reads an attribute without one. Division is by literals and rounds down.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import cast
 
 from lark import Token, Tree
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit
-from messiahs.core.vectors import MachineClass
+from messiahs.core.columns import ClassSet, chosen
+from messiahs.core.vectors import Vector
 from messiahs.language.policy_literals import quantity_of, read_literal
 from messiahs.language.policy_parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.policy_predicates import Reader, read_variable
@@ -19,41 +22,42 @@ from messiahs.language.readings import Facts, Reading
 from messiahs.language.vocabulary import View
 
 Range = tuple[int, int]
-Ranges = Mapping[str, Range]
+Ranges = Sequence[Range]
 Calculation = Callable[[Ranges], Range | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """An expression whose variables are the keys of `readings`."""
+    """An expression over the ranges of `readings`, in their order."""
 
     readings: tuple[Reading, ...]
     calculate: Calculation = field(compare=False, repr=False)
 
     def value_in(self, facts: Facts) -> int | None:
         """Give its value; None if it has none."""
-        ranges: dict[str, Range] = {}
+        ranges: list[Range] = []
         for reading in self.readings:
             value = reading.value_in(facts)
             if not isinstance(value, int):
                 return None
-            ranges[reading.key] = (value, value)
+            ranges.append((value, value))
         result = self.calculate(ranges)
         return None if result is None else result[0]
 
-    def range_in(self, facts: Facts, scope: str, machine_class: MachineClass, /) -> Range | None:
-        """Give its least and greatest value in a class, which stands for one scope; None if it may have none."""
-        ranges: dict[str, Range] = {}
+    def ranges_in(self, facts: Facts, scope: str, vector: Vector, classes: ClassSet, /) -> list[Range]:
+        """Give its least and greatest value in some classes of a vector, each of which stands for one scope.
+
+        Classes in which it may have no value are left out.
+        """
+        columns: list[Iterable[Range | None]] = []
         for reading in self.readings:
-            value = reading.value_in(facts)
-            if reading.scope == scope:
-                ends = reading.amounts_in(machine_class)
-            else:
-                ends = (value, value) if isinstance(value, int) else None
-            if ends is None:
-                return None
-            ranges[reading.key] = ends
-        return self.calculate(ranges)
+            value = None if reading.scope == scope else reading.value_in(facts)
+            known = (value, value) if isinstance(value, int) else None
+            columns.append(reading.amounts_in(vector) if reading.scope == scope else repeat(known))
+        rows: Iterable[tuple[Range | None, ...]] = zip(*columns, strict=False) if columns else repeat(())
+        # What is constant is repeated without end: the classes end it.
+        ranges = [self.calculate(cast("Ranges", row)) for row in chosen(rows, classes) if None not in row]
+        return [ends for ends in ranges if ends is not None]
 
 
 def read_amount(tree: Tree[Token], view: View, reader: Reader, /) -> Amount:
@@ -71,9 +75,9 @@ def _calculation(tree: Tree[Token], view: View, reader: Reader, *, readings: dic
             reading = read_variable(tree, view, reader, kind=Kind.INTEGER)
             if reading is None:
                 return _nothing
-            readings[reading.key] = reading
-            key = reading.key
-            return lambda ranges: ranges.get(key)
+            readings.setdefault(reading.key, reading)
+            place = list(readings).index(reading.key)
+            return lambda ranges: ranges[place]
         case _:
             return _joined(tree, view, reader, readings=readings)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from messiahs.core.columns import ClassSet, chosen
+from messiahs.core.columns import ClassSet
+from messiahs.core.descriptions import Description
 from messiahs.core.fitting import fitting
 from messiahs.core.ids import SystemId
 from messiahs.core.ports import Candidate, Randomness, RankQuery
@@ -59,8 +60,9 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
     ]
     turns = {key: _turns(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
     ranked: list[tuple[bool, list[_Order], SystemId]] = []
+    common = _facts_of(query)
     for place, (candidate, classes) in enumerate(able):
-        facts = _facts_of(query, candidate)
+        facts = {**common, CANDIDATE: _link(candidate)}
         values = [
             (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
             for key in keys
@@ -77,20 +79,19 @@ def _turns(turn: Turn, count: int, randomness: Randomness) -> list[int]:
     return [(place - start) % count for place in range(count)]
 
 
-def _facts_of(query: RankQuery, candidate: Candidate) -> Facts:
-    link = {
-        "name": candidate.system,
-        "relation": candidate.relation.value,
-        "count": candidate.view.machines,
-    }
+def _facts_of(query: RankQuery) -> Facts:
     here = query.here.description() if query.here is not None else {}
-    return {CANDIDATE: link, TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
+    return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
+
+
+def _link(candidate: Candidate) -> Description:
+    return {"name": candidate.system, "relation": candidate.relation.value, "count": candidate.view.machines}
 
 
 def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> _Order:
     if isinstance(key, First):
         surely, could = key.condition.over(facts, MACHINE, view)
         return (0, 0 if surely & classes else 1 if could & classes else 2)
-    ranges = [key.amount.range_in(facts, MACHINE, each) for each in chosen(view.classes, classes)]
-    ends = [ends[1] if key.is_least else -ends[0] for ends in ranges if ends is not None]
+    ranges = key.amount.ranges_in(facts, MACHINE, view, classes)
+    ends = [greatest if key.is_least else -least for least, greatest in ranges]
     return (0, min(ends)) if ends else (1, 0)

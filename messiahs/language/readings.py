@@ -65,16 +65,14 @@ class Reading:
             least = greatest = self._matched_in(least)
         return column_of(least, greatest, unclear=read.unclear)
 
-    def amounts_in(self, machine_class: MachineClass) -> tuple[int, int] | None:
-        """Give the least and greatest number in a class, what is not said being the default; None if there is none."""
-        said = dict(machine_class.attributes).get(self.name)
-        default = self.default if isinstance(self.default, int) else None
-        if not isinstance(said, Interval):
-            return None if default is None else (default, default)
-        low, high = lowest_in(said.low), highest_in(said.high)
-        if self.name not in machine_class.some_lack:
-            return (low, high)
-        return None if default is None else (min(low, default), max(high, default))
+    def amounts_in(self, vector: Vector) -> tuple[tuple[int, int] | None, ...]:
+        """Give the least and greatest number in each class, what is not said being the default; None without one."""
+        ends = vector.said(self.name).ends
+        default = self.default
+        if not isinstance(default, int):
+            return ends
+        lacking = zip(vector.classes, ends, strict=True)
+        return tuple([said or _with_default(default, self.name, machine_class) for machine_class, said in lacking])
 
     def _matched_in(self, strings: Mapping[Value, ClassSet]) -> dict[Value, ClassSet]:
         matched: dict[Value, ClassSet] = {0: 0, 1: 0}
@@ -89,6 +87,14 @@ class Reading:
 
     def __str__(self) -> str:
         return f"${self.name}" if self.scope in {TASK, MACHINE} else f"${self.scope}.{self.name}"
+
+
+def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple[int, int]:
+    """Give the ends where some or all machines do not say a number, and count as saying the default."""
+    said = dict(machine_class.attributes)[name] if name in machine_class.some_lack else None
+    if not isinstance(said, Interval):
+        return (default, default)
+    return (min(lowest_in(said.low), default), max(highest_in(said.high), default))
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -36,5 +36,5 @@ def by_free_slots(candidates: tuple[Candidate, ...], need: Need, randomness: Ran
 
 def _free_slots(view: Vector, classes: ClassSet) -> int:
     """Give how many slots some classes have at least; each machine counts for one or more."""
-    least = zip(view.classes, view.said("free_slots").least, strict=True)
-    return sum([each.count * (slots if slots and slots > 1 else 1) for each, slots in chosen(least, classes)])
+    said = zip(view.classes, view.said("free_slots").ends, strict=True)
+    return sum([each.count * (ends[0] if ends and ends[0] > 1 else 1) for each, ends in chosen(said, classes)])

@@ -58,19 +58,18 @@ def test_classes_that_say_different_attributes_are_told_apart() -> None:
     both = MachineClass(count=1, attributes=(("a", _between(1, 1)), ("b", _between(2, 2))))
     only_b = MachineClass(count=1, attributes=(("b", _between(3, 3)),))
     vector = Vector((both, only_b, both))
-    assert vector.said("b").least == (2, 3, 2)
-    assert vector.said("a").least == (1, None, 1)
+    assert vector.said("b").ends == ((2, 2), (3, 3), (2, 2))
+    assert vector.said("a").ends == ((1, 1), None, (1, 1))
 
 
-def test_an_attribute_is_put_in_order_once_and_what_nobody_says_is_not_kept() -> None:
+def test_an_attribute_is_put_in_order_once_and_of_what_nobody_says_not_much_is_kept() -> None:
     vector = _vector(_between(2, 4))
-    assert vector.said("a") is vector.said("a")
     for asked in (vector, EMPTY):
-        for number in range(10):
+        for number in range(100):
             asked.said(f"unknown{number}")
+        assert len(asked._said) < 40
+    assert vector.said("a") is vector.said("a")
     assert vector == _vector(_between(2, 4))
-    assert list(vector._said) == ["a"]
-    assert not EMPTY._said
 
 
 def test_what_is_chosen_stands_at_the_places_of_a_set() -> None:
