@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.messages import TaskState
 from messiahs.core.own_machine import reserved_places, reserving_claims
+from messiahs.core.placing import room_in
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
 
@@ -83,6 +84,8 @@ def _held(state: ModuleState) -> Iterator[str]:
                 yield f"held claim {claim_id} waits for news of {attempt}, which is not bound to it"
         if not claim.bound and (claim.is_ending or not claim.shape.count):
             yield f"held claim {claim_id} has no task and gets none"
+        if claim.shape.count and room_in(claim):
+            yield f"held claim {claim_id} has room for {room_in(claim)} tasks, and {claim.shape.count} wait"
 
 
 def _bindings(state: ModuleState) -> Iterator[str]:

@@ -45,13 +45,22 @@ _HISTORY_LIMIT = 100
 
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     """Bind what the claims of a shape have room for, end those that are not needed, and search for the rest."""
-    actions = [action for claim in _claims_of(state, shape) for action in bind(state, claim, now)]
-    if shape.count == 0:
-        actions.extend(action for claim in _claims_of(state, shape) for action in release(state, claim))
-        drop_if_unused(state, shape)
-    elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
-        actions.append(_start_search(state, shape))
-    return tuple(actions)
+    claims = _claims_of(state, shape)
+    bound = [action for claim in claims for action in bind(state, claim, now)]
+    shape.is_filled = True
+    return (*bound, *_end_or_search(state, shape, claims))
+
+
+def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Do what `place` does after news of one claim: the others of its shape are as full as they were."""
+    shape = claim.shape
+    if not shape.is_filled:
+        return place(state, shape, now)
+    has_waited = shape.count > 0
+    bound = bind(state, claim, now)
+    # When the last task is bound, other claims that had no room for it are not needed any more.
+    claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
+    return (*bound, *_end_or_search(state, shape, claims))
 
 
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
@@ -62,8 +71,7 @@ def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Act
 
 def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     """Look again at once: something has changed since the last round."""
-    shape.delay_ns = FIRST_ROUND_DELAY_NS
-    state.timers.cancel(TimerKind.ROUND, shape.number)
+    _forget_round(state, shape)
     return place(state, shape, now)
 
 
@@ -113,14 +121,17 @@ def on_claim_granted(
         requirement=requirement,
         answered_at=now,
     )
-    hold(state, HeldClaim(row=row, shape=shape, window=accept.window), now)
+    claim = HeldClaim(row=row, shape=shape, window=accept.window)
+    hold(state, claim, now)
     shape.reasons = ()
-    if not is_last:
-        return (Store(row=row), *place(state, shape, now))
-    _end_round(state, request, shape, now)
-    bound = place(state, shape, now)
+    if is_last:
+        _end_round(state, request, shape, now)
+    bound = fill(state, claim, now)
+    if not is_last or not shape.count:
+        return (Store(row=row), *bound)
     # All that was asked for was granted, so there may be more.
-    return (Store(row=row), *bound, *(look_now(state, shape, now) if shape.count else ()))
+    _forget_round(state, shape)
+    return (Store(row=row), *bound, _start_search(state, shape))
 
 
 def on_search_denied(
@@ -169,8 +180,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
     stores: list[Action] = []
     tasks: list[BoundTask] = []
-    window = min(claim.window, _WINDOW_LIMIT)
-    while claim.shape.count and len(claim.bound) < window and not claim.is_ending:
+    for _ in range(min(claim.shape.count, room_in(claim))):
         task = take_first(claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
         row = replace(
@@ -189,6 +199,11 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
         stores.append(Store(row=row))
         tasks.append(bound_task(state, attempt))
     return (*stores, *send_tasks(claim, tasks))
+
+
+def room_in(claim: HeldClaim) -> int:
+    """Give how many more tasks may be bound to a claim."""
+    return 0 if claim.is_ending else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
 
 
 def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
@@ -235,6 +250,15 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
+def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...]) -> tuple[Action, ...]:
+    actions = [action for claim in claims for action in release(state, claim)]
+    if shape.count == 0:
+        drop_if_unused(state, shape)
+    elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+        actions.append(_start_search(state, shape))
+    return tuple(actions)
+
+
 def _claims_of(state: ModuleState, shape: Shape) -> tuple[HeldClaim, ...]:
     return tuple(state.origin.claims[claim] for claim in shape.claims)
 
@@ -270,6 +294,11 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         remaining_ns=state.policy.timeouts.request_ns,
     )
     return SendControl(to=state.system, message=request)
+
+
+def _forget_round(state: ModuleState, shape: Shape) -> None:
+    shape.delay_ns = FIRST_ROUND_DELAY_NS
+    state.timers.cancel(TimerKind.ROUND, shape.number)
 
 
 def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:

@@ -23,9 +23,8 @@ from messiahs.core.messages import (
 from messiahs.core.placing import (
     await_status,
     bound_task,
+    fill,
     longer,
-    place,
-    release,
     send_tasks,
     watch_lease,
     yield_turn,
@@ -72,7 +71,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     if taken or unbound or status.renewal:
         ack = TaskStatusAck(claim=status.claim, taken=tuple(taken), unbound=tuple(unbound), renewal=status.renewal)
         actions.append(SendControl(to=claim.row.via, message=ack))
-    return (*actions, *go_on(state, claim, now))
+    return (*actions, *fill(state, claim, now))
 
 
 def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
@@ -84,7 +83,7 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
     state.origin.fetch_failures.pop(event.attempt, None)
     ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
     ended = _settle(state, claim, status, now)
-    return (*ended, SendControl(to=claim.row.via, message=ack), *go_on(state, claim, now))
+    return (*ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
 
 
 def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
@@ -160,7 +159,7 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
         state.timers.cancel(TimerKind.FETCH, attempt.task)
         status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
         actions.extend(_settle(state, claim, status, now))
-    return (*actions, *go_on(state, claim, now))
+    return (*actions, *fill(state, claim, now))
 
 
 def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -176,15 +175,9 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
     claim.is_ending = True
     yield_turn(state, claim.shape, now)
     if not end.is_forgotten or not claim.bound:
-        return go_on(state, claim, now)
+        return fill(state, claim, now)
     query = TaskStatusQuery(claim=end.claim, attempts=tuple(claim.bound))
-    return (SendControl(to=claim.row.via, message=query), *go_on(state, claim, now))
-
-
-def go_on(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Fill a claim again, or end it."""
-    ended = release(state, claim) if claim.is_ending else ()
-    return (*ended, *place(state, claim.shape, now))
+    return (SendControl(to=claim.row.via, message=query), *fill(state, claim, now))
 
 
 def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:

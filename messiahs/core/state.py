@@ -129,6 +129,8 @@ class Shape:
     count: int = 0
     """How many tasks wait."""
     claims: list[ClaimId] = field(default_factory=list)
+    is_filled: bool = True
+    """None of its claims has room for a task that waits."""
     request: MessageId | None = None
     """The search in flight."""
     delay_ns: Duration = FIRST_ROUND_DELAY_NS

@@ -35,6 +35,7 @@ def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iter
     shapes: dict[ShapeKey, Shape] = {}
     for tdv, first, last in runs_of(row, members):
         shape = shapes[tdv, row.requirement] = shape_of(state, (tdv, row.requirement))
+        shape.is_filled = False
         shape.waiting.append((row.id, first, last))
         shape.count += last - first + 1
     return tuple(shapes.values())
@@ -48,6 +49,9 @@ def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
 
 def add_again(shape: Shape, task: TaskId) -> None:
     """Let a task that was tried before wait in front of all others."""
+    if not shape.count:
+        # While others wait, there is no room for this one either.
+        shape.is_filled = False
     shape.waiting.appendleft((task.submission, task.member, task.member))
     shape.count += 1
 

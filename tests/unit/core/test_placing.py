@@ -1,9 +1,11 @@
 """Placing tasks at their origin: rounds of searching, claims, and the binding of tasks to them."""
 
+import sys
+
 import pytest
 
 from messiahs.core.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
-from messiahs.core.events import AttemptEnded, Measured, StoreChanged
+from messiahs.core.events import AttemptEnded, ControlReceived, Measured, StoreChanged
 from messiahs.core.ids import ClientKey
 from messiahs.core.instants import MINUTE, SECOND
 from messiahs.core.messages import ClaimEnd, Command, Output, SchedRequest, TaskState, TaskTransfer
@@ -108,6 +110,29 @@ def test_no_more_tasks_are_bound_than_the_window_allows_and_the_rest_follow(rig:
     assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [4]
 
 
+def test_a_result_costs_the_same_however_many_other_claims_its_shape_has(module: ModuleFactory) -> None:
+    assert _calls_for_a_result(module(), claims=200) == _calls_for_a_result(module(), claims=20)
+
+
+def _calls_for_a_result(rig: Rig, claims: int) -> int:
+    """Count the calls that it takes to hear of one result while all claims are full and tasks wait."""
+    rig.greet(CHILD)
+    rig.see(CHILD)
+    ask = search(rig, members=2 * claims)
+    held = [CLAIM._replace(number=number) for number in range(1, claims + 1)]
+    for claim in held:
+        rig.hear(CHILD, accept(ask.id, claim=claim))
+    result = ControlReceived(sender=CHILD, message=statuses(status(attempt(member=1)), claim=held[0], window=1))
+    calls = []
+    sys.setprofile(lambda _frame, event, _what: calls.append(event))
+    try:
+        actions = rig.module.handle(result, rig.now)
+    finally:
+        sys.setprofile(None)
+    assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [claims + 1]
+    return calls.count("call")
+
+
 def test_no_window_takes_all_tasks_of_a_large_array(rig: Rig) -> None:
     ask = search(rig, members=5_000)
     assert ask.count == 1_024
@@ -125,6 +150,24 @@ def test_tasks_with_equal_needs_share_a_search_and_others_have_their_own(rig: Ri
     search(rig)
     assert sent(rig.submit(key=ClientKey("2")), SchedRequest) == ()
     assert len(sent(rig.submit(key=ClientKey("3"), requirement="$speed > 0"), SchedRequest)) == 1
+
+
+def test_a_task_that_is_tried_again_takes_a_place_in_any_claim_that_has_room(rig: Rig) -> None:
+    ask = search(rig, members=2)
+    roomy = CLAIM._replace(number=2)
+    rig.hear(CHILD, accept(ask.id))
+    rig.hear(CHILD, accept(ask.id, claim=roomy, window=2))
+    actions = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause="lost")))
+    transfer = told(actions, TaskTransfer)
+    assert (transfer.claim, [task.attempt for task in transfer.tasks]) == (roomy, [attempt(2, member=1)])
+
+
+def test_a_claim_that_got_no_task_ends_when_the_last_one_is_bound_elsewhere(rig: Rig) -> None:
+    ask = search(rig, members=2)
+    full = CLAIM._replace(number=2)
+    rig.hear(CHILD, accept(ask.id, claim=full, window=0))
+    actions = rig.hear(CHILD, accept(ask.id, window=2))
+    assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=full)),)
 
 
 def test_a_claim_without_tasks_ends(rig: Rig) -> None:
