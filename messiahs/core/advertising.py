@@ -55,6 +55,7 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     before = state.updates.own
     if not _describe(state, now, only_changed=only_changed) and not state.updates.has_news and only_changed:
         return ()
+    state.updates.has_news = False
     sums, age_ns = _sum_up(state), _oldest_age_ns(state, now)
     actions: list[Action] = []
     for system, neighbor in state.neighbors.items():
@@ -112,7 +113,6 @@ def _differs(old: Value, new: Value, share: int) -> bool:
 
 def _sum_up(state: ModuleState) -> Sums:
     """Compute U once for all parents and siblings (equation 21), and not again before something in it changes."""
-    state.updates.has_news = False
     heard = {key: view.message.vector for key, view in state.updates.views.items()}
     known = state.updates.sums
     is_known = known is not None and known.own == state.updates.own and known.heard == heard

@@ -90,7 +90,7 @@ class Updates:
     up: Vector = EMPTY
     """U, as it was computed last."""
     has_news: bool = True
-    """A view or a link has changed since the sums were computed."""
+    """A view or a link has changed since every neighbor was told of what did."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
     """Derived from the rest: it may be dropped at any time."""
 

@@ -91,6 +91,13 @@ def test_on_change_only_vectors_that_say_something_new_are_sent(rig: Rig) -> Non
     assert [to for to, _, _ in advertised(rig.wait(100 * MILLISECOND))] == [CHILD]
 
 
+def test_a_query_of_one_neighbor_keeps_no_news_from_the_others(rig: Rig) -> None:
+    next_advertisement(rig)
+    rig.see(CHILD, view(speed=2_000))
+    rig.hear(SIBLING, SystemStatusQuery())
+    assert [to for to, _, _ in advertised(rig.wait(100 * MILLISECOND))] == [PARENT]
+
+
 def test_what_is_advertised_does_not_depend_on_sums_that_were_kept(module: ModuleFactory) -> None:
     said = []
     for keeps in (True, False):
