@@ -57,13 +57,8 @@ class Column(NamedTuple):
 
     def at_least(self, value: Value) -> Judged:
         """Say of which classes the attribute is at least so much."""
-        _, unclear, _, (least, at_least), (greatest, at_most) = self
-        return at_least[bisect_left(least, value)], at_most[bisect_left(greatest, value)] | unclear
-
-    def above(self, value: Value) -> Judged:
-        """Say of which classes the attribute is more than that."""
-        _, unclear, _, (least, at_least), (greatest, at_most) = self
-        return at_least[bisect_right(least, value)], at_most[bisect_right(greatest, value)] | unclear
+        _, unclear, _, (least, from_least), (greatest, from_greatest) = self
+        return from_least[bisect_left(least, value)], from_greatest[bisect_left(greatest, value)] | unclear
 
     def at_least_that_of(self, other: "Column") -> Judged:
         """Say of which classes this attribute is at least as much as another one."""

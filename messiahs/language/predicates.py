@@ -21,7 +21,8 @@ from messiahs.language.syntax import Expression, uses_of
 
 # A hostile predicate takes some 300 KB once it is parsed.
 _CACHED = 256
-_CACHED_BINDINGS = 256
+_CACHED_BINDINGS = 64
+"""A module judges its own machine and nothing else one by one, so a predicate has one layout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,25 +20,35 @@ def _between(lowest: int, highest: int) -> Interval:
 
 
 @pytest.mark.parametrize(
-    ("value", "at_least", "above"),
+    ("value", "at_least"),
     [
-        (1, (BOTH, BOTH), (BOTH, BOTH)),
-        (2, (BOTH, BOTH), (SECOND, BOTH)),
-        (4, (SECOND, BOTH), (SECOND, SECOND)),
-        (5, (SECOND, SECOND), (NONE, SECOND)),
-        (7, (NONE, SECOND), (NONE, NONE)),
-        (8, (NONE, NONE), (NONE, NONE)),
+        (2, (BOTH, BOTH)),
+        (3, (SECOND, BOTH)),
+        (4, (SECOND, BOTH)),
+        (5, (SECOND, SECOND)),
+        (6, (NONE, SECOND)),
+        (7, (NONE, SECOND)),
+        (8, (NONE, NONE)),
     ],
 )
-def test_a_number_is_compared_with_the_ends_of_all_classes(value: int, at_least: Judged, above: Judged) -> None:
-    numbers = _vector(_between(2, 4), _between(5, 7)).said("a").numbers
-    assert (numbers.at_least(value), numbers.above(value)) == (at_least, above)
+def test_a_number_is_compared_with_the_ends_of_all_classes(value: int, at_least: Judged) -> None:
+    assert _vector(_between(2, 4), _between(5, 7)).said("a").numbers.at_least(value) == at_least
+
+
+def test_two_attributes_of_all_classes_are_compared_by_their_ends() -> None:
+    classes = [
+        MachineClass(count=1, attributes=(("a", _between(*a)), ("b", _between(*b))))
+        for a, b in (((4, 6), (2, 4)), ((2, 4), (4, 6)))
+    ]
+    vector = Vector(tuple(classes))
+    a, b = vector.said("a").numbers, vector.said("b").numbers
+    assert (a.at_least_that_of(b), a.above_that_of(b)) == ((FIRST, BOTH), (NONE, FIRST))
 
 
 def test_strings_are_in_the_order_of_their_code_points() -> None:
     strings = _vector("b", "B").said("a").strings
     assert strings.at_least("b") == (FIRST, FIRST)
-    assert strings.above("A") == (BOTH, BOTH)
+    assert strings.at_least("A") == (BOTH, BOTH)
 
 
 @pytest.mark.parametrize("value", [None, VARIOUS])

@@ -59,6 +59,12 @@ def free_slots(rig: Rig) -> object:
     return dict(machine_class.attributes)["free_slots"]
 
 
+def test_a_requirement_is_judged_by_what_the_places_before_have_left(rig: Rig) -> None:
+    rig.measure(slots=8)
+    actions = rig.hear(PARENT, request(count=5, requirement="$free_slots > 5 and $slots = 8"))
+    assert told(actions, SchedAccept).places == 3
+
+
 def test_a_claim_is_stored_with_the_counter_that_numbered_it_before_it_is_promised(rig: Rig) -> None:
     rig.measure()
     actions = rig.hear(PARENT, request(count=2))
