@@ -41,7 +41,8 @@ class Assembly:
     def __init__(self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None]) -> None:
         name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
-        clock = Clock(store.newest())
+        clock = Clock(store.newest(), store.boot_offset())
+        store.write_with_next(clock.boot_offset())
         source = _policy_source(settings)
         state = ModuleState(
             identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),

@@ -1,24 +1,43 @@
-"""The host's clock: starts at wall time, then never jumps."""
+"""The host's clock: starts at wall time, then never jumps until the machine is started anew."""
 
 import time
+from dataclasses import dataclass
 from datetime import datetime
 
 from messiahs.core.calendar import calendar_time
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.ports import CalendarTime
+from messiahs.executor.starter.kernel import boot_id, boottime_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootOffset:
+    """What an instant is more than CLOCK_BOOTTIME, in ns, in one run of the machine."""
+
+    boot: str
+    offset_ns: int
 
 
 class Clock:
-    """Instants that only grow: also after a restart, a reboot, or a wall clock that was set back."""
+    """Instants that only grow: also after a restart, a reboot, or a wall clock that was set back.
 
-    def __init__(self, newest_stored: Instant) -> None:
-        boottime_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        self.offset_ns = max(time.time_ns(), newest_stored) - boottime_ns
+    In one run of the machine every life of the daemon counts alike, whatever became of the wall clock: the rest of a
+    stored lease is exact, and is what the starter counts, too.
+    """
+
+    def __init__(self, newest_stored: Instant, last: BootOffset | None = None) -> None:
+        self.boot = boot_id()
+        offset_ns = last.offset_ns if last is not None and last.boot == self.boot else time.time_ns() - boottime_ns()
+        self.offset_ns = max(offset_ns, newest_stored - boottime_ns())
         """An instant is CLOCK_BOOTTIME plus this."""
+
+    def boot_offset(self) -> BootOffset:
+        """Give what the next life of the daemon needs to count alike."""
+        return BootOffset(boot=self.boot, offset_ns=self.offset_ns)
 
     def now(self) -> Instant:
         """Give the present instant."""
-        return Instant(time.clock_gettime_ns(time.CLOCK_BOOTTIME) + self.offset_ns)
+        return Instant(boottime_ns() + self.offset_ns)
 
 
 def local_time(instant: Instant) -> CalendarTime:

@@ -15,6 +15,7 @@ from messiahs.core.actions import Forget, Store
 from messiahs.core.ids import Epoch, TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
+from messiahs.daemon.clock import BootOffset
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
@@ -51,6 +52,7 @@ class RowStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._reading = threading.Lock()
+        self._unwritten_offset: BootOffset | None = None
         try:
             if not path.exists():
                 if Path(f"{path}-wal").exists():
@@ -83,16 +85,32 @@ class RowStore:
         stored = self._fact("newest")
         return Instant(int.from_bytes(stored) if stored is not None else 0)
 
+    def boot_offset(self) -> BootOffset | None:
+        """Give how the daemon that wrote last counted its instants; None if none has."""
+        stored = self._fact("boot_offset")
+        if stored is None:
+            return None
+        offset, _, boot = stored.decode().partition(" ")
+        return BootOffset(boot=boot, offset_ns=int(offset))
+
+    def write_with_next(self, offset: BootOffset) -> None:
+        """Let the next commit note how its instants are counted: a full disk does not hinder the start."""
+        self._unwritten_offset = offset if offset != self.boot_offset() else None
+
     def commit(self, writes: Sequence[Write], now: Instant) -> None:
         """Do all writes or none; when this returns they survive a crash of the machine."""
+        offset = self._unwritten_offset
         try:
             with self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 for write in writes:
                     self._write(write)
-                self._writer.execute("INSERT OR REPLACE INTO facts VALUES ('newest', ?)", (now.to_bytes(8),))
+                self._note("newest", now.to_bytes(8))
+                if offset is not None:
+                    self._note("boot_offset", f"{offset.offset_ns} {offset.boot}".encode())
         except sqlite3.Error as error:
             raise self._problem("cannot be written", error) from error
+        self._unwritten_offset = None
 
     def live_rows(self) -> Iterator[Row]:
         """Give all rows but the tasks of submissions that have ended."""
@@ -141,6 +159,9 @@ class RowStore:
             case KeepOutput():
                 _, key = encode_key((RowKind.TASK, write.task))
                 self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
+
+    def _note(self, fact: str, value: bytes) -> None:
+        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, value))
 
     def _rows(self, kind: RowKind) -> Iterator[Row]:
         for found, body in self._select("SELECT kind, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
