@@ -22,7 +22,7 @@ from messiahs.core.granting import (
     on_leaving_attempt_ended,
     regrow,
     renew,
-    status_action,
+    status_actions,
 )
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
@@ -83,7 +83,7 @@ def on_task_transfer(
                 continue
         statuses.append(row.status)
     if statuses:
-        actions.append(status_action(claim, tuple(statuses)))
+        actions.extend(status_actions(claim, tuple(statuses)))
     claim.is_shrinking = False
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, SHRINK_NS))
     mark_changed(state, now)
@@ -132,7 +132,7 @@ def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
         claim.unreported = dict.fromkeys(running)
         state.timers.set(TimerKind.STATUS, claim_id, due_at)
     statuses = tuple(state.executor.attempts[attempt].status for attempt in reported if attempt not in claim.unreported)
-    return (status_action(claim, statuses),) if statuses else ()
+    return status_actions(claim, statuses) if statuses else ()
 
 
 def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
@@ -213,7 +213,7 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
         if attempt not in state.executor.attempts:
             actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
         statuses.append(state.executor.attempts[attempt].status)
-    return (*actions, status_action(claim, tuple(statuses))) if statuses else ()
+    return (*actions, *status_actions(claim, tuple(statuses))) if statuses else ()
 
 
 def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:

@@ -32,6 +32,9 @@ _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
 _OVER_REMEMBERED = 4_096
+_STATUS_BYTES = 256 * 1_024
+_TEXT_LENGTH = 512
+"""Of a status' text no more travels."""
 _RESULTS_KEPT_NS = 24 * HOUR
 """How long after the end of a lease the results of its attempts are kept for an origin that has not taken them."""
 _RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
@@ -114,10 +117,27 @@ def window_of(claim: GrantedClaim) -> int:
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
 
 
-def status_action(claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0) -> SendControl:
-    """Report attempts towards the origin."""
-    message = TaskStatus(claim=claim.row.id, attempts=statuses, window=window_of(claim), renewal=renewal)
-    return SendControl(to=claim.row.via, message=message)
+def status_actions(
+    claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0
+) -> tuple[SendControl, ...]:
+    """Report attempts towards the origin, in messages of bounded size; only the last of them renews the lease."""
+    parts: list[list[AttemptStatus]] = [[]]
+    size = 0
+    for status in statuses:
+        size += _size_of(status)
+        if parts[-1] and size > _STATUS_BYTES:
+            parts.append([])
+            size = _size_of(status)
+        parts[-1].append(status)
+    *earlier, last = [TaskStatus(claim=claim.row.id, attempts=tuple(part), window=window_of(claim)) for part in parts]
+    return tuple(SendControl(to=claim.row.via, message=each) for each in (*earlier, replace(last, renewal=renewal)))
+
+
+def _size_of(status: AttemptStatus) -> int:
+    """Give at least the size of a status in bytes on the wire."""
+    texts = (status.attempt.task.system, status.cause, status.text[:_TEXT_LENGTH])
+    names = (output.name for output in status.outputs)
+    return 96 + 4 * sum(map(len, texts)) + 24 * len(status.outputs) + sum(len(name.encode()) for name in names)
 
 
 def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
@@ -128,7 +148,7 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
     state.timers.set(TimerKind.RENEWAL, claim.row.id, after(now, claim.row.lease_ns // RENEWALS_PER_LEASE))
     statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.attempts)
     end = SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id))
-    return (status_action(claim, statuses, renewal=claim.renewals), *((end,) if claim.is_ending else ()))
+    return (*status_actions(claim, statuses, renewal=claim.renewals), *((end,) if claim.is_ending else ()))
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -186,7 +206,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     if not claim.is_shrinking:
         claim.is_shrinking = True
         state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))
-        return (status_action(claim, ()),)
+        return status_actions(claim, ())
     # An origin that was cut off or restarted may still send what it had bound: `regrow` gives it places then.
     claim.is_shrinking = False
     claim.row = replace(claim.row, places=claim.live)

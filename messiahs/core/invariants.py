@@ -3,6 +3,7 @@
 Each check yields a sentence per violation. None of them changes anything, and none raises on a broken state.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.ids import AttemptId, TaskId
@@ -79,9 +80,9 @@ def _held(state: ModuleState) -> Iterator[str]:
             yield f"held claim {claim_id} stands {claim.shape.claims.count(claim_id)} times in its shape"
         if not state.timers.is_set(TimerKind.HELD_LEASE, claim_id):
             yield f"held claim {claim_id} has no HELD_LEASE timer"
-        for attempt in claim.unconfirmed:
+        for attempt in (*claim.unconfirmed, *claim.listed):
             if attempt not in claim.bound:
-                yield f"held claim {claim_id} waits for news of {attempt}, which is not bound to it"
+                yield f"held claim {claim_id} waits for or has news of {attempt}, which is not bound to it"
         if not claim.bound and (claim.is_ending or not claim.shape.count):
             yield f"held claim {claim_id} has no task and gets none"
         if claim.shape.count and room_in(claim):
@@ -186,6 +187,8 @@ def _searches(state: ModuleState) -> Iterator[str]:
     for passed in state.hop.passed.values():
         if passed.toward_origin == passed.toward_executor:
             yield f"claim {passed.id} goes back where it came from"
+    if Counter(seen.asker for seen in state.hop.seen.values()) != state.hop.seen_from:
+        yield "searches that were seen are counted wrong"
     yield from (f"search {each.hex()} is seen for ever" for each in _seen_for_ever(state))
 
 

@@ -147,7 +147,8 @@ class AttemptStatus:
 class TaskStatus:
     """Executor to origin: states of attempts, and the claim's current window.
 
-    With `renewal` above 0 it renews the claim's lease, and `attempts` lists all that the executor holds of the claim.
+    With `renewal` above 0 it renews the claim's lease, and with what was said since the last renewal `attempts` lists
+    all that the executor holds of the claim.
     Without attempts and renewal it says only that the window has changed.
     """
 

@@ -11,6 +11,7 @@ from typing import Any, Final, assert_never
 
 from messiahs.core import (
     advertising,
+    bounding,
     executing,
     granting,
     greeting,
@@ -172,9 +173,6 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
             return updating.on_output_timeout(state, now)
         case TimerKind.CHANGE:
             return updating.on_change_timeout(state, now)
-        case TimerKind.SEEN:
-            state.hop.seen.pop(key, None)  # type: ignore[call-overload]
-            return ()
         case _:
             return _KEYED[kind](state, key, now)
 
@@ -184,6 +182,7 @@ _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Act
     {
         TimerKind.INPUT: updating.on_input_timeout,
         TimerKind.SEARCH: searching.on_search_timeout,
+        TimerKind.SEEN: bounding.on_seen_timeout,
         TimerKind.ROUND: placing.on_round_timeout,
         TimerKind.DEADLINE: submitting.on_deadline,
         TimerKind.HELD_LEASE: results.on_held_lease_timeout,

@@ -33,13 +33,15 @@ from messiahs.core.waiting import drop_if_unused, take_first, take_out
 _LONGEST_DELAY_NS = 5 * MINUTE
 _YIELD_NS = 200 * MILLISECOND
 """Enough for others to hear of free places over a few hops, and to ask for them."""
-_ASK_LIMIT = 1_024
+ASK_LIMIT = 1_024
 HOPS = 32
 ASKS = 64
 _TRANSFER_BYTES = 256 * 1_024
 _LEASE_GRACE_NS = 10 * SECOND
 _WINDOW_LIMIT = 1_280
 """No executor gets more tasks of one claim at once, whatever window it names."""
+CLAIM_LIMIT = 4_096
+"""Of one shape: executors that only promise places do not fill the store."""
 _HISTORY_LIMIT = 100
 
 
@@ -108,7 +110,9 @@ def on_claim_granted(
 ) -> tuple[Action, ...]:
     """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
-    if shape is None:
+    if shape is None or len(shape.claims) >= CLAIM_LIMIT:
+        if shape is not None and is_last:
+            _end_round(state, request, shape, now)
         return (SendControl(to=via, message=ClaimEnd(claim=accept.claim)),)
     tdv, requirement = shape.key
     row = HeldClaimRow(
@@ -127,9 +131,9 @@ def on_claim_granted(
     if is_last:
         _end_round(state, request, shape, now)
     bound = fill(state, claim, now)
-    if not is_last or not shape.count:
+    if not is_last or not shape.count or not claim.bound or shape.has_lost:
         return (Store(row=row), *bound)
-    # All that was asked for was granted, so there may be more.
+    # All that was asked for was granted, so there may be more; not of those that take nothing or lose it at once.
     _forget_round(state, shape)
     return (Store(row=row), *bound, _start_search(state, shape))
 
@@ -288,7 +292,7 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         origin=state.system,
         tdv=tdv,
         requirement=requirement,
-        count=min(shape.count, _ASK_LIMIT),
+        count=min(shape.count, ASK_LIMIT),
         hops_left=HOPS,
         asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,

@@ -38,6 +38,8 @@ _RESEND_NS = 1 * SECOND
 _MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
+_FETCH_LIMIT = 100
+"""Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
 
 
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -60,6 +62,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
             unbound.append(attempt_status.attempt)
             continue
         claim.unconfirmed.pop(attempt_status.attempt, None)
+        claim.listed[attempt_status.attempt] = None
         if attempt_status.attempt in state.origin.fetching:
             continue
         if attempt_status.state is TaskState.EXECUTING:
@@ -67,7 +70,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
         else:
             actions.extend(_on_ended(state, claim, attempt_status, taken, now))
     if status.renewal:
-        actions.extend(_on_renewal(state, claim, status, now))
+        actions.extend(_on_renewal(state, claim, now))
     if taken or unbound or status.renewal:
         ack = TaskStatusAck(claim=status.claim, taken=tuple(taken), unbound=tuple(unbound), renewal=status.renewal)
         actions.append(SendControl(to=claim.row.via, message=ack))
@@ -87,17 +90,18 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
 
 
 def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Try again a little later; outputs that are gone make the attempt a lost one."""
+    """Try again a little later; outputs that are gone, or cannot be had for long, make the attempt a lost one."""
     status = state.origin.fetching.get(event.attempt)
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None:
         return ()
-    if event.is_gone:
+    failures = state.origin.fetch_failures.get(event.attempt, 0)
+    if event.is_gone or failures >= _FETCH_LIMIT:
         lost = replace(status, state=TaskState.REVOKED, cause="lost", text=event.text, outputs=())
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
-    failures = state.origin.fetch_failures.get(event.attempt, 0)
-    state.origin.fetch_failures[event.attempt] = failures + 1
+    # While there is no room for them here, it is not the executor that fails.
+    state.origin.fetch_failures[event.attempt] = failures + state.has_space
     delay_ns = _FETCH_DELAYS_NS[min(failures, len(_FETCH_DELAYS_NS) - 1)]
     state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
     return ()
@@ -204,9 +208,9 @@ def _on_ended(
     return _settle(state, claim, status, now)
 
 
-def _on_renewal(state: ModuleState, claim: HeldClaim, status: TaskStatus, now: Instant) -> tuple[Action, ...]:
+def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
     watch_lease(state, claim, now)
-    listed = {attempt_status.attempt: None for attempt_status in status.attempts}
+    listed, claim.listed = claim.listed, {}
     missing = tuple(
         attempt
         for attempt, bound_at in claim.bound.items()
@@ -221,6 +225,7 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
+    claim.listed.pop(status.attempt, None)
     row = state.origin.tasks[status.attempt.task]
     entry = HistoryEntry(at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
@@ -230,14 +235,14 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
         # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
-        claim.is_ending = True
+        claim.is_ending = claim.shape.has_lost = True
         if status.state is TaskState.REVOKED:
             state.origin.lost_at[claim.row.via] = now
         if is_too_late:
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
     # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
-    claim.shape.delay_ns = FIRST_ROUND_DELAY_NS
+    claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
     is_wanted_again = row.failures < submission.retries and not is_too_late
     if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from messiahs.core import placing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
 from messiahs.core.attributes import INTEGER_HIGHEST
+from messiahs.core.bounding import remember, why_too_many
 from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
@@ -19,10 +20,10 @@ from messiahs.core.judging import judge, rank
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv
-from messiahs.core.placing import ASKS, HOPS
+from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
 from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Need, Refused
 from messiahs.core.rows import PassedClaimRow
-from messiahs.core.state import ModuleState, Search
+from messiahs.core.state import ModuleState, Search, Seen
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Vector
@@ -59,16 +60,15 @@ def on_sched_request(
     request = _bounded(request)
     asker = Asker(system=sender, relation=_relation_of(state, sender))
     climbing = asker.relation in (Relation.SELF, Relation.CHILD)
-    asked_before = state.hop.seen.get(request.search)
-    refusal = _refuse_at_once(state, request, asked_before=asked_before, climbing=climbing)
+    seen = state.hop.seen.get(request.search)
+    refusal = _refuse_at_once(state, request, seen=seen, climbing=climbing) or why_too_many(state, asker)
     parsed = state.parse(request.requirement)
     if isinstance(parsed, BadPredicate):
         refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
     if refusal is not None or isinstance(parsed, BadPredicate):
         assert refusal is not None
         return _answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
-    state.hop.seen[request.search] = climbing or bool(asked_before)
-    state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
+    remember(state, request, asker, climbing=climbing, now=now)
     need = need_of(request.tdv, parsed)
     verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
@@ -84,7 +84,7 @@ def on_sched_request(
         until=after(now, request.remaining_ns - _MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
     )
-    return _work_on(state, search, verdict, is_first=asked_before is None, now=now)
+    return _work_on(state, search, verdict, is_first=seen is None, now=now)
 
 
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -152,22 +152,21 @@ def _is_known(state: ModuleState, claim: ClaimId) -> bool:
 
 
 def _bounded(request: SchedRequest) -> SchedRequest:
-    """Give a request that cannot occupy us longer or send us further than one of our own."""
+    """Give a request that cannot occupy us longer, send us further or want more than one of our own."""
     return replace(
         request,
+        count=min(request.count, ASK_LIMIT),
         hops_left=min(request.hops_left, HOPS),
         asks_left=min(request.asks_left, ASKS),
         remaining_ns=min(request.remaining_ns, _LONGEST_SEARCH_NS),
     )
 
 
-def _refuse_at_once(
-    state: ModuleState, request: SchedRequest, *, asked_before: bool | None, climbing: bool
-) -> Reason | None:
+def _refuse_at_once(state: ModuleState, request: SchedRequest, *, seen: Seen | None, climbing: bool) -> Reason | None:
     def reason(code: DenyCode, text: str = "") -> Reason:
         return Reason(module=state.system, code=code, text=text)
 
-    if asked_before or (asked_before is not None and not climbing):
+    if seen is not None and (seen.has_climbed or not climbing):
         return reason(DenyCode.ALREADY_ASKED)
     if request.remaining_ns <= _MARGIN_NS:
         return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")

@@ -136,6 +136,8 @@ class Shape:
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing (more)."""
+    has_lost: bool = False
+    """The last attempt that came back was lost or refused."""
     turn_ended_at: Instant | None = None
     """When an executor last ended a claim of it."""
 
@@ -162,6 +164,8 @@ class HeldClaim:
     window: int
     bound: dict[AttemptId, Instant] = field(default_factory=dict)
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
+    listed: dict[AttemptId, None] = field(default_factory=dict)
+    """What its executor has spoken of since its last whole renewal."""
     is_ending: bool = False
     """No further task is bound to it."""
     moving_at: Instant | None = None
@@ -218,6 +222,14 @@ class Origin:
     shapes_made: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A search that asked here: who brought it first, and whether it ever came climbing."""
+
+    asker: SystemId
+    has_climbed: bool
+
+
 @dataclass(slots=True)
 class Hop:
     """Searches and claims that pass through (mutable)."""
@@ -225,8 +237,10 @@ class Hop:
     searches: dict[tuple[SystemId, MessageId], Search] = field(default_factory=dict)
     asks: dict[MessageId, Search] = field(default_factory=dict)
     """Our own asks that are not fully answered."""
-    seen: dict[SearchId, bool] = field(default_factory=dict)
-    """Searches that asked here; True if one of them came climbing."""
+    seen: dict[SearchId, Seen] = field(default_factory=dict)
+    """Searches that asked here."""
+    seen_from: Counter[SystemId] = field(default_factory=Counter)
+    """How many of them each neighbor brought."""
     passed: dict[ClaimId, PassedClaimRow] = field(default_factory=dict)
 
 

@@ -14,7 +14,7 @@ from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, InputFile
 from messiahs.core.submitting import MEMBER_LIMIT
 from messiahs.errors import CodecError
-from messiahs.wire.limits import relative_path, separate_paths
+from messiahs.wire.limits import FILE_LIMIT, at_most, relative_path, separate_paths
 
 _KEY_LIMIT = 64
 _MODULES_OWN = ("origin", "user")
@@ -133,10 +133,12 @@ def _problem_of_files(body: SubmitBody) -> str:
                 return f"input {file.name}: {file.sha256} is no SHA-256"
         try:
             # The very checks of the wire: what cannot travel is not taken either.
+            at_most(len(files), FILE_LIMIT, what="inputs")
             separate_paths([relative_path(file.name) for file in files])
         except CodecError as error:
             return str(error)
     try:
+        at_most(len(body.outputs), FILE_LIMIT, what="outputs")
         for name in body.outputs:
             relative_path(name)
     except CodecError as error:

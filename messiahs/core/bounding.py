@@ -1,0 +1,53 @@
+"""What one neighbor may keep busy of a hop: open searches, searches that are remembered, and claims that pass.
+
+Whoever asks for more is denied at once, and costs no more than the message. Local users are bounded by what they
+submit.
+"""
+
+from messiahs.core.actions import Action
+from messiahs.core.ids import SearchId
+from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.messages import DenyCode, Reason, SchedRequest
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Asker
+from messiahs.core.state import ModuleState, Seen
+from messiahs.core.timers import TimerKind
+
+OPEN_LIMIT = 256
+SEEN_LIMIT = 4_096
+PASSED_LIMIT = 4_096
+
+
+def why_too_many(state: ModuleState, asker: Asker) -> Reason | None:
+    """Say why a neighbor may not search for more now; None if it may."""
+    if asker.relation is Relation.SELF:
+        return None
+    if state.hop.seen_from[asker.system] >= SEEN_LIMIT:
+        text = f"{asker.system} has asked more than {SEEN_LIMIT} times in a short while"
+    elif sum(system == asker.system for system, _ in state.hop.searches) >= OPEN_LIMIT:
+        text = f"{asker.system} has {OPEN_LIMIT} searches open"
+    elif sum(row.toward_origin == asker.system for row in state.hop.passed.values()) >= PASSED_LIMIT:
+        text = f"{asker.system} has {PASSED_LIMIT} claims through this module"
+    else:
+        return None
+    return Reason(module=state.system, code=DenyCode.LIMIT_REACHED, text=text)
+
+
+def remember(state: ModuleState, request: SchedRequest, asker: Asker, /, *, climbing: bool, now: Instant) -> None:
+    """Know a search until it is over wherever it still may be; it counts for whoever brought it first."""
+    before = state.hop.seen.get(request.search)
+    if before is None:
+        state.hop.seen_from[asker.system] += 1
+        before = Seen(asker=asker.system, has_climbed=False)
+    state.hop.seen[request.search] = Seen(asker=before.asker, has_climbed=climbing or before.has_climbed)
+    state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
+
+
+def on_seen_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:
+    """Forget a search that is over."""
+    del now
+    seen = state.hop.seen.pop(search)
+    state.hop.seen_from[seen.asker] -= 1
+    if not state.hop.seen_from[seen.asker]:
+        del state.hop.seen_from[seen.asker]
+    return ()
