@@ -115,20 +115,25 @@ def _sum_up(state: ModuleState) -> Sums:
     """Compute U once for all parents and siblings (equation 21), and not again before something in it changes."""
     heard = {key: view.message.vector for key, view in state.updates.views.items()}
     known = state.updates.sums
-    is_known = known is not None and known.own == state.updates.own and known.heard == heard
-    if known is None or not is_known or known.policy is not state.policy or known.neighbors != state.neighbors:
-        known = state.updates.sums = _new_sums(state, heard)
+    if known is not None and (known.policy is not state.policy or known.neighbors != state.neighbors):
+        known = None
+    if known is None or known.own != state.updates.own or known.heard != heard:
+        known = state.updates.sums = _new_sums(state, heard, known)
     state.updates.up = known.up
     return known
 
 
-def _new_sums(state: ModuleState, heard: Views) -> Sums:
+def _new_sums(state: ModuleState, heard: Views, known: Sums | None) -> Sums:
+    """Compute D anew when it is asked for, and U only if something below has changed since the `known` sums."""
     views = {
         (system, kind): state.policy.pass_on(vector) if kind is VectorKind.FOR_PARENTS else vector
         for (system, kind), vector in heard.items()
     }
     own, keys = state.updates.own, state.policy.keys
-    up = vector_for_parents(own, state.neighbors.values(), views=views, keys=keys)
+    if known is not None and known.own == own and _from_below(known.heard) == _from_below(heard):
+        up = known.up
+    else:
+        up = compact(vector_for_parents(own, state.neighbors.values(), views=views, keys=keys), keys=keys)
     return Sums(
         own=own,
         heard=heard,
@@ -136,8 +141,12 @@ def _new_sums(state: ModuleState, heard: Views) -> Sums:
         policy=state.policy,
         passed_on=views,
         primary_children=frozenset(each.system for each in state.neighbors.values() if each.is_primary_child),
-        up=compact(up, keys=keys),
+        up=up,
     )
+
+
+def _from_below(heard: Views) -> Views:
+    return {key: vector for key, vector in heard.items() if key[1] is VectorKind.FOR_PARENTS}
 
 
 def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> SendVector:

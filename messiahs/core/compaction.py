@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES
 from messiahs.core.points import Point, Scale, points_of
 from messiahs.core.splitting import Split, best_split
-from messiahs.core.vectors import ClassValue, Interval, MachineClass, Place, Vector, coalesce, hull_of, places_of
+from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector, alike_in, coalesce, hull_of, merged
 
 CLASS_LIMIT: Final = 64
 BYTE_LIMIT: Final = 4096
@@ -32,11 +32,9 @@ def compact(
     """
     assert class_limit >= 1
     keys = tuple(sorted(keys))
-    alike: dict[Place, list[MachineClass]] = {}
-    for machine_class, place in zip(vector.classes, places_of(vector.classes, keys), strict=True):
-        alike.setdefault(place, []).append(machine_class)
+    alike = alike_in(vector.classes, keys)
     if len(alike) <= class_limit:
-        coalesced = coalesce((vector,), keys=keys)
+        coalesced = merged(alike.values())
         if len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT and encoded_size(coalesced) <= byte_limit:
             return coalesced
     points, scales = points_of(alike, keys)
@@ -57,7 +55,8 @@ def encoded_size(vector: Vector) -> int:
     return size.bytes
 
 
-_Shape = tuple[tuple[tuple[str, type[ClassValue]], ...], tuple[str, ...]]
+_Columns = tuple[tuple[str, type[ClassValue]], ...]
+_Shape = tuple[_Columns, tuple[str, ...]]
 
 
 class _Size:
@@ -77,18 +76,11 @@ class _Size:
         self._count(machine_class, -1)
 
     def _count(self, machine_class: MachineClass, change: int) -> None:
-        own_bytes = _CLASS_HEADER_BYTES + _varint_bytes(machine_class.count)
-        columns: list[tuple[str, type[ClassValue]]] = []
-        for name, value in machine_class.attributes:
-            columns.append((name, type(value)))
-            if isinstance(value, Interval):
-                own_bytes += _interval_bytes(value)
-            elif isinstance(value, str):
-                own_bytes += _INDEX_BYTES
-                self._count_string(value, change)
-        self.bytes += change * own_bytes
-        shape = (tuple(columns), machine_class.some_lack)
-        if _is_first_or_last(self._shapes, shape, change):
+        columns, strings, values_bytes = _parts_of(machine_class.attributes)
+        self.bytes += change * (_CLASS_HEADER_BYTES + _varint_bytes(machine_class.count) + values_bytes)
+        for string in strings:
+            self._count_string(string, change)
+        if _is_first_or_last(self._shapes, (columns, machine_class.some_lack), change):
             self.bytes += change * (_SHAPE_HEADER_BYTES + _INDEX_BYTES * len(columns))
             for name, _ in columns:
                 self._count_string(name, change)
@@ -112,14 +104,25 @@ _CLASS_HEADER_BYTES: Final = 11
 _SHAPE_HEADER_BYTES: Final = 4
 _STRING_HEADER_BYTES: Final = 3
 _INDEX_BYTES: Final = 3
-_CACHED_INTERVALS: Final = 4096
+_CACHED_CLASSES: Final = 4096
 
 
 def _varint_bytes(number: int) -> int:
     return max(1, (number.bit_length() + 6) // 7)
 
 
-@lru_cache(_CACHED_INTERVALS)
+@lru_cache(_CACHED_CLASSES)
+def _parts_of(attributes: tuple[tuple[str, ClassValue], ...]) -> tuple[_Columns, tuple[str, ...], int]:
+    """Give names and kinds of values, the strings among these, and the bytes that they take but for the strings.
+
+    Most classes are those of the last time again.
+    """
+    columns = tuple((name, type(value)) for name, value in attributes)
+    strings = tuple(value for _, value in attributes if isinstance(value, str))
+    intervals = sum(_interval_bytes(value) for _, value in attributes if isinstance(value, Interval))
+    return columns, strings, intervals + _INDEX_BYTES * len(strings)
+
+
 def _interval_bytes(interval: Interval) -> int:
     return _signed_bytes(interval.low) + _signed_bytes(interval.high - interval.low)
 

@@ -160,11 +160,20 @@ def coalesce(vectors: Iterable[Vector], *, keys: tuple[str, ...] = KEY_ATTRIBUTE
 
     Classes that are equal in all `keys` become one: counts add up, other attributes take the hull.
     """
-    classes = [machine_class for vector in vectors for machine_class in vector.classes]
+    return merged(alike_in([machine_class for vector in vectors for machine_class in vector.classes], keys).values())
+
+
+def alike_in(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> dict[Place, list[MachineClass]]:
+    """Group classes that are equal in all `keys`."""
     alike: dict[Place, list[MachineClass]] = {}
     for machine_class, place in zip(classes, places_of(classes, keys), strict=True):
         alike.setdefault(place, []).append(machine_class)
-    return Vector(_in_order([hull_of(same) for same in alike.values()]))
+    return alike
+
+
+def merged(groups: Iterable[Sequence[MachineClass]]) -> Vector:
+    """Give the vector with one class for each group, the hull of its classes."""
+    return Vector(_in_order([hull_of(same) for same in groups]))
 
 
 def places_of(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> list[Place]:
