@@ -61,11 +61,11 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     for system, neighbor in state.neighbors.items():
         if not state.updates.links.get(system):
             continue
-        for kind in kinds_for(neighbor):
-            sent = state.updates.sent.get((system, kind))
-            action = _send(state, neighbor, kind, sums=sums, age_ns=age_ns)
-            if not only_changed or sent is None or not _says_the_same(sent, action.message):
-                actions.append(action)
+        actions.extend(
+            _send(state, neighbor, kind, sums=sums, age_ns=age_ns)
+            for kind in kinds_for(neighbor)
+            if not only_changed or not _is_said(state, neighbor, kind, sums)
+        )
     if state.updates.own != before:
         actions.extend(on_view_changed(state, before, state.updates.own, now))
     return tuple(actions)
@@ -152,10 +152,10 @@ def _from_below(heard: Views) -> Views:
 def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> SendVector:
     message = StatusVector(
         kind=kind,
-        vector=_vector_for(state, neighbor, kind, sums) if state.policy.reveals_to(neighbor) else EMPTY,
+        vector=_vector_for(state, neighbor, kind, sums),
         period_ns=state.policy.timeouts.update_period_ns,
         age_ns=age_ns,
-        hears=_heard_siblings(state) if kind is VectorKind.FOR_PARENTS else (),
+        hears=_hears(state, kind),
     )
     state.updates.sent[neighbor.system, kind] = message
     return SendVector(to=neighbor.system, message=message)
@@ -167,6 +167,8 @@ def _oldest_age_ns(state: ModuleState, now: Instant) -> int:
 
 
 def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums) -> Vector:
+    if not state.policy.reveals_to(neighbor):
+        return EMPTY
     if kind is not VectorKind.FOR_CHILDREN:
         return sums.up
     heard = state.updates.views.get((neighbor.system, VectorKind.FOR_PARENTS))
@@ -187,11 +189,20 @@ def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: 
     return sums.down[unheard]
 
 
-def _says_the_same(one: StatusVector, other: StatusVector) -> bool:
-    return one.vector == other.vector and one.hears == other.hears
+def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums) -> bool:
+    """Say whether a neighbor knows already what there is to say, but for how old that is."""
+    sent = state.updates.sent.get((neighbor.system, kind))
+    return (
+        sent is not None
+        and sent.vector == _vector_for(state, neighbor, kind, sums)
+        and sent.hears == _hears(state, kind)
+    )
 
 
-def _heard_siblings(state: ModuleState) -> tuple[SystemId, ...]:
+def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
+    """Name the siblings that are heard, to a parent."""
+    if kind is not VectorKind.FOR_PARENTS:
+        return ()
     return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
 
 

@@ -57,6 +57,8 @@ from messiahs.core.resuming import Remains
 from messiahs.core.state import ModuleState
 from messiahs.core.timers import TimerKey, TimerKind
 
+_TO_A_MODULE: Final = (SendControl, SendTasks)
+
 
 class SchedulingModule:
     """One module; its state may be read by the host between calls, and is changed here alone."""
@@ -88,6 +90,8 @@ class SchedulingModule:
     def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
         """Deliver what the module sends to itself, at the place where it would have left."""
         own = self.state.system
+        if not any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
+            return actions
         settled: list[Action] = []
         pending = deque(actions)
         while pending:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from typing import Final
 
 from messiahs.core.actions import (
     Action,
@@ -45,6 +46,7 @@ from messiahs.sim.watching import Watcher
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
+_WRITES: Final = (Store, Forget)
 
 
 class SeededRandomness:
@@ -221,7 +223,7 @@ class SimulatedHost:
         if self._is_committing or not self._pending:
             return
         batch, self._pending = self._pending, []
-        self._writing = [action for action in batch if isinstance(action, Store | Forget)]
+        self._writing = [action for action in batch if isinstance(action, _WRITES)]
         conditions = self._around.conditions
         if self._writing and (conditions.commit_ns or self.disk.is_full):
             self._is_committing = True
@@ -302,7 +304,11 @@ class SimulatedHost:
     def _wake(self, deadline: Instant) -> None:
         if self._wakes_at == deadline:
             self._wakes_at = None
-        if not self._is_paused:
+        due = self.module.next_deadline()
+        if due is not None and due > self.now():
+            # What this was for was put off.
+            self._wake_later()
+        elif not self._is_paused:
             self._expire()
 
     def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
