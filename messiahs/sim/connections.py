@@ -69,15 +69,18 @@ class Connections:
     ) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
-        self._dials = dials
+        self._pairs_of: dict[SystemId, list[Pair]] = {}
+        """The pairs of dialer and acceptor in which a system stands."""
+        for pair in (pair for pair, is_dialer in dials.items() if is_dialer):
+            for system in pair:
+                self._pairs_of.setdefault(system, []).append(pair)
         self._attached: dict[Pair, Connection] = {}
         self._is_trying: dict[Pair, bool] = {}
 
     def start(self, system: SystemId) -> None:
         """Connect a host that has just come up with those neighbors that are there."""
-        for (one, other), is_dialer in self._dials.items():
-            if system in (one, other) and is_dialer:
-                self._try(one, other)
+        for dialer, acceptor in self._pairs_of.get(system, ()):
+            self._try(dialer, acceptor)
 
     def send_control(self, sender: SystemId, to: SystemId, /, message: ControlMessage) -> None:
         """Send a message; without a connection, it is gone."""
