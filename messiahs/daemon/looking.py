@@ -1,7 +1,9 @@
 """Finding tasks for people: the live ones in the core, the ended ones in the store."""
 
+import asyncio
 import re
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from messiahs.core.ending import ending_of
@@ -51,36 +53,45 @@ class Tasks:
             return Found(id=task, submission=submission, row=None)
         return Found(id=task, submission=submission, row=self._row(submission, task))
 
-    def find_all(self) -> list[Found]:
+    async def find_all(self) -> AsyncIterator[Found]:
         """Find every submission, the oldest first."""
-        found = (self.find(str(submission.id)) for submission in self._host.store.submissions())
-        return [one for one in found if one is not None]
+        for submission in await asyncio.to_thread(self._host.store.submissions):
+            found = self.find(str(submission.id))
+            if found is not None:
+                yield found
 
-    def members_of(self, found: Found) -> list[Found]:
-        """Unfold an array; a single task is its own only member."""
+    async def members_of(self, found: Found) -> AsyncIterator[Found]:
+        """Unfold an array, with what was stored when this begins; a single task is its own only member."""
         if found.row is not None:
-            return [found]
-        rows = self._rows(found.submission)
-        tasks = [found.id._replace(member=member) for member in range(1, found.submission.members + 1)]
-        return [Found(id=task, submission=found.submission, row=rows.get(task) or TaskRow(id=task)) for task in tasks]
+            yield found
+            return
+        submission, live = found.submission, self._host.module.state.origin.tasks
+        stored = {row.id: row for row in await asyncio.to_thread(self.ended_or_tried, submission)}
+        for member in range(1, submission.members + 1):
+            task = found.id._replace(member=member)
+            row = live.get(task) or stored.get(task) or TaskRow(id=task)
+            yield Found(id=task, submission=submission, row=row)
 
-    def document(self, found: Found) -> Document:
+    async def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
-            return self._array(found.submission)
+            return await self._array(found.submission)
         return task_document(found.row, found.submission, reasons=self._reasons(found))
 
-    def _array(self, submission: SubmissionRow) -> Document:
+    async def _array(self, submission: SubmissionRow) -> Document:
         origin = self._host.module.state.origin
         live = origin.submissions.get(submission.id)
         if live is None:
-            stored = self._host.store.members(submission.id)
-            ended = Counter(map(ending_of, stored))
-            for ending, count in untried_endings(submission, stored):
-                ended[ending, None] += count
-            return array_document(submission, ended, ())
+            return array_document(submission, await asyncio.to_thread(self._ended, submission), ())
         tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
         return array_document(submission, live.ended, tried)
+
+    def _ended(self, submission: SubmissionRow) -> Counter[tuple[TaskState, int | None]]:
+        stored = self._host.store.members(submission.id)
+        ended = Counter(map(ending_of, stored))
+        for ending, count in untried_endings(submission, stored):
+            ended[ending, None] += count
+        return ended
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row
@@ -102,7 +113,3 @@ class Tasks:
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
         live = self._host.module.state.origin.tasks.get(task)
         return live or self._host.store.task(task) or row_of(submission, task)
-
-    def _rows(self, submission: SubmissionRow) -> dict[TaskId, TaskRow]:
-        live = self._host.module.state.origin.tasks
-        return {row.id: live.get(row.id, row) for row in self.ended_or_tried(submission)}

@@ -20,6 +20,7 @@ from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
 _RESERVED_BYTES = 8 * 1_024 * 1_024
+_PAGE_ROWS = 1_024
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SCHEMA = """
 CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
@@ -138,11 +139,15 @@ class RowStore:
         return row if isinstance(row, TaskRow) else None
 
     def members(self, submission: TaskId) -> list[TaskRow]:
-        """Give the rows of a submission's tasks, in order."""
+        """Give the rows of a submission's tasks, in order, read in pages: others read in between."""
         low, high = member_range(submission)
-        query = "SELECT kind, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key"
-        rows = self._select(query, (int(RowKind.TASK), low, high))
-        return [row for kind, body in rows if isinstance(row := decode_row(kind, body), TaskRow)]
+        query = "SELECT kind, body, key FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"
+        rows: list[TaskRow] = []
+        while page := self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS)):
+            rows.extend(row for kind, body, _ in page if isinstance(row := decode_row(kind, body), TaskRow))
+            # The least key that is greater.
+            low = bytes(page[-1][2]) + b"\0"
+        return rows
 
     def output(self, task: TaskId, name: str) -> bytes | None:
         """Give a small output that was kept."""

@@ -1,6 +1,8 @@
 """The local API's questions about tasks: submit, status, wait, logs, cancel."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 from aiohttp import web
@@ -12,11 +14,12 @@ from messiahs.core.submitting import has_failed
 from messiahs.daemon.asking import known_task, own_single_task, own_task, refusal, user_of
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
-from messiahs.daemon.looking import Tasks
+from messiahs.daemon.looking import Found, Tasks
 from messiahs.daemon.submit_body import SubmitBody, hashes_in, problem_of, submitted_by
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
+_PIECE_TASKS = 64
 
 
 class TasksApi:
@@ -58,18 +61,31 @@ class TasksApi:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
         return web.json_response({"id": str(answer.task)})
 
-    async def _status(self, request: web.Request) -> web.Response:
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        """Answer with one document, written piece by piece: others are heard meanwhile, however many tasks it tells."""
         asked = request.query.getall("id", [])
         found = {text: self._tasks.find(text) for text in asked}
-        listed = [one for one in found.values() if one is not None] if asked else self._tasks.find_all()
-        if request.query.get("members") == "1":
-            listed = [member for one in listed for member in self._tasks.members_of(one)]
-        return web.json_response(
-            {
-                "tasks": [self._tasks.document(one) for one in listed],
-                "unknown": [text for text, one in found.items() if one is None],
-            }
-        )
+        unknown = [text for text, one in found.items() if one is None]
+        known = [one for one in found.values() if one is not None] if asked else None
+        response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+        await response.prepare(request)
+        written, piece = 0, []
+        async for one in self._listed(known, unfolds=request.query.get("members") == "1"):
+            piece.append(json.dumps(await self._tasks.document(one)))
+            if len(piece) == _PIECE_TASKS:
+                await response.write((_opening(written) + ", ".join(piece)).encode())
+                # A client that reads fast never makes a write wait.
+                await asyncio.sleep(0)
+                written, piece = written + len(piece), []
+        opening = _opening(written) if piece or not written else ""
+        await response.write(f'{opening}{", ".join(piece)}], "unknown": {json.dumps(unknown)}}}'.encode())
+        await response.write_eof()
+        return response
+
+    async def _listed(self, known: list[Found] | None, *, unfolds: bool) -> AsyncIterator[Found]:
+        async for one in self._tasks.find_all() if known is None else _each(known):
+            async for member in self._tasks.members_of(one) if unfolds else _each([one]):
+                yield member
 
     async def _wait(self, request: web.Request) -> web.Response:
         found = known_task(request, self._tasks)
@@ -83,7 +99,7 @@ class TasksApi:
         while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await self._host.task_ended(found.id, left)
             found = self._tasks.find(str(found.id)) or found
-        return web.json_response(self._tasks.document(found))
+        return web.json_response(await self._tasks.document(found))
 
     async def _read_logs(self, request: web.Request) -> web.StreamResponse:
         found = own_single_task(request, self._tasks)
@@ -127,3 +143,12 @@ class TasksApi:
 
         answer = await self._host.ask(retry)
         return web.json_response({"id": str(answer.task), "retried": len(failed)})
+
+
+async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:
+    for one in found:
+        yield one
+
+
+def _opening(written: int) -> str:
+    return ", " if written else '{"tasks": ['

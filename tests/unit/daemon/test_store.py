@@ -124,3 +124,13 @@ def test_a_folder_that_is_not_there_is_trouble_that_may_pass(tmp_path: Path) -> 
     with pytest.raises(StoreError, match="cannot be opened") as caught:
         RowStore(tmp_path / "nowhere" / "module.db")
     assert not isinstance(caught.value, UnusableStateError)
+
+
+def test_all_members_are_given_in_order_however_many_pages_they_fill(tmp_path: Path) -> None:
+    store = RowStore(tmp_path / "module.db")
+    numbers = range(1, 3_001)
+    others = [SUBMISSION._replace(number=SUBMISSION.number + 1, member=member) for member in (1, 2)]
+    rows = [*(SUBMISSION._replace(member=member) for member in numbers), *others]
+    store.commit([Store(row=TaskRow(id=task)) for task in rows], Instant(1))
+    store.close()
+    assert members(tmp_path / "module.db") == list(numbers)
