@@ -15,7 +15,8 @@ from messiahs.cli.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main
 from messiahs.config.topology_reading import load_topology
 from messiahs.daemon.recorded import record_this_process, recorded_process
-from messiahs.errors import ClientError
+from messiahs.daemon.store import RowStore
+from messiahs.errors import ClientError, UnusableStateError
 
 PATIENCE_SECONDS = 30
 
@@ -44,15 +45,15 @@ def write(file: Path, a: str) -> None:
     )
 
 
-def run(file: Path, state: Path, *, name: str = "a") -> subprocess.CompletedProcess[str]:
-    """Run a module that is expected to end by itself."""
+def run(file: Path, state: Path, *, name: str = "a", code: int = 1) -> subprocess.CompletedProcess[str]:
+    """Run a module that is expected to end by itself, with an exit code."""
     command = [sys.executable, "-m", "messiahs.cli.main", "module", "run", name]
     options = ["--topology", str(file), "--state", str(state)]
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, cwd=file.parent
     )
     assert "Traceback" not in done.stderr
-    assert done.returncode == 1
+    assert done.returncode == code
     assert not [pid for pid in state.glob("f/*/*.pid") if recorded_process(pid)] if state.is_dir() else True
     return done
 
@@ -162,13 +163,11 @@ def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> N
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
     folder = federation_directory(tmp_path / "s", "f") / "a"
     folder.mkdir()
+    RowStore(folder / "module.db").close()
     with sqlite3.connect(folder / "module.db") as database:
-        database.execute(
-            "CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID"
-        )
         database.execute("INSERT INTO rows VALUES (1, x'00', x'7f')")
     database.close()
-    assert "a newer release wrote this state" in run(topology, tmp_path / "s").stderr
+    assert "a newer release wrote this state" in run(topology, tmp_path / "s", code=UnusableStateError.EXIT_CODE).stderr
 
 
 @pytest.mark.parametrize("content", ["", "garbage", '{"schema": 99}'])
