@@ -1,0 +1,87 @@
+"""Modules that a test starts and ends one by one, each with a wall clock of its own.
+
+`python -m tests.live.lab FOLDER` is such a daemon: the real one, whose wall clock is ahead by the seconds that
+FOLDER/wall says.
+"""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from messiahs.cli.deployment import federation_directory, prepare
+from messiahs.cli.temporary import remove_tasks
+from messiahs.config.topology_reading import load_topology
+from messiahs.daemon.__main__ import run_daemon
+from messiahs.daemon.recorded import end_modules
+from tests.live.conftest import ROOT, Federation, eventually
+
+WALL = "wall"
+
+
+@dataclass(slots=True, kw_only=True)
+class Lab:
+    """A federation without a supervisor (its daemons come and go)."""
+
+    federation: Federation
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, module: str) -> None:
+        """Start a daemon and wait until it answers."""
+        folder = self.federation.folder(module)
+        command = [sys.executable, "-m", "tests.live.lab", str(folder)]
+        with (folder / "daemon.log").open("ab") as log:
+            self.daemons[module] = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+        eventually(lambda: _answers(folder.parent / f"{module}.sock"))
+
+    def set_wall(self, module: str, seconds: int) -> None:
+        """Set the wall clock of a module ahead, or back."""
+        (self.federation.folder(module) / WALL).write_text(str(seconds))
+
+    def kill(self, module: str) -> None:
+        """Kill -9 a daemon; its starter and tasks live on."""
+        self.daemons[module].kill()
+        self.daemons.pop(module).wait(timeout=60)
+
+
+@contextmanager
+def lab(topology: Path, *, name: str, module: str) -> Iterator[Lab]:
+    """Bring every module of a topology up, and end them afterwards."""
+    state = topology.parent
+    directory = federation_directory(state, name)
+    made = Lab(federation=Federation(topology=topology, name=name, state=state, module=module))
+    settings = prepare(load_topology(topology), directory)
+    try:
+        for one in settings:
+            made.start(one.name)
+        yield made
+    finally:
+        end_modules(directory)
+        for daemon in made.daemons.values():
+            daemon.wait(timeout=60)
+        remove_tasks(state)
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        return caller.connect_ex(str(path)) == 0
+
+
+def _shift_wall(folder: Path) -> None:
+    of_the_system = time.time_ns
+
+    def time_ns() -> int:
+        told = folder / WALL
+        return of_the_system() + (int(told.read_text() or 0) * 1_000_000_000 if told.exists() else 0)
+
+    time.time_ns = time_ns
+
+
+if __name__ == "__main__":
+    _folder = Path(sys.argv[1])
+    _shift_wall(_folder)
+    sys.exit(run_daemon(_folder / "settings.json"))
