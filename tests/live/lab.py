@@ -1,9 +1,12 @@
-"""Modules that a test starts and ends one by one, each with a wall clock of its own.
+"""Modules that a test starts and ends one by one, each with a wall clock of its own, or with its state wiped.
 
 `python -m tests.live.lab FOLDER` is such a daemon: the real one, whose wall clock is ahead by the seconds that
 FOLDER/wall says.
 """
 
+import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +24,8 @@ from messiahs.daemon.recorded import end_modules
 from tests.live.conftest import ROOT, Federation, eventually
 
 WALL = "wall"
+_WRITTEN = ("settings.json", "certificate.pem", "key.pem")
+"""What an administrator wrote in the folder of a module."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,10 +47,18 @@ class Lab:
         """Set the wall clock of a module ahead, or back."""
         (self.federation.folder(module) / WALL).write_text(str(seconds))
 
-    def kill(self, module: str) -> None:
-        """Kill -9 a daemon; its starter and tasks live on."""
+    def kill(self, module: str, *, starter: bool = False) -> None:
+        """Kill -9 a daemon, and its starter (and so its tasks) if that is said."""
         self.daemons[module].kill()
         self.daemons.pop(module).wait(timeout=60)
+        if starter:
+            os.kill(self.federation.pid(module, "starter"), signal.SIGKILL)
+
+    def wipe(self, module: str) -> None:
+        """Take away all that a module knew; what its administrator wrote stays: settings and keys."""
+        for entry in self.federation.folder(module).iterdir():
+            if entry.name not in _WRITTEN:
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 @contextmanager
