@@ -40,15 +40,22 @@ class StarterLink:
 
     @classmethod
     async def greeted(cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Self | None:
-        """Wait for the starter's hello; None if the connection ends instead, or says something else."""
+        """Wait for the starter's hello; None if the connection ends instead, or says something else.
+
+        Whoever gives up waiting leaves no connection behind.
+        """
         link = cls(reader, writer)
-        with suppress(OSError, asyncio.IncompleteReadError, msgspec.MsgspecError, TimeoutError):
-            async with asyncio.timeout(10):
-                size = int.from_bytes(await reader.readexactly(4), "little")
-                (first,) = link._decoder.decode(await reader.readexactly(size))
-            if isinstance(first, Hello):
-                link.hello = first
-                return link
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, msgspec.MsgspecError, TimeoutError):
+                async with asyncio.timeout(10):
+                    size = int.from_bytes(await reader.readexactly(4), "little")
+                    (first,) = link._decoder.decode(await reader.readexactly(size))
+                if isinstance(first, Hello):
+                    link.hello = first
+                    return link
+        except asyncio.CancelledError:
+            writer.close()
+            raise
         await link.close(stop_starter=False)
         return None
 
@@ -77,12 +84,13 @@ class StarterLink:
         self._is_open = False
         if stop_starter:
             self.send([Stop()])
+        # What was sent still leaves; first of all, so that a close that is cancelled has closed as well.
+        self._writer.close()
         for task in self._tasks:
             if task is not asyncio.current_task():
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-        self._writer.close()
         with suppress(OSError):
             await self._writer.wait_closed()
 

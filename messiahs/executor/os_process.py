@@ -197,14 +197,16 @@ class OsProcessExecutor:
 
     def _lose(self, text: str) -> None:
         """Give the starter up: what may be left of it is ended, and a new one says what became of its attempts."""
+        if self._on_lost is None:
+            # The executor is being stopped, and `stop` closes the link.
+            return
         link, self._link = self._link, None
         assert link is not None
         unsent = {command.attempt for command in self._waiting if isinstance(command, Start)}
         lost = self._open - unsent
         self._fail_questions()
-        if self._on_lost is not None:
-            self._on_lost(text)
-            self._renewal = asyncio.get_running_loop().create_task(self._renew(link, lost))
+        self._on_lost(text)
+        self._renewal = asyncio.get_running_loop().create_task(self._renew(link, lost))
 
     async def _renew(self, old: StarterLink, lost: set[AttemptId]) -> None:
         await old.close(stop_starter=False)
