@@ -5,6 +5,7 @@ Mechanism stays apart from policy: the core asks, a policy answers, and neither 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from messiahs.core.attributes import Value
@@ -156,6 +157,63 @@ class RankQuery:
     now: CalendarTime
 
 
+class Act(StrEnum):
+    """What an owner may do to a task that runs on his machine, the severest first."""
+
+    KILL = "kill"
+    VACATE = "vacate"
+    MOVE = "move"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningQuery:
+    """What a policy judges a task by that runs here: its TDV and what is known of it, the own machine, the time.
+
+    What is not known is missing.
+    """
+
+    task: Description
+    here: Description
+    now: CalendarTime
+
+
+class RunningRule(Protocol):
+    """One rule about tasks that run here; `protecting.decide` counts its durations, all in nanoseconds."""
+
+    @property
+    def act(self) -> Act:
+        """What is to be done."""
+
+    @property
+    def for_ns(self) -> int:
+        """How long it must have been due without break."""
+
+    @property
+    def grace_ns(self) -> int | None:
+        """How long a task has to end by itself, or its origin to find another place; None: nothing is said of it."""
+
+    @property
+    def then(self) -> Act:
+        """What is to be done when the grace is over."""
+
+    @property
+    def rule(self) -> str:
+        """The rule as it was written, on one line."""
+
+    @property
+    def text(self) -> str:
+        """What others are told of the reason; it may be empty."""
+
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether it asks for the memory that the task uses, which is then measured."""
+
+    def is_due(self, query: RunningQuery, /) -> bool:
+        """Say whether it wants its act now, whatever its `for` says; False for a task that it is not about."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """The durations that a policy decides, in nanoseconds."""
@@ -184,6 +242,10 @@ class Policy(Protocol):
     @property
     def change_share(self) -> int:
         """How large a change of the own machine is worth a new vector, in 1/100 %; 0 is any."""
+
+    @property
+    def running(self) -> tuple[RunningRule, ...]:
+        """What may happen to tasks that run on the own machine, in the order of the file."""
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Judge tasks that somebody wants placed."""

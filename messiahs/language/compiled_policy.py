@@ -14,6 +14,7 @@ from messiahs.language.amounts import Amount
 from messiahs.language.conditions import Condition
 from messiahs.language.ranking import RankKey, order_by
 from messiahs.language.readings import HERE, NOW
+from messiahs.language.running import CompiledRule
 from messiahs.policy.placement import by_free_slots
 
 
@@ -77,6 +78,7 @@ class CompiledPolicy:
     revealing: Revealing = field(default_factory=Revealing)
     accepting: AcceptRules = field(default_factory=AcceptRules)
     ranking: tuple[RankKey, ...] | None = None
+    running: tuple[CompiledRule, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     @property

@@ -13,7 +13,9 @@ from messiahs.language.compiled_policy import Advertising, Combining, CompiledPo
 from messiahs.language.policy_peers import rules_by_name, rules_by_relation
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code
+from messiahs.language.policy_structure import Statement
 from messiahs.language.ranking import RankKey
+from messiahs.language.running import CompiledRule
 
 DEFAULT: Final = "default:"
 """Stands for every attribute that `combine` does not name; no attribute can be called so."""
@@ -35,6 +37,8 @@ class Draft:
     revealed: dict[str, bool] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
     ranking: tuple[RankKey, ...] | None = None
+    running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
+    """Each rule with the words that say it."""
 
     def begin(self, block: Token) -> None:
         """Note a block that a file may have only once, the second time."""
@@ -67,6 +71,7 @@ class Draft:
                 for_any=self.accepted.get("any"),
             ),
             ranking=self.ranking,
+            running=tuple(rule for rule, _ in self.running),
             warnings=warnings,
         )
 

@@ -1,8 +1,8 @@
 """The door to policy files: text in, a policy that decides out, or every mistake of the file at once.
 
 Behind it stand, in the order of use, `policy_scanning` (words), `policy_structure` (statements and blocks),
-`policy_parsing` (policy_grammar.lark), `policy_small_blocks` and `policy_rules` (what each block says), `policy_draft`,
-and `compiled_policy` with `accepting` and `ranking`.
+`policy_parsing` (policy_grammar.lark), `policy_small_blocks`, `policy_rules` and `policy_running` (what each block
+says), `policy_draft`, and `compiled_policy` with `accepting`, `ranking` and `running`.
 
 Every block is one line in `_BLOCKS`: its word, the function that reads it, and whether it has a body.
 """
@@ -20,6 +20,7 @@ from messiahs.language.policy_draft import Draft
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code, Notebook, nearest
 from messiahs.language.policy_rules import read_accept, read_advertise, read_rank
+from messiahs.language.policy_running import read_running
 from messiahs.language.policy_scanning import BAD, FILE_LIMIT_BYTES, tokens_in
 from messiahs.language.policy_small_blocks import (
     read_attribute,
@@ -41,9 +42,10 @@ _BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
     "reveal": (read_reveal, _EITHER),
     "accept": (read_accept, _ALWAYS),
     "rank": (read_rank, _NEVER),
+    "running": (read_running, _ALWAYS),
     "timeouts": (read_timeouts, _ALWAYS),
 }
-_NOT_BUILT: Final = ("running", "migrate", "join")
+_NOT_BUILT: Final = ("migrate", "join")
 
 
 def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> CompiledPolicy:

@@ -25,6 +25,8 @@ STARTS: Final = (
     "accept",
     "accept_entry",
     "rank",
+    "running",
+    "running_entry",
     "timeouts",
     "timeouts_entry",
 )

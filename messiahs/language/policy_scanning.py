@@ -21,6 +21,7 @@ _SPELLED: Final = (
     "policy version attribute let advertise combine reveal accept rank running migrate join timeouts "
     "string int size duration percent optional every or after change of send all set when else key carry drop default "
     "to nothing from require limit tasks per by first where most least random round robin "
+    "unless for grace then suspend resume vacate kill move "
     "parent children siblings users any and xor not has in like"
 )
 KEYWORDS: Final = frozenset(_SPELLED.split())

@@ -40,6 +40,7 @@ class View:
 ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
 ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW))
 RANK: Final = View(block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW))
+RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW, BEST))
 COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
 LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW, BEST))
 

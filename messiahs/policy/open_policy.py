@@ -6,7 +6,16 @@ from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.descriptions import SDV
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Accepted, AcceptQuery, CalendarTime, Randomness, RankQuery, Refused, Timeouts
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    CalendarTime,
+    Randomness,
+    RankQuery,
+    Refused,
+    RunningRule,
+    Timeouts,
+)
 from messiahs.core.vectors import Vector
 from messiahs.policy.placement import by_free_slots
 
@@ -18,6 +27,7 @@ class OpenPolicy:
     timeouts: Timeouts = field(default_factory=Timeouts)
     keys: tuple[str, ...] = KEY_ATTRIBUTES
     change_share: int = 0
+    running: tuple[RunningRule, ...] = ()
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Accept."""

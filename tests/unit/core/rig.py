@@ -49,6 +49,7 @@ from messiahs.core.ports import (
     Randomness,
     RankQuery,
     Refused,
+    RunningRule,
     Timeouts,
 )
 from messiahs.core.resuming import Remains
@@ -130,6 +131,7 @@ class ScriptedPolicy:
     """At most so many slots are accepted at once; None is any number."""
     change_share: int = 0
     silent_to: tuple[SystemId, ...] = ()
+    running: tuple[RunningRule, ...] = ()
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Say what the test wants said."""

@@ -124,10 +124,9 @@ timeouts { input 90s; request 500ms; }
 
 
 UNBUILT = {
-    "desktop": (DESKTOP, ["running"]),
-    "department": (DEPARTMENT, ["running", "migrate", "join"]),
+    "department": (DEPARTMENT, ["migrate", "join"]),
     "gateway": (GATEWAY, ["as", "only", "hide", "except", "join"]),
-    "hosting": (HOSTING, ["rank tasks", "running", "only"]),
+    "hosting": (HOSTING, ["rank tasks", "only"]),
 }
 
 
@@ -177,8 +176,8 @@ def test_the_built_part_of_the_department_decides() -> None:
     assert (rules.timeouts.input_ns, rules.timeouts.lease_ns) == (3 * MINUTE, 5 * MINUTE)
 
 
-def test_the_built_part_of_the_desktop_lends_at_night_only() -> None:
-    rules = policy(DESKTOP[: DESKTOP.index("running {")])
+def test_the_desktop_lends_at_night_only() -> None:
+    rules = policy(DESKTOP)
     asked = request(tdv(mem=1, est_time=1), relation=Relation.PARENT)
     assert refusal(rules.accept(asked)).text == "lent at night only"
     assert (rules.timeouts.update_period_ns, rules.change_share) == (MINUTE, 2000)

@@ -36,7 +36,6 @@ WORDS = [
     ('policy "a\0b";', "1:10", Code.FORBIDDEN, "U+0000", ""),
     (r'policy "\q";', "1:8", Code.STRING, r"`\q` is no escape", ""),
     ('policy "x;', "1:8", Code.STRING, "the string has no end", ""),
-    ("running { suspend when $x = 1; }", "1:1", Code.NOT_BUILT, "`running` is not built yet", ""),
     ("migrate { ask every 1min when $x = 1 wanting { ($m <= 1) }; }", "1:1", Code.NOT_BUILT, "`migrate`", ""),
     ("join { allow child when $x = 1; }", "1:1", Code.NOT_BUILT, "`join` is not built yet", ""),
     ("rank tasks by random;", "1:1", Code.NOT_BUILT, "`rank tasks` is not built yet", ""),

@@ -1,0 +1,149 @@
+"""When the rules of a policy's `running` block act on a task: pure counting of time (MESSIAHS 2: owners keep control).
+
+`decide` is asked again and again, about one task that runs here, with what the last call gave. Whoever performs the act
+that it names says so by `acted`, and asks again until nothing is due:
+
+    memory, due = decide(rules, memory, query, now)
+    while due is not None:
+        ...  # do it; an act that cannot be done now is simply not followed by `acted`
+        memory, due = decide(rules, acted(memory, due, now), query, now)
+
+The severest of the acts that are due wins: kill, vacate, move, suspend, resume. Nothing here knows of processes or
+messages, so `policy test` judges by the same code as a machine.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from messiahs.core.instants import Instant, after
+from messiahs.core.ports import Act, RunningQuery, RunningRule
+
+_SEVEREST_FIRST = tuple(Act)
+
+
+class Standing(StrEnum):
+    """How a task stands with the owner of its machine."""
+
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    VACATING = "vacating"
+    """It was told to end, and has a while for that."""
+    GONE = "gone"
+    """It was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is remembered of one task between two looks at the rules; the default is a task that has just begun.
+
+    `since` says for each rule since when it has been due without break. `parting` is the rule that let the task vacate,
+    or be killed with a grace, and `moving` the one for which its origin looks for another place meanwhile;
+    `parting_until` and `moving_until` are when their graces end (None: nothing is counted).
+    """
+
+    standing: Standing = Standing.RUNNING
+    since: tuple[Instant | None, ...] = ()
+    parting: RunningRule | None = None
+    parting_until: Instant | None = None
+    moving: RunningRule | None = None
+    moving_until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """An act that is due now, and the rule that wants it.
+
+    `grace_ns` is how long a task that is told to end has for that (None: as long as the policy's `kill_grace` says), or
+    how long another place is looked for (None: until there is one, or the rule is not due any more).
+    """
+
+    act: Act
+    rule: RunningRule
+    grace_ns: int | None = None
+
+
+def decide(
+    rules: Sequence[RunningRule], memory: Memory, query: RunningQuery, now: Instant, /
+) -> tuple[Memory, Due | None]:
+    """Look at the rules: give what is to be remembered, and the severest act that is due and not yet done.
+
+    A move whose rule is not due any more is called off: the memory that is given has no `moving`.
+    """
+    if memory.standing is Standing.GONE:
+        return memory, None
+    since = memory.since if len(memory.since) == len(rules) else (None,) * len(rules)
+    since = tuple(
+        (now if began is None else began) if rule.is_due(query) else None
+        for rule, began in zip(rules, since, strict=True)
+    )
+    memory = replace(memory, since=since)
+    ripe = [
+        rule for rule, began in zip(rules, since, strict=True) if began is not None and after(began, rule.for_ns) <= now
+    ]
+    if memory.moving is not None and not any(rule is memory.moving for rule in ripe):
+        memory = replace(memory, moving=None, moving_until=None)
+    return memory, _severest([*_overdue(memory, now), *_wanted(memory, ripe)])
+
+
+def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
+    """Give what is to be remembered once an act has been done."""
+    until = None if due.grace_ns is None else after(now, due.grace_ns)
+    match due.act:
+        case Act.KILL if due.grace_ns == 0:
+            return Memory(standing=Standing.GONE, since=memory.since)
+        case Act.KILL | Act.VACATE:
+            return Memory(standing=Standing.VACATING, since=memory.since, parting=due.rule, parting_until=until)
+        case Act.MOVE:
+            return replace(memory, moving=due.rule, moving_until=until)
+        case Act.SUSPEND:
+            # A move whose grace ended so is over.
+            is_over = due.rule is memory.moving
+            return replace(
+                memory,
+                standing=Standing.SUSPENDED,
+                moving=None if is_over else memory.moving,
+                moving_until=None if is_over else memory.moving_until,
+            )
+        case Act.RESUME:
+            return replace(memory, standing=Standing.RUNNING)
+
+
+def next_look(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> Instant | None:
+    """Give when the next `for` or grace ends; None if only news can make anything due."""
+    ends = [after(began, rule.for_ns) for rule, began in zip(rules, memory.since, strict=False) if began is not None]
+    ends += [until for until in (memory.parting_until, memory.moving_until) if until is not None]
+    return min((end for end in ends if end > now), default=None)
+
+
+def _overdue(memory: Memory, now: Instant) -> Iterator[Due]:
+    """Name what follows when a grace is over."""
+    if memory.parting is not None and memory.parting_until is not None and memory.parting_until <= now:
+        yield Due(act=Act.KILL, rule=memory.parting, grace_ns=0)
+    if memory.moving is not None and memory.moving_until is not None and memory.moving_until <= now:
+        is_kill = memory.moving.then is Act.KILL
+        yield Due(act=memory.moving.then, rule=memory.moving, grace_ns=0 if is_kill else None)
+
+
+def _wanted(memory: Memory, ripe: Sequence[RunningRule]) -> Iterator[Due]:
+    """Name the acts of rules that are due, but for those that are done already or are held back by a severer one."""
+    standing = memory.standing
+    is_held = any(rule.act is Act.SUSPEND for rule in ripe)
+    for rule in ripe:
+        if standing is Standing.VACATING:
+            is_new = rule.act is Act.KILL and not rule.grace_ns
+        else:
+            is_new = {
+                Act.KILL: True,
+                Act.VACATE: True,
+                Act.MOVE: memory.moving is None,
+                Act.SUSPEND: standing is Standing.RUNNING,
+                Act.RESUME: standing is Standing.SUSPENDED and not is_held,
+            }[rule.act]
+        if is_new:
+            grace_ns = (rule.grace_ns or 0) if rule.act is Act.KILL else rule.grace_ns
+            yield Due(act=rule.act, rule=rule, grace_ns=grace_ns)
+
+
+def _severest(dues: Sequence[Due]) -> Due | None:
+    return min(dues, key=lambda due: _SEVEREST_FIRST.index(due.act), default=None)
