@@ -16,7 +16,7 @@ from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import on_view_changed
 from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState, Sums
-from messiahs.core.sums import Views, vector_for_child, vector_for_parents
+from messiahs.core.sums import Views, in_down_of, in_up, vector_for_child, vector_for_parents
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Vector, vector_of
 
@@ -26,6 +26,7 @@ _CHANGE_DELAY_NS = 10 * MILLISECOND
 _OLDEST_NS = 24 * HOUR
 """An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 _WHOLE = 10_000
+_MOST_WAITING = 1_000_000_000
 
 
 def mark_changed(state: ModuleState, now: Instant) -> None:
@@ -35,6 +36,12 @@ def mark_changed(state: ModuleState, now: Instant) -> None:
         if sent_at is not None:
             at = max(at, after(sent_at, _CHANGE_INTERVAL_NS))
         state.timers.set(TimerKind.CHANGE, state.system, at)
+
+
+def note_waiting(state: ModuleState, now: Instant) -> None:
+    """Advertise soon if tasks began to wait here, or wait no longer; how many there are can wait for the period."""
+    if bool(state.origin.waiting) != state.updates.had_waiting:
+        mark_changed(state, now)
 
 
 def mark_news(state: ModuleState, now: Instant) -> None:
@@ -53,9 +60,11 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     """Send every neighbor its vectors, or with `only_changed` those that say something new."""
     state.updates.sent_at = now
     before = state.updates.own
-    if not _describe(state, now, only_changed=only_changed) and not state.updates.has_news and only_changed:
+    has_waiting = bool(state.origin.waiting)
+    has_news = state.updates.has_news or has_waiting != state.updates.had_waiting
+    if not _describe(state, now, only_changed=only_changed) and not has_news and only_changed:
         return ()
-    state.updates.has_news = False
+    state.updates.has_news, state.updates.had_waiting = False, has_waiting
     sums, age_ns = _sum_up(state), _oldest_age_ns(state, now)
     actions: list[Action] = []
     for system, neighbor in state.neighbors.items():
@@ -156,6 +165,7 @@ def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sum
         period_ns=state.policy.timeouts.update_period_ns,
         age_ns=age_ns,
         hears=_hears(state, kind),
+        waiting=_waiting_for(state, neighbor, kind),
     )
     state.updates.sent[neighbor.system, kind] = message
     return SendVector(to=neighbor.system, message=message)
@@ -171,8 +181,7 @@ def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: 
         return EMPTY
     if kind is not VectorKind.FOR_CHILDREN:
         return sums.up
-    heard = state.updates.views.get((neighbor.system, VectorKind.FOR_PARENTS))
-    hears = heard.message.hears if heard is not None else ()
+    hears = _heard_by(state, neighbor.system)
     unheard = sums.primary_children.difference((neighbor.system, *hears))
     # Children that do not hear the same siblings are told the same.
     if unheard not in sums.down:
@@ -189,6 +198,24 @@ def _vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: 
     return sums.down[unheard]
 
 
+def _waiting_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind) -> int:
+    """Count the tasks that wait where the machines of the vector are, as far as that is known."""
+    if not state.policy.reveals_to(neighbor):
+        return 0
+    neighbors = state.neighbors.values()
+    if kind is VectorKind.FOR_CHILDREN:
+        heard = in_down_of(neighbor.system, neighbors, hears=_heard_by(state, neighbor.system))
+    else:
+        heard = in_up(neighbors)
+    views = (state.updates.views.get(key) for key in heard)
+    return min(_MOST_WAITING, state.origin.waiting + sum(view.message.waiting for view in views if view is not None))
+
+
+def _heard_by(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:
+    view = state.updates.views.get((child, VectorKind.FOR_PARENTS))
+    return view.message.hears if view is not None else ()
+
+
 def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums) -> bool:
     """Say whether a neighbor knows already what there is to say, but for how old that is."""
     sent = state.updates.sent.get((neighbor.system, kind))
@@ -196,6 +223,7 @@ def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sum
         sent is not None
         and sent.vector == _vector_for(state, neighbor, kind, sums)
         and sent.hears == _hears(state, kind)
+        and bool(sent.waiting) == bool(_waiting_for(state, neighbor, kind))
     )
 
 

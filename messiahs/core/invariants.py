@@ -119,6 +119,8 @@ def _shapes(state: ModuleState) -> Iterator[str]:
     """Check that a shape counts its waiting tasks, looks for places while it has any, and knows its claims."""
     if sorted(state.origin.shapes_by_number) != sorted(shape.number for shape in state.origin.shapes.values()):
         yield "the two tables of shapes differ"
+    if state.origin.waiting != sum(shape.count for shape in state.origin.shapes.values()):
+        yield f"{state.origin.waiting} tasks are counted as waiting, and shapes have others"
     for key, shape in state.origin.shapes.items():
         waiting = sum(last - first + 1 for _, first, last in shape.waiting)
         if shape.key != key or waiting != shape.count:

@@ -213,7 +213,8 @@ class StatusVector:
     """The only message of the update channel.
 
     `age_ns` is the age of the vector's oldest part, `period_ns` when the next one is due at the latest. `hears`
-    names, to a parent, the siblings from which the sender gets vectors itself.
+    names, to a parent, the siblings from which the sender gets vectors itself. `waiting` counts the tasks that wait
+    at the systems whose machines the vector sums up; 0 if that is not told.
     """
 
     kind: VectorKind
@@ -221,6 +222,7 @@ class StatusVector:
     period_ns: int
     age_ns: int
     hears: tuple[SystemId, ...] = ()
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,7 @@ class SchedulingModule:
         """Deliver what the module sends to itself, at the place where it would have left."""
         own = self.state.system
         if not any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
+            advertising.note_waiting(self.state, now)
             return actions
         settled: list[Action] = []
         pending = deque(actions)
@@ -103,6 +104,7 @@ class SchedulingModule:
                 pending.extendleft(reversed(taken))
             else:
                 settled.append(action)
+        advertising.note_waiting(self.state, now)
         return tuple(settled)
 
 

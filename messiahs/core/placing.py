@@ -158,7 +158,7 @@ def on_search_denied(
 
 def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
     """End waiting tasks as denied, with the reasons of the last round."""
-    return end_waiting(state, take_out(shape, wanted), final=TaskState.DENIED, reasons=shape.reasons, now=now)
+    return end_waiting(state, take_out(state, shape, wanted), final=TaskState.DENIED, reasons=shape.reasons, now=now)
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
@@ -185,7 +185,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     stores: list[Action] = []
     tasks: list[BoundTask] = []
     for _ in range(min(claim.shape.count, room_in(claim))):
-        task = take_first(claim.shape)
+        task = take_first(state, claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
         row = replace(
             row,

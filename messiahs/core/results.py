@@ -252,7 +252,7 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
     row = replace(row, substate=Substate.QUEUED, started_at=None)
     state.origin.tasks[row.id] = row
-    add_again(shape, row.id)
+    add_again(state, shape, row.id)
     return (Store(row=row),)
 
 

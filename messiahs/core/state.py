@@ -91,6 +91,8 @@ class Updates:
     """U, as it was computed last."""
     has_news: bool = True
     """A view or a link has changed since every neighbor was told of what did."""
+    had_waiting: bool = False
+    """Tasks waited here when neighbors were told last."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
     """Derived from the rest: it may be dropped at any time."""
 
@@ -212,6 +214,8 @@ class Origin:
     """Tasks that were tried and have not ended."""
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
     shapes_by_number: dict[int, Shape] = field(default_factory=dict)
+    waiting: int = 0
+    """Tasks that wait, of all shapes."""
     requests: dict[MessageId, Shape] = field(default_factory=dict)
     claims: dict[ClaimId, HeldClaim] = field(default_factory=dict)
     fetching: dict[AttemptId, AttemptStatus] = field(default_factory=dict)

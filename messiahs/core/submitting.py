@@ -73,7 +73,7 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
     if submission is None:
         return tuple(actions)
     shapes = shapes_with(state, event.task)
-    waiting = [task for shape in shapes for task in take_out(shape, event.task)]
+    waiting = [task for shape in shapes for task in take_out(state, shape, event.task)]
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
         actions.extend(place(state, shape, now))

@@ -14,12 +14,15 @@ from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.vectors import EMPTY, Vector, coalesce
 
-Views = Mapping[tuple[SystemId, VectorKind], Vector]
+Heard = tuple[SystemId, VectorKind]
+"""What one neighbor says in one kind of vector."""
+
+Views = Mapping[Heard, Vector]
 
 
 def vector_for_parents(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
     """Give U (equation 19): the own machine and what the primary children say."""
-    return coalesce((own, *_from_primary_children(neighbors, views)), keys=keys)
+    return coalesce((own, *_those(views, in_up(neighbors))), keys=keys)
 
 
 def vector_for_siblings(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
@@ -29,7 +32,7 @@ def vector_for_siblings(own: Vector, neighbors: Collection[Neighbor], *, views: 
 
 def vector_for_children(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
     """Give D (equation 20): the own machine, what the primary parent says, and what the siblings say."""
-    return coalesce((own, *_from_above(neighbors, views)), keys=keys)
+    return coalesce((own, *_those(views, in_down(neighbors))), keys=keys)
 
 
 def vector_for_child(
@@ -46,12 +49,7 @@ def vector_for_child(
     Equation 20 has a system hear all its siblings. Here it may hear only some of them (`hears`), so its parent adds
     exactly the others: each machine still stands once in what the child knows of its primary tree.
     """
-    unheard = (
-        views.get((neighbor.system, VectorKind.FOR_PARENTS), EMPTY)
-        for neighbor in neighbors
-        if neighbor.is_primary_child and neighbor.system != child and neighbor.system not in hears
-    )
-    return coalesce((own, *_from_above(neighbors, views), *unheard), keys=keys)
+    return coalesce((own, *_those(views, in_down_of(child, neighbors, hears=hears))), keys=keys)
 
 
 def view_of(neighbor: Neighbor, views: Views) -> Vector:
@@ -71,21 +69,22 @@ def viewed_kind(neighbor: Neighbor) -> VectorKind:
     return VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
 
 
-def _from_primary_children(neighbors: Collection[Neighbor], views: Views) -> tuple[Vector, ...]:
-    return tuple(
-        views.get((neighbor.system, VectorKind.FOR_PARENTS), EMPTY)
-        for neighbor in neighbors
-        if neighbor.is_primary_child
-    )
+def in_up(neighbors: Collection[Neighbor]) -> tuple[Heard, ...]:
+    """Name what stands in U beside the own machine."""
+    return tuple((each.system, VectorKind.FOR_PARENTS) for each in neighbors if each.is_primary_child)
 
 
-def _from_above(neighbors: Collection[Neighbor], views: Views) -> tuple[Vector, ...]:
-    parents = tuple(
-        views.get((neighbor.system, VectorKind.FOR_CHILDREN), EMPTY)
-        for neighbor in neighbors
-        if neighbor.is_primary_parent
-    )
-    siblings = tuple(
-        views.get((neighbor.system, VectorKind.FOR_SIBLINGS), EMPTY) for neighbor in neighbors if neighbor.is_sibling
-    )
-    return parents + siblings
+def in_down(neighbors: Collection[Neighbor]) -> tuple[Heard, ...]:
+    """Name what stands in D beside the own machine."""
+    parents = tuple((each.system, VectorKind.FOR_CHILDREN) for each in neighbors if each.is_primary_parent)
+    return parents + tuple((each.system, VectorKind.FOR_SIBLINGS) for each in neighbors if each.is_sibling)
+
+
+def in_down_of(child: SystemId, neighbors: Collection[Neighbor], *, hears: Collection[SystemId]) -> tuple[Heard, ...]:
+    """Name what stands in the D of one child beside the own machine."""
+    unheard = (each for each in in_up(neighbors) if each[0] != child and each[0] not in hears)
+    return (*in_down(neighbors), *unheard)
+
+
+def _those(views: Views, keys: tuple[Heard, ...]) -> tuple[Vector, ...]:
+    return tuple(views.get(key, EMPTY) for key in keys)

@@ -55,11 +55,11 @@ def on_status_vector(
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message)))
-    if previous is not None and previous.message.vector == message.vector and previous.message.hears == message.hears:
+    if previous is None or _is_news(state, previous.message, message):
+        mark_news(state, now)
+    elif previous.message.vector == message.vector:
         return ()
     state.updates.has_news = True
-    if previous is None or previous.message.hears != message.hears or not _is_alike(state, previous.message, message):
-        mark_news(state, now)
     if message.kind is not viewed_kind(neighbor):
         return ()
     return on_view_changed(state, previous.message.vector if previous is not None else EMPTY, message.vector, now)
@@ -91,6 +91,13 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     state.timers.cancel(TimerKind.INPUT, system)
     mark_news(state, now)
     return ()
+
+
+def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
+    """Say whether others should know of a vector before the period is over."""
+    if before.hears != after.hears or bool(before.waiting) != bool(after.waiting):
+        return True
+    return before.vector != after.vector and not _is_alike(state, before, after)
 
 
 def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:

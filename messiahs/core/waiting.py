@@ -37,7 +37,7 @@ def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iter
         shape = shapes[tdv, row.requirement] = shape_of(state, (tdv, row.requirement))
         shape.is_filled = False
         shape.waiting.append((row.id, first, last))
-        shape.count += last - first + 1
+        _count(state, shape, last - first + 1)
     return tuple(shapes.values())
 
 
@@ -47,25 +47,25 @@ def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
     return tuple(shape for shape in state.origin.shapes.values() if any(run[0] == submission for run in shape.waiting))
 
 
-def add_again(shape: Shape, task: TaskId) -> None:
+def add_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
     """Let a task that was tried before wait in front of all others."""
     if not shape.count:
         # While others wait, there is no room for this one either.
         shape.is_filled = False
     shape.waiting.appendleft((task.submission, task.member, task.member))
-    shape.count += 1
+    _count(state, shape, 1)
 
 
-def take_first(shape: Shape) -> TaskId:
+def take_first(state: ModuleState, shape: Shape) -> TaskId:
     """Take out the task that waited longest; there must be one."""
     submission, first, last = shape.waiting.popleft()
     if first < last:
         shape.waiting.appendleft((submission, first + 1, last))
-    shape.count -= 1
+    _count(state, shape, -1)
     return submission._replace(member=first)
 
 
-def take_out(shape: Shape, wanted: TaskId) -> tuple[TaskId, ...]:
+def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskId, ...]:
     """Take out one waiting task, or with member 0 all that wait of a submission; gives those that did wait."""
     taken: list[TaskId] = []
     kept: list[tuple[TaskId, int, int]] = []
@@ -86,7 +86,7 @@ def take_out(shape: Shape, wanted: TaskId) -> tuple[TaskId, ...]:
             kept.append(run)
     shape.waiting.clear()
     shape.waiting.extend(kept)
-    shape.count -= len(taken)
+    _count(state, shape, -len(taken))
     return tuple(taken)
 
 
@@ -97,3 +97,8 @@ def drop_if_unused(state: ModuleState, shape: Shape) -> None:
     state.origin.shapes.pop(shape.key, None)
     state.origin.shapes_by_number.pop(shape.number, None)
     state.timers.cancel(TimerKind.ROUND, shape.number)
+
+
+def _count(state: ModuleState, shape: Shape, more: int) -> None:
+    shape.count += more
+    state.origin.waiting += more

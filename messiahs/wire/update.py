@@ -7,7 +7,7 @@ from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.vectors import Vector
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_vector, write_vector
-from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, at_most, counter, system_id
+from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, counter, system_id
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import descriptions_pb2, update_pb2
 
@@ -30,6 +30,7 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         wire.vector = _vector_bytes(message.vector)
         wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
         wire.hears.extend(message.hears)
+        wire.waiting = message.waiting
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -47,6 +48,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         period_ns=counter(wire.period_ns),
         age_ns=counter(wire.age_ns),
         hears=tuple(map(system_id, wire.hears)),
+        waiting=amount(wire.waiting),
     )
 
 

@@ -107,6 +107,7 @@ status_vectors = st.builds(
     period_ns=durations_ns,
     age_ns=durations_ns,
     hears=st.lists(system_ids, max_size=3).map(tuple),
+    waiting=amounts,
 )
 
 reasons = st.recursive(

@@ -19,15 +19,17 @@ VECTOR_KIND_FOR_CHILDREN: VectorKind
 VECTOR_KIND_FOR_SIBLINGS: VectorKind
 
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
     AGE_NS_FIELD_NUMBER: _ClassVar[int]
     HEARS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
     age_ns: int
     hears: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ...) -> None: ...
+    waiting: int
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ...) -> None: ...

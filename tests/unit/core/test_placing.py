@@ -185,6 +185,7 @@ def test_places_for_tasks_that_were_cancelled_meanwhile_are_given_back(rig: Rig)
     ask = search(rig)
     rig.state.origin.shapes_by_number[1].waiting.clear()
     rig.state.origin.shapes_by_number[1].count = 0
+    rig.state.origin.waiting = 0
     rig.state.origin.submissions.clear()
     assert rig.hear(CHILD, accept(ask.id))[-1] == SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM))
 
