@@ -3,7 +3,7 @@
 Mechanism stays apart from policy: the core asks, a policy answers, and neither knows the other's inside.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -259,5 +259,14 @@ class Policy(Protocol):
     def pass_on(self, vector: Vector, /) -> Vector:
         """Give what is passed on of what a child of the primary tree sent."""
 
+    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
+        """Give what a neighbor is told of a vector: less or coarser, never more."""
+
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Say whether a neighbor is told anything of the machines here."""
+        """Say whether a neighbor is told anything at all."""
+
+    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
+        """Give a value that is equal for neighbors to which `reveal` tells the same of the same vector."""
+
+    def name_for(self, neighbor: Neighbor, /) -> str:
+        """Give the name that a neighbor sees in reasons in place of this system's and those behind it; empty: none."""

@@ -18,6 +18,7 @@ from messiahs.core.ids import ClaimId, MessageId, SystemId
 from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
 from messiahs.core.judging import judge, rank
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.naming import hops_for, signed
 from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
@@ -122,7 +123,7 @@ def on_sched_deny(state: ModuleState, deny: SchedDeny, *, sender: SystemId, now:
     search = state.hop.asks.get(deny.request)
     if search is None or search.asked != sender:
         return ()
-    search.hops.extend(deny.reasons)
+    search.hops.extend((sender, reason) for reason in deny.reasons)
     search.asks_left = min(search.asks_left, deny.asks_left)
     _end_ask(state, deny.request, search)
     return _ask_next(state, search, now)
@@ -303,7 +304,7 @@ def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant
     search = state.hop.asks.get(ask)
     if search is None or search.asked is None:
         return ()
-    search.hops.append(Reason(module=search.asked, code=code))
+    search.hops.append((search.asked, Reason(module=search.asked, code=code)))
     _end_ask(state, ask, search)
     return _ask_next(state, search, now)
 
@@ -323,13 +324,13 @@ def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -
     state.hop.searches.pop((search.asker.system, search.request.id), None)
     if code in _HOPEFUL:
         code = min((code, *_answers(search)), key=_HOPEFUL.index)
-    reason = replace(search.reason, code=code, hops=tuple(search.hops))
+    reason = replace(search.reason, code=code, hops=hops_for(state, search))
     return _answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
 
 
 def _answers(search: Search) -> list[DenyCode]:
     """Give what those that were asked said: they know better than a view."""
-    codes = [hop.code for hop in search.hops if hop.code in _HOPEFUL]
+    codes = [hop.code for _, hop in search.hops if hop.code in _HOPEFUL]
     if search.left < search.request.count or (search.hops and not codes):
         # There are such machines, but none (more) is to be had now.
         codes.append(DenyCode.NO_CAPACITY)
@@ -342,8 +343,7 @@ def _answer_deny(
     if asker.relation is Relation.SELF:
         return placing.on_search_denied(state, request.id, (reason,), now)
     decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=f"{asker.system}: {reason.code}")
-    # A rule is its owner's; what others see of it is the text that it names for them.
-    deny = SchedDeny(request=request.id, reasons=(replace(reason, rule=""),), asks_left=asks_left)
+    deny = SchedDeny(request=request.id, reasons=(signed(state, reason, asker),), asks_left=asks_left)
     return (decision, SendControl(to=asker.system, message=deny))
 
 

@@ -43,7 +43,7 @@ def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None
     """Give the split that lowers the loss most; of equal ones the first by key, then by cell. None if none does."""
     if len(points) == 1:
         return None
-    whole = reduce(or_, map(_MASK_OF, points)), sum(map(_AMOUNTS_OF, points))
+    whole = _whole(points)
     whole_loss = _loss(*whole, scales)
     best: Split | None = None
     for key_position, scale in enumerate(scales):
@@ -55,8 +55,17 @@ def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None
     return best
 
 
+def loss_of(points: Sequence[Point], scales: Sequence[Scale]) -> int:
+    """Give the loss of points as one class, but for what is the same however they are divided."""
+    return _loss(*_whole(points), scales)
+
+
 _Tally = tuple[int, int]
 """Mask and amounts of several points together."""
+
+
+def _whole(points: Sequence[Point]) -> _Tally:
+    return reduce(or_, map(_MASK_OF, points)), sum(map(_AMOUNTS_OF, points))
 
 
 def _divisions(

@@ -4,7 +4,7 @@ Rows are kept as they are stored (rows.py); everything else here is soft and mad
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from messiahs.core.calendar import utc
@@ -54,7 +54,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """U and every D as they leave, of what they were last computed from; `down` fills up (mutable).
+    """U and every D as they leave, of what they were last computed from; they fill up (mutable).
 
     Nothing depends on whether it is there: it only saves the work of computing the same again.
     """
@@ -69,6 +69,8 @@ class Sums:
     up: Vector
     down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
     """By the primary children whose U is added to it, because those that it is sent to do not hear them."""
+    revealed: dict[tuple[frozenset[SystemId] | None, Hashable], Vector] = field(default_factory=dict)
+    """What is told of U (None) or of one of `down`, by audience."""
 
 
 @dataclass(slots=True)
@@ -117,7 +119,8 @@ class Search:
     asked: SystemId | None = None
     asked_left: int = 0
     """Places that `asked` was asked for and has not granted yet."""
-    hops: list[Reason] = field(default_factory=list)
+    hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
+    """Why those that were asked denied, each with the neighbor that said it."""
 
 
 @dataclass(slots=True)

@@ -1,19 +1,22 @@
 """A policy file, ready to decide (MESSIAHS 5: acceptance, placement; 7.1: what vectors say of a machine)."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Value
 from messiahs.core.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Accepted, AcceptQuery, CalendarTime, Randomness, RankQuery, Refused, Timeouts
-from messiahs.core.vectors import MachineClass, Vector, coalesce
+from messiahs.core.vectors import Vector
+from messiahs.core.withholding import without
 from messiahs.errors import Problem
 from messiahs.language.accepting import AcceptRules, calendar_facts
 from messiahs.language.amounts import Amount
 from messiahs.language.conditions import Condition
 from messiahs.language.ranking import RankKey, order_by
 from messiahs.language.readings import HERE, NOW
+from messiahs.language.revealing import Revealing
 from messiahs.language.running import CompiledRule
 from messiahs.policy.placement import by_free_slots
 
@@ -52,15 +55,6 @@ class Combining:
         if name in self.keys or name in self.carried:
             return False
         return self.drops_others or name in self.dropped
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revealing:
-    """Who is told anything: the closest rule counts, and of several relations every one that has a rule."""
-
-    by_name: tuple[tuple[str, bool], ...] = ()
-    by_relation: tuple[tuple[Relation, bool], ...] = ()
-    to_any: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,32 +111,23 @@ class CompiledPolicy:
     def pass_on(self, vector: Vector, /) -> Vector:
         """Give what is passed on of what a child of the primary tree sent."""
         names = {name for each in vector.classes for name, _ in each.attributes}
-        dropped = {name for name in names if self.combining.drops(name)}
-        if not dropped:
-            return vector
-        return coalesce((Vector(tuple(_without(each, dropped) for each in vector.classes)),), keys=self.keys)
+        return without(vector, [name for name in names if self.combining.drops(name)], keys=self.keys)
+
+    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
+        """Give what a neighbor is told of a vector."""
+        return self.revealing.to(neighbor).of(vector, keys=self.keys)
 
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
         """Say whether a neighbor is told anything."""
-        named = dict(self.revealing.by_name).get(neighbor.system)
-        if named is not None:
-            return named
-        relations = (
-            (neighbor.is_parent, Relation.PARENT),
-            (neighbor.is_child, Relation.CHILD),
-            (neighbor.is_sibling, Relation.SIBLING),
-        )
-        rules = dict(self.revealing.by_relation)
-        answers = [rules[relation] for is_so, relation in relations if is_so and relation in rules]
-        return all(answers) if answers else self.revealing.to_any
+        return not self.revealing.to(neighbor).is_nothing
+
+    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
+        """Give the rule by which a neighbor is told."""
+        return self.revealing.to(neighbor)
+
+    def name_for(self, neighbor: Neighbor, /) -> str:
+        """Give the name that a neighbor sees in reasons."""
+        return self.revealing.to(neighbor).name
 
     def _is_sent(self, name: str) -> bool:
         return name in MACHINE_ATTRIBUTES or self.advertising.sends_all or name in self.advertising.sent
-
-
-def _without(machine_class: MachineClass, dropped: set[str]) -> MachineClass:
-    return MachineClass(
-        count=machine_class.count,
-        attributes=tuple(pair for pair in machine_class.attributes if pair[0] not in dropped),
-        some_lack=tuple(name for name in machine_class.some_lack if name not in dropped),
-    )

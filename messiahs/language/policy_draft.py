@@ -9,12 +9,13 @@ from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.ports import Timeouts
 from messiahs.errors import Problem
 from messiahs.language.accepting import AcceptBlock, AcceptRules
-from messiahs.language.compiled_policy import Advertising, Combining, CompiledPolicy, Revealing, Setting
+from messiahs.language.compiled_policy import Advertising, Combining, CompiledPolicy, Setting
 from messiahs.language.policy_peers import rules_by_name, rules_by_relation
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code
 from messiahs.language.policy_structure import Statement
 from messiahs.language.ranking import RankKey
+from messiahs.language.revealing import EVERYTHING, Disclosure, Revealing
 from messiahs.language.running import CompiledRule
 
 DEFAULT: Final = "default:"
@@ -34,7 +35,7 @@ class Draft:
     sent: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     combined: dict[str, str] = field(default_factory=dict)
-    revealed: dict[str, bool] = field(default_factory=dict)
+    revealed: dict[str, Disclosure] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
     ranking: tuple[RankKey, ...] | None = None
     running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
@@ -63,7 +64,7 @@ class Draft:
             revealing=Revealing(
                 by_name=rules_by_name(self.revealed),
                 by_relation=rules_by_relation(self.revealed),
-                to_any=self.revealed.get("any", True),
+                to_any=self.revealed.get("any", EVERYTHING),
             ),
             accepting=AcceptRules(
                 by_name=rules_by_name(self.accepted),

@@ -19,6 +19,7 @@ from messiahs.language.places import quoted
 from messiahs.language.policy_draft import Draft
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code, Notebook, nearest
+from messiahs.language.policy_reveal import read_reveal
 from messiahs.language.policy_rules import read_accept, read_advertise, read_rank
 from messiahs.language.policy_running import read_running
 from messiahs.language.policy_scanning import BAD, FILE_LIMIT_BYTES, tokens_in
@@ -27,7 +28,6 @@ from messiahs.language.policy_small_blocks import (
     read_combine,
     read_header,
     read_let,
-    read_reveal,
     read_timeouts,
 )
 from messiahs.language.policy_structure import Item, items_of

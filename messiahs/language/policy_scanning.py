@@ -22,7 +22,8 @@ _SPELLED: Final = (
     "string int size duration percent optional every or after change of send all set when else key carry drop default "
     "to nothing from require limit tasks per by first where most least random round robin "
     "unless for grace then suspend resume vacate kill move "
-    "parent children siblings users any and xor not has in like"
+    "parent children siblings users any and xor not has in like "
+    "except only hide counts below as"
 )
 KEYWORDS: Final = frozenset(_SPELLED.split())
 

@@ -1,4 +1,4 @@
-"""The blocks of a policy file without rules in them: header, `attribute`, `let`, `combine`, `reveal`, `timeouts`."""
+"""The blocks of a policy file without rules in them: header, `attribute`, `let`, `combine`, `timeouts`."""
 
 from typing import Final
 
@@ -19,16 +19,14 @@ from messiahs.language.places import quoted
 from messiahs.language.policy_draft import DEFAULT, Draft
 from messiahs.language.policy_literals import quantity_of, unescaped
 from messiahs.language.policy_parsing import first_token, parse_statement, tokens_in_tree, trees_in
-from messiahs.language.policy_peers import enter, read_peers
 from messiahs.language.policy_predicates import define_let
 from messiahs.language.policy_problems import Code, Notebook, nearest
-from messiahs.language.policy_structure import Item, Statement
+from messiahs.language.policy_structure import Item
 from messiahs.language.vocabulary import COMBINE
 
 _VERSION: Final = "1"
 _UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}
 _TIMEOUTS: Final = ("input", "kill_grace", "lease", "request", "status")
-_UNBUILT_REVEALS: Final = ("only", "hide", "as", "except")
 
 
 def read_header(item: Item, draft: Draft) -> None:
@@ -120,35 +118,6 @@ def read_combine(item: Item, draft: Draft) -> None:
         elif name in KEY_ATTRIBUTES and rule != "key":
             notebook.error(rule, Code.MEANING, f"{subject} is always a key")
         draft.combined[name] = str(rule)
-
-
-def read_reveal(item: Item, draft: Draft) -> None:
-    """Enter who is told everything, and who nothing."""
-    notebook = draft.reader.notebook
-    tree = parse_statement(item.head, "reveal", notebook)
-    for statement in item.body or ():
-        _check_reveal(statement, notebook)
-    if tree is None:
-        return
-    is_nothing = bool(tokens_in_tree(tree, "NOTHING"))
-    peers = read_peers(tree, notebook)
-    for peer in peers:
-        if peer == "users":
-            notebook.error(peer, Code.UNKNOWN_NAME, "users are no neighbors, and see what their module sees")
-    if is_nothing and item.body is not None:
-        notebook.error(item.head.end, Code.MEANING, "`nothing` has no block", hint="write `;`")
-    elif not is_nothing and not item.body:
-        hint = "write { all; } or nothing;"
-        notebook.error(item.head.end, Code.MEANING, "this does not say what is revealed", hint=hint)
-    enter(peers, not is_nothing, draft.revealed, notebook=notebook)
-
-
-def _check_reveal(statement: Statement, notebook: Notebook) -> None:
-    unbuilt = next((word for word in statement.words[:2] if word in _UNBUILT_REVEALS), None)
-    if unbuilt is not None:
-        notebook.error(unbuilt, Code.NOT_BUILT, f"`{unbuilt}` is not built yet")
-    else:
-        parse_statement(statement, "reveal_entry", notebook)
 
 
 def read_timeouts(item: Item, draft: Draft) -> None:

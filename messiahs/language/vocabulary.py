@@ -42,6 +42,7 @@ ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW
 RANK: Final = View(block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW))
 RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW, BEST))
 COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
+REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
 LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW, BEST))
 
 

@@ -1,5 +1,6 @@
 """The built-in policy of a module that was given none: accept everyone (MESSIAHS 5: task acceptance)."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from messiahs.core.attributes import KEY_ATTRIBUTES
@@ -47,7 +48,22 @@ class OpenPolicy:
         """Pass on everything."""
         return vector
 
+    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
+        """Reveal everything."""
+        del neighbor
+        return vector
+
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
         """Reveal."""
         del neighbor
         return True
+
+    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
+        """Treat all neighbors alike."""
+        del neighbor
+        return None
+
+    def name_for(self, neighbor: Neighbor, /) -> str:
+        """Hide no name."""
+        del neighbor
+        return ""

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, Value
-from messiahs.core.buckets import bucket_of
 from messiahs.core.compaction import compact, encoded_size
 from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.vectors import (
@@ -26,6 +25,7 @@ from messiahs.core.vectors import (
 )
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.v1 import descriptions_pb2
+from tests.property.seating import can_hold_all
 
 KEYS = ("arch", "speed")
 NAMES = ("arch", "load", "nproc", "speed", "x")
@@ -61,42 +61,6 @@ MACHINES = st.lists(
 def _said_of(machine_class: MachineClass, keys: tuple[str, ...]) -> tuple[tuple[ClassValue | None, bool], ...]:
     said = dict(machine_class.attributes)
     return tuple((said.get(key), key in machine_class.some_lack) for key in keys)
-
-
-def _is_inside(machine: SDV, machine_class: MachineClass) -> bool:
-    said, stated = machine.description(), dict(machine_class.attributes)
-    if said.keys() - stated.keys():
-        return False
-    for name, value in stated.items():
-        if name not in said:
-            if name not in machine_class.some_lack:
-                return False
-        elif isinstance(value, Interval):
-            own = said[name]
-            if isinstance(own, str) or not value.low <= bucket_of(own) <= value.high:
-                return False
-        elif value is not VARIOUS and value != said[name]:
-            return False
-    return True
-
-
-def _can_hold_all(machines: Sequence[SDV], vector: Vector) -> bool:
-    """Say whether machines can be given to classes that they lie in, so that every class gets as many as it counts."""
-    seats = [index for index, machine_class in enumerate(vector.classes) for _ in range(machine_class.count)]
-    if len(seats) != len(machines):
-        return False
-    taken_by: dict[int, int] = {}
-
-    def seat(machine: int, tried: set[int]) -> bool:
-        for place, index in enumerate(seats):
-            if place not in tried and _is_inside(machines[machine], vector.classes[index]):
-                tried.add(place)
-                if place not in taken_by or seat(taken_by[place], tried):
-                    taken_by[place] = machine
-                    return True
-        return False
-
-    return all(seat(machine, set()) for machine in range(len(machines)))
 
 
 @given(VECTORS, VECTORS)
@@ -149,7 +113,7 @@ def test_the_hull_of_many_is_that_of_pair_after_pair(many: list[MachineClass]) -
 @given(MACHINES)
 @settings(deadline=None)
 def test_every_machine_lies_inside_a_class_of_the_sum_that_counts_it(machines: list[SDV]) -> None:
-    assert _can_hold_all(machines, coalesce(map(vector_of, machines), keys=KEYS))
+    assert can_hold_all(machines, coalesce(map(vector_of, machines), keys=KEYS))
 
 
 @given(MACHINES, st.integers(1, 8), st.integers(120, 400))
@@ -159,7 +123,7 @@ def test_every_machine_lies_inside_a_class_after_compaction(machines: list[SDV],
     compacted = compact(vector, keys=KEYS, class_limit=limit, byte_limit=byte_limit)
     assert len(compacted.classes) <= limit
     assert encoded_size(compacted) <= byte_limit
-    assert _can_hold_all(machines, compacted)
+    assert can_hold_all(machines, compacted)
 
 
 @given(CLASS_LISTS, st.randoms(use_true_random=False), st.integers(1, 8), st.integers(120, 700))

@@ -1,6 +1,6 @@
 """One module under test: events in, actions out, and every invariant checked after each of them."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
@@ -54,7 +54,7 @@ from messiahs.core.ports import (
 )
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
-from messiahs.core.vectors import Vector, vector_of
+from messiahs.core.vectors import EMPTY, Vector, vector_of
 from messiahs.language.predicates import predicate_parser
 from messiahs.policy.open_policy import OpenPolicy
 
@@ -130,8 +130,10 @@ class ScriptedPolicy:
     limit_slots: int | None = None
     """At most so many slots are accepted at once; None is any number."""
     change_share: int = 0
-    silent_to: tuple[SystemId, ...] = ()
     running: tuple[RunningRule, ...] = ()
+    silent_to: tuple[SystemId, ...] = ()
+    names: Mapping[SystemId, str] = field(default_factory=dict)
+    """What neighbors see in place of names from here."""
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Say what the test wants said."""
@@ -153,9 +155,21 @@ class ScriptedPolicy:
         """Pass on everything."""
         return vector
 
+    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
+        """Reveal, but for those that the test names."""
+        return vector if self.reveals_to(neighbor) else EMPTY
+
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
         """Reveal, but for those that the test names."""
         return neighbor.system not in self.silent_to
+
+    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
+        """Tell those apart that the test names."""
+        return self.reveals_to(neighbor)
+
+    def name_for(self, neighbor: Neighbor, /) -> str:
+        """Hide the names that the test wants hidden."""
+        return self.names.get(neighbor.system, "")
 
 
 class Numbers:

@@ -9,8 +9,22 @@ from messiahs.core.instants import HOUR, MILLISECOND, SECOND
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
+from messiahs.language.policy_files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import CHILD, GIB, PARENT, SIBLING, STRANGER, Rig, ScriptedPolicy, only, reported, sdv, view
+from tests.unit.core.rig import (
+    CHILD,
+    GIB,
+    OTHER_CHILD,
+    PARENT,
+    SIBLING,
+    STRANGER,
+    Rig,
+    ScriptedPolicy,
+    only,
+    reported,
+    sdv,
+    view,
+)
 
 
 def advertised(actions: tuple[Action, ...]) -> list[tuple[SystemId, VectorKind, int]]:
@@ -209,3 +223,17 @@ def test_a_parent_is_told_which_siblings_are_heard(rig: Rig) -> None:
     assert action.message.hears == (SIBLING,)
     (action,) = only(rig.hear(SIBLING, SystemStatusQuery()), SendVector)
     assert action.message.hears == ()
+
+
+def test_neighbors_that_are_told_alike_share_one_vector_and_others_do_not(module: ModuleFactory) -> None:
+    rules = parse_policy('reveal to any { all except $speed; } reveal to "child" { only $arch; }', file="x.policy")
+    rig = module(policy=rules)
+    for each in (CHILD, OTHER_CHILD, PARENT, SIBLING):
+        rig.greet(each)
+    rig.measure()
+    sent = rig.state.updates.sent
+    assert sent[PARENT, VectorKind.FOR_PARENTS].vector is sent[SIBLING, VectorKind.FOR_SIBLINGS].vector
+    (told_more,) = sent[PARENT, VectorKind.FOR_PARENTS].vector.classes
+    (told_arch,) = sent[CHILD, VectorKind.FOR_CHILDREN].vector.classes
+    assert [name for name, _ in told_arch.attributes] == ["arch"]
+    assert "speed" not in dict(told_more.attributes)

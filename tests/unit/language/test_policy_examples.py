@@ -125,8 +125,8 @@ timeouts { input 90s; request 500ms; }
 
 UNBUILT = {
     "department": (DEPARTMENT, ["migrate", "join"]),
-    "gateway": (GATEWAY, ["as", "only", "hide", "except", "join"]),
-    "hosting": (HOSTING, ["rank tasks", "only"]),
+    "gateway": (GATEWAY, ["join"]),
+    "hosting": (HOSTING, ["rank tasks"]),
 }
 
 

@@ -39,10 +39,6 @@ WORDS = [
     ("migrate { ask every 1min when $x = 1 wanting { ($m <= 1) }; }", "1:1", Code.NOT_BUILT, "`migrate`", ""),
     ("join { allow child when $x = 1; }", "1:1", Code.NOT_BUILT, "`join` is not built yet", ""),
     ("rank tasks by random;", "1:1", Code.NOT_BUILT, "`rank tasks` is not built yet", ""),
-    ("reveal to any { only $arch; }", "1:17", Code.NOT_BUILT, "`only` is not built yet", ""),
-    ("reveal to any { all except $load; }", "1:21", Code.NOT_BUILT, "`except` is not built yet", ""),
-    ('reveal to any { as "x"; }', "1:17", Code.NOT_BUILT, "`as` is not built yet", ""),
-    ("reveal to any { hide counts below 5; }", "1:17", Code.NOT_BUILT, "`hide` is not built yet", ""),
 ]
 
 BLOCKS = [
@@ -80,6 +76,14 @@ BLOCKS = [
     ("reveal to users nothing;", "1:11", Code.UNKNOWN_NAME, "no neighbors", ""),
     ("reveal to sibling nothing;", "1:11", Code.UNKNOWN_NAME, "`sibling` is no peer", "`siblings`"),
     ("reveal to any { }", "1:15", Code.MEANING, "does not say what", "{ all; }"),
+    ("reveal to any { only $arhc; }", "1:22", Code.UNKNOWN_ATTRIBUTE, "$arhc is not known", "$arch"),
+    ("reveal to any { all except $mem; }", "1:28", Code.UNKNOWN_ATTRIBUTE, "$mem is not known", "it tells of tasks"),
+    ("reveal to any { all except $here.load; }", "1:28", Code.SCOPE, "does not know $here.", ""),
+    ("reveal to any { all; only $arch; }", "1:22", Code.TWICE, "which attributes are told twice", ""),
+    ('reveal to any { as "x"; as "y"; }', "1:25", Code.TWICE, "under which name twice", ""),
+    ('reveal to any { as "No Name"; }', "1:20", Code.MEANING, "no name of a system", "small letters"),
+    ("reveal to any { hide counts below 0; }", "1:35", Code.RANGE, "one machine or more", ""),
+    ("reveal to any { hide counts below 5 }", "1:37", Code.SYNTAX, "", ""),
     ("reveal to any;", "1:14", Code.MEANING, "does not say what", "nothing;"),
     ("reveal to any nothing { all; }", "1:23", Code.MEANING, "`nothing` has no block", ""),
     ("reveal to any nothing;\nreveal to any nothing;", "2:11", Code.TWICE, "any has a block", "join"),
@@ -205,10 +209,10 @@ accept from any {
     limit 3 tasks;
 }
 rank candidates by most;
-reveal to any { only $arch; }
+reveal to any { only $arhc; }
 """
     found = [(problem.line, problem.code) for problem in _problems(text)]
-    expected = [(1, Code.MEANING), (3, Code.DIMENSION), (5, Code.SYNTAX), (7, Code.SYNTAX), (8, Code.NOT_BUILT)]
+    expected = [(1, Code.MEANING), (3, Code.DIMENSION), (5, Code.SYNTAX), (7, Code.SYNTAX), (8, Code.UNKNOWN_ATTRIBUTE)]
     assert found == [(line, code.value) for line, code in expected]
 
 

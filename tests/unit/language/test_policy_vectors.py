@@ -1,11 +1,9 @@
-"""The blocks `advertise`, `combine`, `reveal` and `timeouts`: what others are told, and when."""
+"""The blocks `advertise`, `combine` and `timeouts`: what others are told, and when."""
 
 import pytest
 
 from messiahs.core.attributes import KEY_ATTRIBUTES, Value
-from messiahs.core.ids import SystemId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
-from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import CalendarTime, Timeouts
 from messiahs.language.policy_files import parse_policy
 from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
@@ -105,38 +103,3 @@ def test_machines_that_differ_only_in_what_is_dropped_become_one_class() -> None
     vector = machines({"gpus": 1, "cpu": "a"}, {"cpu": "b"}, keys=("cpu",))
     (passed,) = policy(f"{DECLARED} combine {{ $gpus: drop; $cpu: drop; }}").pass_on(vector).classes
     assert (passed.count, passed.some_lack) == (2, ())
-
-
-def _neighbor(name: str, *relations: str) -> Neighbor:
-    return Neighbor(
-        system=SystemId(name),
-        is_parent="parent" in relations,
-        is_child="child" in relations,
-        is_sibling="sibling" in relations,
-    )
-
-
-@pytest.mark.parametrize(
-    ("blocks", "revealed_to"),
-    [
-        ("", "a b c d"),
-        ("reveal to any nothing;", ""),
-        ("reveal to any { all; }", "a b c d"),
-        ("reveal to parent nothing;", "b c d"),
-        ("reveal to any nothing; reveal to children { all; }", "b d"),
-        ("reveal to children { all; } reveal to siblings nothing;", "a b"),
-        ('reveal to children nothing; reveal to "d" { all; }', "a c d"),
-        ('reveal to "a", "b" nothing;', "c d"),
-    ],
-)
-def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictest(
-    blocks: str, revealed_to: str
-) -> None:
-    neighbors = (
-        _neighbor("a", "parent"),
-        _neighbor("b", "child"),
-        _neighbor("c", "sibling"),
-        _neighbor("d", "child", "sibling"),
-    )
-    rules = policy(blocks)
-    assert " ".join(neighbor.system for neighbor in neighbors if rules.reveals_to(neighbor)) == revealed_to

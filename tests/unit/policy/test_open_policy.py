@@ -24,4 +24,6 @@ def test_it_says_and_passes_on_everything_to_everybody() -> None:
     described, vector = sdv(cpu="sparc"), machines({"cpu": "sparc"})
     assert OpenPolicy().describe_here(described, NOON) == described
     assert OpenPolicy().pass_on(vector) == vector
-    assert OpenPolicy().reveals_to(Neighbor(system=SystemId("any"), is_parent=True))
+    neighbor = Neighbor(system=SystemId("any"), is_parent=True)
+    assert OpenPolicy().reveal(vector, neighbor) == vector
+    assert OpenPolicy().name_for(neighbor) == ""

@@ -1,0 +1,52 @@
+"""What the own machine says of itself, and when that has changed enough to be told at once (MESSIAHS 5.1, 5.3.1)."""
+
+from messiahs.core.attributes import Value
+from messiahs.core.buckets import bucket_of
+from messiahs.core.descriptions import SDV
+from messiahs.core.instants import Instant
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.ports import Policy
+from messiahs.core.state import ModuleState
+from messiahs.core.vectors import EMPTY, vector_of
+
+_WHOLE = 10_000
+
+
+def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
+    """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
+    sdv = own_sdv(state)
+    described = state.policy.describe_here(sdv, state.calendar(now)) if sdv is not None else None
+    if only_changed and not has_changed(state.updates.described, described, policy=state.policy):
+        return False
+    state.updates.described = described
+    vector = vector_of(described) if described is not None else EMPTY
+    is_new = vector != state.updates.own
+    state.updates.own = vector
+    return is_new
+
+
+def has_changed(before: SDV | None, after: SDV | None, *, policy: Policy) -> bool:
+    """Say whether a machine changed so much that its neighbors should know before the period is over.
+
+    That is so if a key, by which machines are told apart and chosen, is in another bucket, or with a policy that names
+    a share (1/100 %) if any number changed by more than that. The load, which changes all the time, is no key.
+    """
+    if before is None or after is None:
+        return before != after
+    old, new = before.description(), after.description()
+    if old.keys() != new.keys() or any(_is_moved(old[key], new[key]) for key in policy.keys if key in new):
+        return True
+    share = policy.change_share
+    return bool(share) and any(_differs(old[name], value, share) for name, value in new.items())
+
+
+def _is_moved(old: Value, new: Value) -> bool:
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
+    return bucket_of(old) != bucket_of(new)
+
+
+def _differs(old: Value, new: Value, share: int) -> bool:
+    if isinstance(old, str) or isinstance(new, str):
+        return old != new
+    return abs(new - old) * _WHOLE > share * max(abs(old), abs(new))

@@ -1,0 +1,47 @@
+"""Under which names a neighbor sees why it was denied (MESSIAHS 4: a proxy stands for the systems behind it).
+
+A policy may give one name for this system and everything below it. Then nobody learns from a denial who is there, what
+those said in words, or how many they are: what the children answered is told once for each code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import DenyCode, Reason
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Asker
+from messiahs.core.state import ModuleState, Search
+
+
+def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:
+    """Give this module's own reason as its asker may see it; a rule is its owner's, others see the text alone."""
+    name = _name_for(state, asker)
+    return replace(reason, rule="", module=name or reason.module)
+
+
+def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:
+    """Give the denials of those that were asked as their asker may see them, in the order in which they came."""
+    name = _name_for(state, search.asker)
+    if name is None:
+        return tuple(hop for _, hop in search.hops)
+    told: dict[Reason, None] = {}
+    for via, hop in search.hops:
+        if state.neighbors[via].relation is Relation.CHILD:
+            told.update(dict.fromkeys(Reason(module=name, code=code) for code in _codes_in(hop)))
+        else:
+            told[hop] = None
+    return tuple(told)
+
+
+def _name_for(state: ModuleState, asker: Asker) -> SystemId | None:
+    if asker.relation is Relation.SELF:
+        return None
+    name = state.policy.name_for(state.neighbors[asker.system])
+    return SystemId(name) if name else None
+
+
+def _codes_in(reason: Reason) -> Iterator[DenyCode]:
+    yield reason.code
+    for hop in reason.hops:
+        yield from _codes_in(hop)

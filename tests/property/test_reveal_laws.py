@@ -1,0 +1,103 @@
+"""Whatever a policy reveals, nothing is made up: counts, classes, and what is surely so (MESSIAHS 5, 7.1)."""
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import Value
+from messiahs.core.columns import chosen
+from messiahs.core.compaction import compact, encoded_size
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
+from messiahs.language.predicates import parse_predicate
+from messiahs.language.revealing import Disclosure, Revealing
+from messiahs.wire.descriptions import read_vector, write_vector
+from messiahs.wire.v1 import descriptions_pb2
+from tests.property.seating import can_hold_all
+
+KEYS = ("arch", "cpu", "speed")
+NAMES = ("arch", "cpu", "load", "speed")
+VALUES: dict[str, st.SearchStrategy[Value]] = {
+    "arch": st.sampled_from(["arm", "sparc", "x86_64"]),
+    "cpu": st.sampled_from(["a", "b", 3]),
+    "load": st.integers(0, 10_000),
+    "speed": st.integers(0, 200),
+}
+MACHINES = st.lists(st.fixed_dictionaries({}, optional=VALUES).map(lambda said: SDV(sorted_pairs(said))), max_size=30)
+NAME_SETS = st.sets(st.sampled_from(NAMES)).map(lambda names: tuple(sorted(names)))
+DISCLOSURES = st.builds(
+    Disclosure,
+    is_nothing=st.sampled_from([False, False, False, True]),
+    only=st.none() | NAME_SETS,
+    withheld=NAME_SETS,
+    least_count=st.integers(0, 12),
+)
+PREDICATES = tuple(
+    map(parse_predicate, ("$speed >= 50", "not ($load < 500)", '$arch eq "arm" or $speed = 7', '$cpu eq "a"'))
+)
+CHILD_AND_SIBLING = Neighbor(system=SystemId("both"), is_child=True, is_sibling=True)
+
+
+def _vector(machines: list[SDV]) -> Vector:
+    return compact(coalesce(map(vector_of, machines), keys=KEYS), keys=KEYS)
+
+
+def _less(machine: SDV, disclosure: Disclosure) -> SDV:
+    return SDV(tuple(pair for pair in machine.pairs if disclosure.allows(pair[0])))
+
+
+@given(MACHINES, DISCLOSURES)
+@settings(deadline=None)
+@example([SDV(()), SDV((("speed", 3),))], Disclosure(least_count=2))
+@example([SDV((("speed", 3),))], Disclosure(only=()))
+def test_every_machine_lies_in_exactly_one_class_that_is_told_and_counts_are_exact(
+    machines: list[SDV], disclosure: Disclosure
+) -> None:
+    told = disclosure.of(_vector(machines), keys=KEYS)
+    if disclosure.is_nothing or len(machines) < disclosure.least_count:
+        assert told == EMPTY
+        return
+    assert can_hold_all([_less(machine, disclosure) for machine in machines], told)
+    assert all(each.count >= disclosure.least_count for each in told.classes)
+    assert all(disclosure.allows(name) for each in told.classes for name, _ in each.attributes)
+
+
+@given(MACHINES, DISCLOSURES)
+@settings(deadline=None)
+def test_what_is_told_is_a_vector_that_can_leave(machines: list[SDV], disclosure: Disclosure) -> None:
+    told = disclosure.of(_vector(machines), keys=KEYS)
+    assert told == coalesce([told], keys=KEYS)
+    assert len(told.classes) <= 64
+    assert encoded_size(told) <= 4096
+    wire = descriptions_pb2.Vector()
+    write_vector(wire, told)
+    assert read_vector(wire) == told
+
+
+@given(MACHINES, DISCLOSURES)
+@settings(deadline=None)
+def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machine_out(
+    machines: list[SDV], disclosure: Disclosure
+) -> None:
+    told = disclosure.of(_vector(machines), keys=KEYS)
+    for predicate in PREDICATES:
+        holds = sum(predicate.holds(machine.description()) for machine in machines)
+        surely, could = predicate.over(told)
+        assert sum(each.count for each in chosen(told.classes, surely & told.every_class)) <= holds
+        if told != EMPTY:
+            assert sum(each.count for each in chosen(told.classes, could & told.every_class)) >= holds
+
+
+@given(MACHINES, DISCLOSURES, DISCLOSURES)
+@settings(deadline=None)
+def test_a_neighbor_of_two_relations_is_told_no_attribute_that_one_of_them_is_not(
+    machines: list[SDV], one: Disclosure, other: Disclosure
+) -> None:
+    revealing = Revealing(by_relation=((Relation.CHILD, one), (Relation.SIBLING, other)))
+    told = revealing.to(CHILD_AND_SIBLING).of(_vector(machines), keys=KEYS)
+    names = {name for each in told.classes for name, _ in each.attributes}
+    assert all(one.allows(name) and other.allows(name) for name in names)
+    assert all(each.count >= max(one.least_count, other.least_count) for each in told.classes)
+    if one.is_nothing or other.is_nothing:
+        assert told == EMPTY

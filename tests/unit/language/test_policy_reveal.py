@@ -1,0 +1,116 @@
+"""The block `reveal`: what each neighbor is told of a vector, and under which name."""
+
+import pytest
+
+from messiahs.core.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.vectors import EMPTY, Vector
+from tests.unit.language.policy_rig import machines, policy
+
+DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"
+
+
+def _neighbor(name: str, *relations: str) -> Neighbor:
+    return Neighbor(
+        system=SystemId(name),
+        is_parent="parent" in relations,
+        is_child="child" in relations,
+        is_sibling="sibling" in relations,
+    )
+
+
+PARENT, CHILD, SIBLING = _neighbor("a", "parent"), _neighbor("b", "child"), _neighbor("c", "sibling")
+BOTH = _neighbor("d", "child", "sibling")
+FOUR: tuple[dict[str, Value], ...] = (
+    {"free_slots": 1, "speed": 10},
+    {"free_slots": 1, "speed": 10},
+    {"free_slots": 4, "speed": 10},
+    {"free_slots": 4, "speed": 12},
+)
+
+
+def _vector(*said: dict[str, Value]) -> Vector:
+    return machines(*said, keys=KEY_ATTRIBUTES)
+
+
+def _names(vector: Vector) -> set[str]:
+    return {name for each in vector.classes for name, _ in each.attributes}
+
+
+def _told(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
+    return policy(f"{DECLARED} reveal to any {{ {block} }}").reveal(vector, neighbor)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "revealed_to"),
+    [
+        ("", "a b c d"),
+        ("reveal to any nothing;", ""),
+        ("reveal to any { all; }", "a b c d"),
+        ("reveal to parent nothing;", "b c d"),
+        ("reveal to any nothing; reveal to children { all; }", "b d"),
+        ("reveal to children { all; } reveal to siblings nothing;", "a b"),
+        ('reveal to children nothing; reveal to "d" { all; }', "a c d"),
+        ('reveal to "a", "b" nothing;', "c d"),
+    ],
+)
+def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictest(
+    blocks: str, revealed_to: str
+) -> None:
+    rules, vector = policy(blocks), _vector({})
+    told = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.reveal(vector, each) == vector]
+    silent = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.reveal(vector, each) == EMPTY]
+    assert " ".join(told) == revealed_to
+    assert len(told) + len(silent) == 4
+
+
+def test_all_but_some_attributes_are_told() -> None:
+    vector = _vector({"gpus": 2, "cpu": "sparc"})
+    assert _names(vector) - _names(_told("all except $load, $gpus;", vector)) == {"load", "gpus"}
+
+
+def test_only_some_attributes_are_told_also_if_no_machine_has_one() -> None:
+    assert _names(_told("only $arch, $gpus;", _vector({}))) == {"arch"}
+
+
+def test_classes_that_differ_only_in_what_is_withheld_become_one_with_the_exact_count() -> None:
+    (one,) = _told("all except $free_slots, $speed;", _vector(*FOUR)).classes
+    assert one.count == 4
+
+
+def test_what_is_told_to_a_relation_that_allows_less_than_the_other_is_what_both_allow() -> None:
+    blocks = (
+        "reveal to children { only $arch, $os, $speed; } reveal to siblings { all except $os; hide counts below 2; }"
+    )
+    told = policy(blocks).reveal(_vector(*FOUR, {"speed": 1}), BOTH)
+    assert _names(told) == {"arch", "speed"}
+    assert min(each.count for each in told.classes) >= 2
+    assert told.machines == 5
+
+
+def test_two_lists_of_what_alone_is_told_leave_what_stands_in_both() -> None:
+    blocks = "reveal to children { only $arch, $os; } reveal to siblings { only $os, $load; }"
+    assert _names(policy(blocks).reveal(_vector({}), BOTH)) == {"os"}
+
+
+def test_no_class_is_smaller_than_the_policy_says_and_the_nearest_are_put_together() -> None:
+    told = _told("hide counts below 2;", _vector(*FOUR))
+    assert sorted(each.count for each in told.classes) == [2, 2]
+    assert _told("hide counts below 3;", _vector(*FOUR)).machines == 4
+    assert [each.count for each in _told("hide counts below 4;", _vector(*FOUR)).classes] == [4]
+
+
+def test_of_fewer_machines_than_a_class_must_have_nothing_is_told() -> None:
+    assert _told("hide counts below 5;", _vector(*FOUR)) == EMPTY
+
+
+def test_neighbors_with_the_same_rule_are_one_audience_and_others_are_not() -> None:
+    rules = policy('reveal to any { only $arch; } reveal to "c" { all; }')
+    assert rules.audience_of(PARENT) == rules.audience_of(CHILD) != rules.audience_of(SIBLING)
+
+
+def test_a_name_is_for_those_that_the_block_names() -> None:
+    rules = policy('reveal to parent { as "site-7.example.org"; } reveal to children { all; }')
+    assert (rules.name_for(PARENT), rules.name_for(CHILD), rules.name_for(SIBLING)) == ("site-7.example.org", "", "")
+    assert rules.reveal(_vector({}), PARENT) == _vector({})
