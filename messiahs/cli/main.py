@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "run": "messiahs.cli.task:run",
         "submit": "messiahs.cli.task:submit",
         "status": "messiahs.cli.task:status",
+        "explain": "messiahs.cli.task:explain",
         "wait": "messiahs.cli.task:wait",
         "logs": "messiahs.cli.task:logs",
         "fetch": "messiahs.cli.task:fetch",

@@ -39,9 +39,14 @@ def result_of(task: Document) -> str:
     return f"signal {task['signal']}" if task.get("signal") is not None else "-"
 
 
-def reason_lines(reasons: Iterable[Document], *, depth: int = 0) -> Iterator[str]:
-    """Give one line per denial, each hop's own denials indented below it."""
+def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = False) -> Iterator[str]:
+    """Give one line per denial, each hop's own denials indented below it.
+
+    With `whole` a denial by the own policy is followed by the comparisons that were against it.
+    """
     for reason in reasons:
         told = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
         yield f"{'  ' * depth}{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}"
-        yield from reason_lines(reason.get("hops", ()), depth=depth + 1)
+        if whole and reason.get("why"):
+            yield f"{'  ' * depth}  because {reason['why']}"
+        yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)

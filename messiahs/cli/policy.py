@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -12,14 +12,30 @@ from messiahs.cli.output import print_document, print_table
 from messiahs.errors import ClientError, PolicyError, PredicateError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from messiahs.cli.stating import Stated
     from messiahs.core.attributes import Value
     from messiahs.errors import Problem
 
 _FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 _SET = click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Give $NAME a value.")
+_TASK, _HERE, _PEER = (
+    click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE", help=f"What is stated of {whom}.")
+    for scope, whom in (("task", "the task"), ("here", "the own machine"), ("peer", "who asks"))
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _INTEGER = re.compile(r"-?[0-9]+")
 _DIGITS = 19
+
+
+def _moment(text: str) -> "datetime":
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text if "-" in text else f"{datetime.now().astimezone().date()} {text}")
+    except ValueError as error:
+        raise click.BadParameter("write a date and a time, as in '2026-11-21 22:30'") from error
 
 
 @click.group()
@@ -119,6 +135,29 @@ def _value(text: str) -> "Value":
     # What is too long for 64 bits is as good as any other integer outside of them: it counts as unset.
     digits = text.lstrip("-").lstrip("0")
     return int(text) if len(digits) <= _DIGITS else 2**63
+
+
+@policy.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_TASK
+@_HERE
+@_PEER
+@click.option("--at", "moment", type=_moment, metavar="TIME", help="Local time: '2026-11-21 22:30', or 22:30 [now].")
+@JSON
+def explain(file: Path, *, as_json: bool, **stated: Unpack["Stated"]) -> None:
+    """Say for each rule of FILE what it makes of a task: every comparison, the values found, and what is against it.
+
+    --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
+    with one in each line. Without --peer every `accept` block is explained.
+    """
+    from messiahs.cli.explaining import policy_document, show_blocks
+    from messiahs.cli.stating import explained_blocks
+
+    blocks = explained_blocks(file, stated)
+    if as_json:
+        print_document(policy_document(file, blocks))
+    else:
+        show_blocks(file, blocks)
 
 
 @policy.command()

@@ -32,6 +32,16 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         click.echo(f"\n{_names(documents)} {verb}\n{told}")
 
 
+def show_reasons(tasks: Iterable[Document]) -> None:
+    """Print what became of each task, and every answer of those that were asked for a place and gave none."""
+    for document in tasks:
+        place = f" at {document['executed_on']}" if document.get("executed_on") else ""
+        told = "counts" not in document and f"{state_of(document)}{place}"
+        click.echo(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}")
+        for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
+            click.echo(line)
+
+
 def ran_of(document: Document, now: datetime) -> str:
     """Give how long a task ran or has run; of an array, how long it took from its submission."""
     begun = document.get("submitted_at") if "counts" in document else document.get("started_at")

@@ -1,4 +1,4 @@
-"""`messiahs task …` and its short aliases: submit, run, status, wait, logs, fetch, cancel, retry."""
+"""`messiahs task …` and its short aliases: submit, run, status, explain, wait, logs, fetch, cancel, retry."""
 
 import sys
 from pathlib import Path
@@ -91,6 +91,26 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
             click.echo(document["id"])
     else:
         show_tasks(tasks)
+    for name in unknown:
+        click.echo(f"messiahs: no task `{name}` is known", err=True)
+    return 1 if unknown else 0
+
+
+@task.command()
+@place_options
+@_SOME_IDS
+def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
+    """Say why tasks wait or were denied: who was asked and what they answered, hop by hop.
+
+    A denial by the policy of the task's own module comes with each comparison that was against it.
+    """
+    from messiahs.cli.showing import show_reasons
+
+    tasks, unknown = tasks_of(ids, options)
+    if options["as_json"]:
+        print_document({"tasks": tasks, "unknown": unknown})
+    else:
+        show_reasons(tasks)
     for name in unknown:
         click.echo(f"messiahs: no task `{name}` is known", err=True)
     return 1 if unknown else 0

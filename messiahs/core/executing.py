@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from messiahs.core.actions import (
     Action,
+    Decision,
     DiscardAttempt,
     EndAttempt,
     Report,
@@ -26,7 +27,7 @@ from messiahs.core.granting import (
 )
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
-from messiahs.core.judging import judge
+from messiahs.core.judging import judge, refusal_of, summary_of
 from messiahs.core.messages import (
     AttemptStatus,
     BoundTask,
@@ -41,7 +42,7 @@ from messiahs.core.messages import (
     TaskTransfer,
 )
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Asker, Refused
+from messiahs.core.ports import Accepted, Asker
 from messiahs.core.rows import AttemptRow
 from messiahs.core.state import GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
@@ -65,7 +66,9 @@ def on_task_transfer(
         return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
     actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
     # Equal for all tasks of a claim, so the policy is asked once.
-    refusal = _refusal(state, claim, now)
+    refusal, why = _refusal(state, claim, now)
+    if why:
+        actions.append(Decision(what="refused", task=str(claim.row.id), text=why))
     statuses: list[AttemptStatus] = []
     for task in transfer.tasks:
         if task.attempt in claim.over:
@@ -270,17 +273,23 @@ def _full(claim: GrantedClaim) -> str:
     return "more tasks were bound to the claim than it may hold" if claim.live >= _HELD_LIMIT else ""
 
 
-def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> str:
+def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str, str]:
+    """Say what the origin is told of why its tasks are refused, and what the own people are told of the policy's why.
+
+    Both are empty if nothing is against them.
+    """
     if claim.is_ending:
-        return "the claim has ended"
+        return "the claim has ended", ""
     if not claim.row.places:
-        return "the places of the claim were given to others"
+        return "the places of the claim were given to others", ""
     if not state.has_space:
-        return "the disk of the executor is full"
+        return "the disk of the executor is full", ""
     via = state.neighbors.get(claim.row.via)
     asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
     verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
-    return (verdict.text or verdict.rule or verdict.code) if isinstance(verdict, Refused) else ""
+    if isinstance(verdict, Accepted):
+        return "", ""
+    return verdict.text or verdict.code, summary_of(refusal_of(state, claim.row.tdv, asker, verdict, slots=0, now=now))
 
 
 def _note_wait(state: ModuleState, waited_ns: int) -> None:

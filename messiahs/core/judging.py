@@ -3,6 +3,7 @@
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
+from messiahs.core.messages import Reason
 from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv, reserved_places, reserving_claims
 from messiahs.core.ports import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
@@ -11,16 +12,18 @@ from messiahs.core.state import ModuleState
 
 def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
     """Judge a task that takes so many slots; those of live claims in this module's subtree count against limits."""
-    query = AcceptQuery(
-        tdv=tdv,
-        asker=asker,
-        here=own_sdv(state),
-        subtree=state.updates.up,
-        now=state.calendar(now),
-        placed=_placed(state),
-        wanted_slots=slots,
-    )
-    return state.policy.accept(query)
+    return state.policy.accept(_query(state, tdv, asker, slots=slots, now=now))
+
+
+def refusal_of(state: ModuleState, tdv: TDV, asker: Asker, verdict: Refused, /, *, slots: int, now: Instant) -> Reason:
+    """Give a refusal with every rule that is against the task and the values found, for the own people."""
+    why = state.policy.why_refused(_query(state, tdv, asker, slots=slots, now=now))
+    return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text, why=why)
+
+
+def summary_of(reason: Reason) -> str:
+    """Write a reason for the own log."""
+    return f"{reason.code} ({reason.why or reason.rule})" if reason.why or reason.rule else reason.code.value
 
 
 def rank(
@@ -29,6 +32,18 @@ def rank(
     """Order candidates by the policy."""
     query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=own_sdv(state), now=state.calendar(now))
     return state.policy.rank(query, state.randomness)
+
+
+def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> AcceptQuery:
+    return AcceptQuery(
+        tdv=tdv,
+        asker=asker,
+        here=own_sdv(state),
+        subtree=state.updates.up,
+        now=state.calendar(now),
+        placed=_placed(state),
+        wanted_slots=slots,
+    )
 
 
 def _placed(state: ModuleState) -> tuple[Placed, ...]:

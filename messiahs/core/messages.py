@@ -51,12 +51,17 @@ class DenyCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why one module denied, with the reasons of those that it had asked in turn."""
+    """Why one module denied, with the reasons of those that it had asked in turn.
+
+    `rule` and `why`, the comparisons that were against it with the values found, are for its own people: what others
+    see is the text that the rule names for them.
+    """
 
     module: SystemId
     code: DenyCode
     rule: str = ""
     text: str = ""
+    why: str = ""
     hops: tuple["Reason", ...] = ()
 
 

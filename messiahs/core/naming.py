@@ -15,9 +15,9 @@ from messiahs.core.state import ModuleState, Search
 
 
 def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:
-    """Give this module's own reason as its asker may see it; a rule is its owner's, others see the text alone."""
+    """Give this module's own reason as its asker may see it: of a rule and what it found, the text alone."""
     name = _name_for(state, asker)
-    return replace(reason, rule="", module=name or reason.module)
+    return replace(reason, rule="", why="", module=name or reason.module)
 
 
 def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:

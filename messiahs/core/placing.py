@@ -12,6 +12,7 @@ from messiahs.core.ending import end_waiting
 from messiahs.core.fitting import could_hold
 from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.judging import summary_of
 from messiahs.core.members import command_of
 from messiahs.core.messages import (
     BoundTask,
@@ -151,7 +152,7 @@ def on_search_denied(
     actions: list[Action] = []
     for submission in dict.fromkeys(unwilling):
         actions.extend(deny_waiting(state, shape, submission, now))
-    text = ", ".join(f"{reason.module}: {reason.code}" for reason in reasons)
+    text = ", ".join(f"{reason.module}: {summary_of(reason)}" for reason in reasons)
     tasks = f"{shape.count} waiting"
     return (*actions, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
 

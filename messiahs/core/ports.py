@@ -102,10 +102,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks for places: a neighbor, or with relation self a local user."""
+    """Who asks for places: a neighbor, or with relation self a local user.
+
+    `balance` is the processor time given to it less what it gave, in seconds; None where nobody counts it.
+    """
 
     system: SystemId
     relation: Relation
+    balance: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +253,9 @@ class Policy(Protocol):
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Judge tasks that somebody wants placed."""
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order those candidates that could hold a task, the likeliest first; the others are left out."""

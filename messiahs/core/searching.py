@@ -16,7 +16,7 @@ from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.ids import ClaimId, MessageId, SystemId
 from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
-from messiahs.core.judging import judge, rank
+from messiahs.core.judging import judge, rank, refusal_of, summary_of
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.naming import hops_for, signed
 from messiahs.core.neighbors import Relation
@@ -73,7 +73,7 @@ def on_sched_request(
     need = need_of(request.tdv, parsed)
     verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
-        reason = _refused(state, verdict)
+        reason = refusal_of(state, request.tdv, asker, verdict, slots=need.slots, now=now)
         return _answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
     search = Search(
         request=request,
@@ -194,7 +194,7 @@ def _work_on(
     relations = _allowed(search.asker, verdict, is_open=is_open)
     candidates = _candidates(state, search, relations)
     search.untried = list(rank(state, candidates, search.need, tdv=search.request.tdv, now=now))
-    search.reason = _own_reason(state, search, verdict, candidates)
+    search.reason = _own_reason(state, search, verdict, candidates, now=now)
     state.hop.searches[search.asker.system, search.request.id] = search
     actions.extend(_ask_next(state, search, now))
     return tuple(actions)
@@ -251,10 +251,15 @@ def _view(state: ModuleState, system: SystemId) -> Vector:
 
 
 def _own_reason(
-    state: ModuleState, search: Search, verdict: Accepted | Refused, candidates: tuple[Candidate, ...]
+    state: ModuleState,
+    search: Search,
+    verdict: Accepted | Refused,
+    candidates: tuple[Candidate, ...],
+    *,
+    now: Instant,
 ) -> Reason:
     if isinstance(verdict, Refused):
-        return _refused(state, verdict)
+        return refusal_of(state, search.request.tdv, search.asker, verdict, slots=search.need.slots, now=now)
     # What the policy ranks are those that could hold the task.
     ranked = set(search.untried)
     left_out = tuple(candidate.view for candidate in candidates if candidate.system not in ranked)
@@ -264,10 +269,6 @@ def _own_reason(
         own_code, text = why_not_here(search.need, here.description())
         code = min(code, own_code, key=_HOPEFUL.index)
     return Reason(module=state.system, code=code, text=text)
-
-
-def _refused(state: ModuleState, verdict: Refused) -> Reason:
-    return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text)
 
 
 def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action, ...]:
@@ -342,7 +343,8 @@ def _answer_deny(
 ) -> tuple[Action, ...]:
     if asker.relation is Relation.SELF:
         return placing.on_search_denied(state, request.id, (reason,), now)
-    decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=f"{asker.system}: {reason.code}")
+    text = f"{asker.system}: {summary_of(reason)}"
+    decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=text)
     deny = SchedDeny(request=request.id, reasons=(signed(state, reason, asker),), asks_left=asks_left)
     return (decision, SendControl(to=asker.system, message=deny))
 

@@ -81,6 +81,7 @@ def reason_document(reason: Reason) -> Document:
         "code": reason.code.value,
         "rule": reason.rule,
         "text": reason.text,
+        "why": reason.why,
         "hops": [reason_document(hop) for hop in reason.hops],
     }
 

@@ -3,9 +3,10 @@
 There is no negative rule: what is undefined or mistyped always ends in a refusal, so nothing fails open.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Relation
@@ -33,12 +34,18 @@ class Limit:
     slots: int
     per: str | None
     rule: str
+    start: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptBlock:
-    """Rules for some senders: every requirement, one of the occasions (if there are any), and no limit reached."""
+    """Rules for some senders: every requirement, one of the occasions (if there are any), and no limit reached.
 
+    `head` is how the block begins, and `start` where in the file; a limit has such a place too, counted from 0.
+    """
+
+    head: str = ""
+    start: int = field(default=0, compare=False, repr=False)
     requirements: tuple[Requirement, ...] = ()
     occasions: tuple[Requirement, ...] = ()
     limits: tuple[Limit, ...] = ()
@@ -47,15 +54,15 @@ class AcceptBlock:
         """Say whether tasks are accepted, and if not, by which rule."""
         facts = facts_of(query)
         for requirement in self.requirements:
-            if not _is_true(requirement.condition, query, facts):
+            if not is_true_for(requirement.condition, query, facts):
                 text = _joined(requirement.text, *_why(requirement.condition, facts))
                 return Refused(code=DenyCode.REFUSED_BY_POLICY, rule=requirement.rule, text=text, is_final=True)
-        if self.occasions and not any(_is_true(each.condition, query, facts) for each in self.occasions):
+        if self.occasions and not any(is_true_for(each.condition, query, facts) for each in self.occasions):
             rule = "; ".join(each.rule for each in self.occasions)
             text = _joined(*(why for each in self.occasions for why in _why(each.condition, facts)))
             return Refused(code=DenyCode.REFUSED_BY_POLICY, rule=rule, text=text, is_final=False)
         for limit in self.limits:
-            if _taken(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
+            if slots_of(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
         return Accepted()
 
@@ -70,7 +77,7 @@ class AcceptRules:
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Judge by the block that names the sender most closely; without one, users may and neighbors may not."""
-        block = self._block_for(query.asker)
+        block = self.block_for(query.asker)
         if block is not None:
             return block.judge(query)
         if query.asker.relation is Relation.SELF:
@@ -80,7 +87,8 @@ class AcceptRules:
             code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"nobody is accepted from {sender}"
         )
 
-    def _block_for(self, asker: Asker) -> AcceptBlock | None:
+    def block_for(self, asker: Asker) -> AcceptBlock | None:
+        """Give the block that names a sender most closely; None without one."""
         is_user = asker.relation is Relation.SELF
         named = None if is_user else dict(self.by_name).get(asker.system)
         return named or dict(self.by_relation).get(asker.relation) or (None if is_user else self.for_any)
@@ -89,7 +97,9 @@ class AcceptRules:
 def facts_of(query: AcceptQuery) -> Facts:
     """Give what a request is judged by; nothing is said of the own machine where there is none."""
     task = {**query.tdv.description(), "from": query.asker.system}
-    peer = {"name": query.asker.system, "relation": query.asker.relation.value}
+    peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
+    if query.asker.balance is not None:
+        peer["balance"] = query.asker.balance
     here = query.here.description() if query.here is not None else {}
     return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 
@@ -99,7 +109,8 @@ def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
     return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
 
 
-def _is_true(condition: Condition, query: AcceptQuery, facts: Facts) -> bool:
+def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:
+    """Say whether a condition is true of a request; `facts` are those of the request."""
     if query.here is not None or not condition.reads(HERE):
         return condition.holds(facts)
     # A system without a machine lets in what some machine of its own subtree could take.
@@ -123,7 +134,8 @@ def _joined(*texts: str) -> str:
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
-def _taken(limit: Limit, tdv: TDV, placed: tuple[Placed, ...]) -> int:
+def slots_of(limit: Limit, tdv: TDV, placed: tuple[Placed, ...], /) -> int:
+    """Give the slots of live claims that a limit counts for one more such task."""
     if limit.per is None:
         return sum(claim.slots for claim in placed)
     value = tdv.description().get(limit.per)

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Value
+from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Attribute, Unit, Value
 from messiahs.core.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
@@ -14,8 +14,9 @@ from messiahs.errors import Problem
 from messiahs.language.accepting import AcceptRules, calendar_facts
 from messiahs.language.amounts import Amount
 from messiahs.language.conditions import Condition
+from messiahs.language.explaining_accept import why_refused
 from messiahs.language.ranking import RankKey, order_by
-from messiahs.language.readings import HERE, NOW
+from messiahs.language.readings import HERE, NOW, Facts
 from messiahs.language.revealing import Revealing
 from messiahs.language.running import CompiledRule
 from messiahs.policy.placement import by_free_slots
@@ -23,13 +24,18 @@ from messiahs.policy.placement import by_free_slots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a machine says of one attribute: the first amount whose condition is true, and the last one otherwise."""
+    """What a machine says of one attribute: the first amount whose condition is true, and the last one otherwise.
+
+    `start` is where in the file that stands, counted from 0.
+    """
 
     name: str
     choices: tuple[tuple[Amount, Condition], ...]
     otherwise: Amount
     low: int
     high: int
+    unit: Unit = Unit.NONE
+    start: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +79,7 @@ class CompiledPolicy:
     accepting: AcceptRules = field(default_factory=AcceptRules)
     ranking: tuple[RankKey, ...] | None = None
     running: tuple[CompiledRule, ...] = ()
+    declared: tuple[Attribute, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
     @property
@@ -83,6 +90,10 @@ class CompiledPolicy:
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Judge tasks that somebody wants placed."""
         return self.accepting.judge(query)
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+        return why_refused(self.accepting, query)
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order those candidates that could hold a task, the one to ask first in front."""
@@ -95,8 +106,7 @@ class CompiledPolicy:
 
         What is set to an amount without a value, or out of its range, is not said.
         """
-        said = measured.description()
-        facts = {HERE: said, NOW: calendar_facts(now)}
+        said, facts = measured.description(), self.facts_here(measured, now)
         told: dict[str, Value] = {name: value for name, value in said.items() if self._is_sent(name)}
         for setting in self.advertising.settings:
             chosen = next(
@@ -107,6 +117,10 @@ class CompiledPolicy:
             if value is not None and setting.low <= value <= setting.high and is_valid_value(value):
                 told[setting.name] = value
         return SDV(sorted_pairs(told))
+
+    def facts_here(self, measured: SDV, now: CalendarTime, /) -> Facts:
+        """Give what `advertise` decides by."""
+        return {HERE: measured.description(), NOW: calendar_facts(now)}
 
     def pass_on(self, vector: Vector, /) -> Vector:
         """Give what is passed on of what a child of the primary tree sent."""

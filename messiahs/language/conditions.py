@@ -13,16 +13,23 @@ from messiahs.language.class_truth import ClassTruth, class_truth_of, judged_by
 from messiahs.language.generated import Binding
 from messiahs.language.readings import Facts, Reading
 from messiahs.language.syntax import Expression
+from messiahs.language.written import Written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """An expression whose variables are the keys of `readings`; `text` is how it was written, on one line."""
+    """An expression whose variables are the keys of `readings`.
+
+    `text` is the rule in which it stands, on one line; `start` is where in the file it begins, counted from 0;
+    `written` is how its owner wrote it, None in a file with errors.
+    """
 
     text: str
     readings: tuple[Reading, ...]
     binding: Binding = field(compare=False, repr=False)
     class_truth: ClassTruth = field(compare=False, repr=False)
+    written: Written | None = field(default=None, compare=False, repr=False)
+    start: int = field(default=0, compare=False, repr=False)
 
     def reads(self, scope: str) -> bool:
         """Say whether anything of a scope is used."""
@@ -59,8 +66,17 @@ class Condition:
         return tuple(sorted(unset, key=lambda reading: (reading.scope, reading.name)))
 
 
-def condition_of(expression: Expression, readings: tuple[Reading, ...], *, text: str) -> Condition:
+def condition_of(
+    expression: Expression,
+    readings: tuple[Reading, ...],
+    *,
+    text: str,
+    written: Written | None = None,
+    start: int = 0,
+) -> Condition:
     """Make an expression over the keys of readings ready to be judged."""
     places = {reading.key: place for place, reading in enumerate(readings)}
     binding, class_truth = Binding(expression, places), class_truth_of(expression, places)
-    return Condition(text=text, readings=readings, binding=binding, class_truth=class_truth)
+    return Condition(
+        text=text, readings=readings, binding=binding, class_truth=class_truth, written=written, start=start
+    )

@@ -28,6 +28,11 @@ def format_predicate(expression: Expression) -> str:
             return f" {connective} ".join([_term(term, _BARE_TERMS[connective]) for term in terms])
 
 
+def format_string(value: str) -> str:
+    """Write a string as a literal."""
+    return f'"{value.translate(_ESCAPES)}"'
+
+
 def _term(term: Expression, bare: frozenset[Connective]) -> str:
     written = format_predicate(term)
     return f"({written})" if isinstance(term, Chain) and term.connective not in bare else written
@@ -38,6 +43,6 @@ def _operand(operand: Operand) -> str:
         case Variable(name):
             return f"${name}"
         case str():
-            return f'"{operand.translate(_ESCAPES)}"'
+            return format_string(operand)
         case int():
             return str(operand)

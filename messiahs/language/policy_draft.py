@@ -73,6 +73,7 @@ class Draft:
             ),
             ranking=self.ranking,
             running=tuple(rule for rule, _ in self.running),
+            declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
             warnings=warnings,
         )
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from lark import Token, Tree
 
-from messiahs.core.attributes import Attribute, Kind, Value
+from messiahs.core.attributes import Attribute, Kind, Unit, Value
 from messiahs.language.conditions import Condition, condition_of
 from messiahs.language.policy_literals import (
     Literal,
@@ -36,6 +36,7 @@ from messiahs.language.syntax import (
     chain,
 )
 from messiahs.language.vocabulary import LET, View, Vocabulary
+from messiahs.language.written import start_of, written_of
 
 _CONNECTIVES: Final = {"disjunction": Connective.OR, "exclusion": Connective.XOR, "conjunction": Connective.AND}
 
@@ -93,7 +94,11 @@ def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: st
     """Give the condition that a predicate says; what it is after a problem is of no use."""
     scene = _Scene(reader=reader, view=view)
     expression = _expression(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
-    return condition_of(expression, tuple(scene.readings.values()), text=text)
+    readings = tuple(scene.readings.values())
+    if reader.notebook.errors:
+        return condition_of(expression, readings, text=text)
+    written = written_of(tree, reader.lets, lambda part: _expression(part, scene))
+    return condition_of(expression, readings, text=text, written=written, start=start_of(tree))
 
 
 def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
@@ -313,7 +318,14 @@ def _filled_in(operand: _Filled | Literal, kind: Kind, scene: _Scene) -> Variabl
 
 def _reading(operand: _Filled, kind: Kind, *, pattern: str | None = None) -> Reading:
     default = operand.default.value if operand.default is not None else None
-    return Reading(scope=operand.scope, name=_name(operand.token), kind=kind, default=default, pattern=pattern)
+    return Reading(
+        scope=operand.scope,
+        name=_name(operand.token),
+        kind=kind,
+        default=default,
+        pattern=pattern,
+        unit=operand.attribute.unit if operand.attribute is not None else Unit.NONE,
+    )
 
 
 def _name(token: Token) -> str:

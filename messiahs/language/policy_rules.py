@@ -101,7 +101,17 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
     for part, amount in zip((*others[::2], last), (*amounts, otherwise), strict=True):
         _check_constant(first_token(part), amount, attribute, reader=draft.reader)
     choices = tuple(zip(amounts, conditions, strict=True))
-    draft.settings.append(Setting(name=attribute.name, choices=choices, otherwise=otherwise, low=low, high=high))
+    draft.settings.append(
+        Setting(
+            name=attribute.name,
+            choices=choices,
+            otherwise=otherwise,
+            low=low,
+            high=high,
+            unit=attribute.unit,
+            start=statement.words[0].start_pos or 0,
+        )
+    )
 
 
 def _check_constant(token: Token, amount: Amount, attribute: Attribute, *, reader: Reader) -> None:
@@ -137,7 +147,13 @@ def read_accept(item: Item, draft: Draft) -> None:
     if tree is None:
         return
     peers = read_peers(tree, notebook)
-    block = AcceptBlock(requirements=tuple(requirements), occasions=tuple(occasions), limits=tuple(limits))
+    block = AcceptBlock(
+        head=on_one_line(item.head.words),
+        start=first_token(tree).start_pos or 0,
+        requirements=tuple(requirements),
+        occasions=tuple(occasions),
+        limits=tuple(limits),
+    )
     enter(peers, block, draft.accepted, notebook=notebook)
     if not limits and is_whole and any(peer != "users" for peer in peers):
         notebook.warning(
@@ -170,7 +186,8 @@ def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
         if known is not None and (known.scope != TASK or per not in stated):
             hint = "count per $origin, $user or another attribute that tasks state"
             notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
-    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words))
+    start = statement.words[0].start_pos or 0
+    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
 
 
 def read_rank(item: Item, draft: Draft) -> None:

@@ -4,9 +4,9 @@ Facts are one description per scope. Where many machines are judged at once, one
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.buckets import highest_in, lowest_in
 from messiahs.core.columns import ClassSet, Column, column_of
 from messiahs.core.descriptions import Description
@@ -23,7 +23,7 @@ class Reading:
     """One attribute of one scope, read as `kind`.
 
     With `default` it always has a value. With `pattern` its value is 1 if the attribute matches it and 0 if not; with
-    `is_presence` it is 1 if the attribute is there in whatever type, and 0 if not.
+    `is_presence` it is 1 if the attribute is there in whatever type, and 0 if not. `unit` is how people write it.
     """
 
     scope: str
@@ -32,6 +32,7 @@ class Reading:
     default: Value | None = None
     pattern: str | None = None
     is_presence: bool = False
+    unit: Unit = field(default=Unit.NONE, compare=False)
 
     @property
     def key(self) -> str:

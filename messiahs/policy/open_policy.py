@@ -35,6 +35,11 @@ class OpenPolicy:
         del query
         return Accepted()
 
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Name no rule."""
+        del query
+        return ""
+
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Ask by free slots."""
         return by_free_slots(query.candidates, query.need, randomness)

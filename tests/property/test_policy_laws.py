@@ -9,6 +9,7 @@ from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.vectors import coalesce, vector_of
 from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.explaining import explain
 from messiahs.language.policy_files import parse_policy
 from messiahs.language.ranking import First, Most
 from messiahs.language.readings import MACHINE, matches
@@ -48,6 +49,20 @@ SUMS = st.lists(OPERATIONS | DIVISIONS, max_size=4).map(
 
 def _policy(key: str) -> CompiledPolicy:
     return parse_policy(f"{DECLARED} rank candidates by {key};", file="law.policy")
+
+
+@settings(deadline=None, max_examples=200)
+@given(PREDICATES, MACHINES)
+def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: dict[str, Value]) -> None:
+    ranking = _policy(f"first where {predicate}").ranking
+    assert ranking is not None
+    (key,) = ranking
+    assert isinstance(key, First)
+    explained = explain(key.condition, {MACHINE: machine})
+    assert bool(explained.undefined) is bool(key.condition.unset_in({MACHINE: machine}))
+    assert explained.holds is bool(explained.whole.is_true)
+    assert explained.holds is (not explained.against)
+    assert {term.is_true for term in explained.undefined} <= {None}
 
 
 @settings(deadline=None, max_examples=200)

@@ -134,12 +134,18 @@ class ScriptedPolicy:
     silent_to: tuple[SystemId, ...] = ()
     names: Mapping[SystemId, str] = field(default_factory=dict)
     """What neighbors see in place of names from here."""
+    why: str = ""
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Say what the test wants said."""
         if self.limit_slots is not None and query.wanted_slots > self.limit_slots:
             return Refused(code=DenyCode.LIMIT_REACHED, is_final=False)
         return self.verdict
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Say what the test wants said."""
+        del query
+        return self.why
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order as the test wants, or as the open policy does."""

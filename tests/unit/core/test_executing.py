@@ -4,7 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, Forget, Report, SendControl, StartAttempt, Store
+from messiahs.core.actions import (
+    Action,
+    Decision,
+    DiscardAttempt,
+    EndAttempt,
+    Forget,
+    Report,
+    SendControl,
+    StartAttempt,
+    Store,
+)
 from messiahs.core.events import AttemptEnded, AttemptStarted, StoreChanged, TransferReceived
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.instants import MILLISECOND, SECOND
@@ -134,6 +144,18 @@ def test_each_task_passes_accept_again_and_one_that_was_refused_is_refused_for_e
     rig.hear(PARENT, TaskStatusAck(claim=claim.claim, taken=(remote(),)))
     assert only(bring(rig, claim, remote()), StartAttempt) == ()
     assert remote() in rig.state.executor.attempts
+
+
+def test_an_origin_is_told_neither_the_rule_nor_the_values_that_refused_its_task(
+    rig: Rig, policy: ScriptedPolicy, claim: SchedAccept
+) -> None:
+    policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $here.load < 5%")
+    policy.why = "$here.load < 5% is false ($here.load is 9%)"
+    actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
+    (status,) = told(actions, TaskStatus).attempts
+    assert (status.cause, status.text) == ("refused", "refused_by_policy")
+    (decision,) = only(actions, Decision)
+    assert decision.text == f"refused_by_policy ({policy.why})"
 
 
 def test_a_full_disk_refuses_tasks_that_are_on_their_way(rig: Rig, claim: SchedAccept) -> None:

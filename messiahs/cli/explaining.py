@@ -1,0 +1,90 @@
+"""Explanations of policies as people read them, and as a document."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from messiahs.language.explaining import PAPERS_RULE, JudgedTerm, values_text
+from messiahs.language.explaining_accept import ExplainedBlock, ExplainedRule
+
+Document = dict[str, Any]
+
+
+def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...]) -> Document:
+    """Describe every block, rule and comparison; lines count from 1."""
+    text = file.read_text(encoding="utf-8")
+    return {"file": str(file), "blocks": [_block_document(block, text) for block in blocks]}
+
+
+def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
+    """Print every block with its rules, and below each rule its comparisons; `<- against` marks what makes it false."""
+    text = file.read_text(encoding="utf-8")
+    for block in blocks:
+        click.echo(f"{file}:{line_of(text, block.start)}: {block.head}: {block.verdict}")
+        for rule in block.rules:
+            for line in rule_lines(rule, text):
+                click.echo(f"  {line}")
+    if not blocks:
+        click.echo(f"{file}: no rule of it applies")
+
+
+def rule_lines(rule: ExplainedRule, text: str) -> Iterator[str]:
+    """Give a rule on one line, and what it found below; `text` is that of its file."""
+    yield f"{line_of(text, rule.start):4} {'true ' if rule.is_true else 'false'} {rule.text}"
+    if rule.note:
+        yield f"{'':11}{rule.note}"
+    if rule.explanation is None:
+        return
+    terms = rule.explanation.terms
+    against = rule.explanation.against
+    width = max((len(_named(term)) for term in terms), default=0)
+    for term in terms:
+        mark = "  <- against" if term in against else ""
+        yield f"{'':11}{term.finding.value:8} {_named(term):{width}}  {values_text(term)}{mark}".rstrip()
+    if rule.explanation.undefined:
+        names = dict.fromkeys(
+            str(said.reading) for term in rule.explanation.undefined for said in term.said if said.is_lacking
+        )
+        yield f"{'':11}no value of the right type: {', '.join(names)}; {PAPERS_RULE}"
+
+
+def line_of(text: str, start: int) -> int:
+    """Give the line, from 1, of a place in a text."""
+    return text.count("\n", 0, start) + 1
+
+
+def _named(term: JudgedTerm) -> str:
+    return f"{term.let}: {term.term.text}" if term.let else term.term.text
+
+
+def _block_document(block: ExplainedBlock, text: str) -> Document:
+    return {
+        "block": block.head,
+        "line": line_of(text, block.start),
+        "verdict": block.verdict,
+        "rules": [_rule_document(rule, text) for rule in block.rules],
+    }
+
+
+def _rule_document(rule: ExplainedRule, text: str) -> Document:
+    explanation = rule.explanation
+    terms = () if explanation is None else explanation.terms
+    against = () if explanation is None else explanation.against
+    return {
+        "rule": rule.text,
+        "line": line_of(text, rule.start),
+        "result": rule.is_true,
+        "note": rule.note,
+        "comparisons": [{**_term_document(term), "against": term in against} for term in terms],
+    }
+
+
+def _term_document(judged: JudgedTerm) -> Document:
+    return {
+        "text": judged.term.text,
+        "let": judged.let,
+        "finding": judged.finding.value,
+        "values": {str(said.reading): said.value for said in judged.said},
+    }

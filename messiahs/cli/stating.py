@@ -1,0 +1,73 @@
+"""From the options of `policy explain` to what its policy is tried with."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TypedDict
+
+from messiahs.config.policies import read_policy
+from messiahs.core.attributes import Attribute, Value
+from messiahs.core.calendar import calendar_time
+from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import AcceptQuery, Asker
+from messiahs.core.vectors import EMPTY
+from messiahs.errors import ClientError
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.explaining_accept import ExplainedBlock
+from messiahs.language.explaining_policy import explain_policy
+from messiahs.language.readings import HERE, PEER, TASK
+from messiahs.language.stating import attributes_of, read_statement, read_statements
+
+
+class Stated(TypedDict):
+    """What the options say; each text is `name=value` or the name of a file of those."""
+
+    task: tuple[str, ...]
+    here: tuple[str, ...]
+    peer: tuple[str, ...]
+    moment: datetime | None
+
+
+def explained_blocks(file: Path, stated: Stated) -> tuple[ExplainedBlock, ...]:
+    """Explain the policy of a file for what is stated; raises PolicyError for mistakes in either."""
+    policy = read_policy(file)
+    return explain_policy(policy, query_of(policy, stated), asks=bool(stated["peer"]))
+
+
+def query_of(policy: CompiledPolicy, stated: Stated) -> AcceptQuery:
+    """Give the request that is stated; a task takes one slot, and comes from whoever asks, unless it says otherwise."""
+    peer = _said(stated["peer"], PEER, policy)
+    name, relation, balance = str(peer.get("name", "")), str(peer.get("relation", "child")), peer.get("balance")
+    if relation not in list(Relation):
+        raise ClientError(f"--peer: relation is one of {', '.join(Relation)}, and not `{relation}`")
+    asker = Asker(
+        system=SystemId(name), relation=Relation(relation), balance=balance if isinstance(balance, int) else None
+    )
+    origin: dict[str, Value] = {"origin": name} if name else {}
+    task = {"cpus": 1, **origin, **_said(stated["task"], TASK, policy)}
+    return AcceptQuery(
+        tdv=TDV(sorted_pairs(task)),
+        asker=asker,
+        here=SDV(sorted_pairs(_said(stated["here"], HERE, policy))),
+        subtree=EMPTY,
+        now=calendar_time(stated["moment"] or datetime.now().astimezone()),
+    )
+
+
+def _said(texts: Iterable[str], scope: str, policy: CompiledPolicy) -> dict[str, Value]:
+    known = attributes_of(scope, policy.declared)
+    said: dict[str, Value] = {}
+    for text in texts:
+        said |= _read(text, known, option=f"--{scope}")
+    return said
+
+
+def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> dict[str, Value]:
+    if "=" in text:
+        return read_statement(text, known, file=option)
+    try:
+        return read_statements(Path(text).read_text(encoding="utf-8"), known, file=text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClientError(f"{option} {text} is neither NAME=VALUE nor a file that can be read: {error}") from error

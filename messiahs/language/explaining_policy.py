@@ -1,0 +1,45 @@
+"""What each block of a policy makes of some facts, for whoever asks before it happens (`policy explain`)."""
+
+from collections.abc import Iterator
+
+from messiahs.core.descriptions import SDV
+from messiahs.core.ports import AcceptQuery, CalendarTime
+from messiahs.language.accepting import AcceptBlock, AcceptRules
+from messiahs.language.compiled_policy import CompiledPolicy, Setting
+from messiahs.language.explaining import value_text
+from messiahs.language.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
+from messiahs.language.readings import Facts
+from messiahs.language.written import text_of
+
+
+def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
+    """Explain every block that has something to judge, in the order of the file.
+
+    With `asks` the sender of the query is one, and only the `accept` block for it counts.
+    """
+    chosen = policy.accepting.block_for(query.asker)
+    blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
+    explained = [explain_accept(block, query) for block in blocks]
+    here = query.here or SDV(())
+    explained += [_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
+    return tuple(sorted(explained, key=lambda block: block.start))
+
+
+def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:
+    """Give every `accept` block once, though it may name several senders."""
+    found = [block for _, block in (*rules.by_name, *rules.by_relation)]
+    found += [rules.for_any] if rules.for_any is not None else []
+    return tuple({block.start: block for block in found}.values())
+
+
+def _setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
+    told = policy.describe_here(measured, now).description()
+    value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
+    rules = tuple(_choices(setting, policy.facts_here(measured, now)))
+    return ExplainedBlock(head=f"set ${setting.name}", start=setting.start, verdict=value, rules=rules)
+
+
+def _choices(setting: Setting, facts: Facts) -> Iterator[ExplainedRule]:
+    for _, condition in setting.choices:
+        assert condition.written is not None, "a policy without mistakes"
+        yield explain_rule(condition, f"when {text_of(condition.written)}", facts)
