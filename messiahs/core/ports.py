@@ -4,7 +4,7 @@ Mechanism stays apart from policy: the core asks, a policy answers, and neither 
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -148,6 +148,8 @@ class AcceptQuery:
     now: CalendarTime
     placed: tuple[Placed, ...] = ()
     wanted_slots: int = 1
+    module: Description = field(default_factory=dict)
+    """What the module knows of itself, with a machine or without: `tasks`, `waiting`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +175,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningQuery:
-    """What a policy judges a task by that runs here: its TDV and what is known of it, the own machine, the time.
+    """What a policy judges a task by that runs or waits here: its TDV and what is known of it, the machine, the time.
 
     What is not known is missing.
     """
@@ -219,6 +221,76 @@ class RunningRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HereQuery:
+    """What a policy judges the own system by.
+
+    What is asked of `here` and is not known there holds, if the system has no machine, if one class of `subtree`, the
+    module's own U, could satisfy it.
+    """
+
+    here: Description
+    has_machine: bool
+    subtree: Vector
+    now: CalendarTime
+
+
+class Asking(Protocol):
+    """One rule by which a module asks others for tasks (MESSIAHS 5.3.2: receiver-initiated load balancing)."""
+
+    @property
+    def every_ns(self) -> int:
+        """How often it is considered."""
+
+    @property
+    def wanting(self) -> str:
+        """A predicate of the paper's language over the TDVs of the tasks that are wanted; the empty one wants all."""
+
+    def is_wanted(self, query: HereQuery, /) -> bool:
+        """Say whether to ask now."""
+
+
+class Migrating(Protocol):
+    """What a policy asks of others, and what it lets go to those that ask."""
+
+    @property
+    def asks(self) -> tuple[Asking, ...]:
+        """When others are asked for tasks."""
+
+    @property
+    def keep_at_least(self) -> int:
+        """How many waiting tasks are never offered."""
+
+    def offers(self, query: RunningQuery, /) -> bool:
+        """Say whether a task may go to whoever asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOrderQuery:
+    """Tasks to be put in order: of each its TDV and what is known of it."""
+
+    tasks: tuple[Description, ...]
+    here: Description
+    now: CalendarTime
+
+
+class TaskOrder(Protocol):
+    """In which order tasks get places."""
+
+    def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
+        """Give the positions of all tasks, that of the first to be served in front; equal ones stay in their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinQuery:
+    """A system that wants to become a neighbor: its name, what it would be, and how many there are already."""
+
+    name: SystemId
+    role: Relation
+    members: int
+    now: CalendarTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """The durations that a policy decides, in nanoseconds."""
 
@@ -251,11 +323,22 @@ class Policy(Protocol):
     def running(self) -> tuple[RunningRule, ...]:
         """What may happen to tasks that run on the own machine, in the order of the file."""
 
+    @property
+    def migrating(self) -> Migrating:
+        """What is asked of others, and offered to them."""
+
+    @property
+    def task_order(self) -> TaskOrder | None:
+        """In which order tasks get places; None: first come, first served."""
+
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Judge tasks that somebody wants placed."""
 
     def why_refused(self, query: AcceptQuery, /) -> str:
         """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+
+    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
+        """Judge a system that wants to join; without a rule, none may."""
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order those candidates that could hold a task, the likeliest first; the others are left out."""

@@ -11,6 +11,7 @@ from messiahs.core.descriptions import TDV
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Accepted, AcceptQuery, Asker, CalendarTime, Placed, Refused
+from messiahs.core.vectors import Vector
 from messiahs.language.conditions import Condition
 from messiahs.language.readings import HERE, NOW, PEER, TASK, Facts, Reading
 
@@ -100,7 +101,7 @@ def facts_of(query: AcceptQuery) -> Facts:
     peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
     if query.asker.balance is not None:
         peer["balance"] = query.asker.balance
-    here = query.here.description() if query.here is not None else {}
+    here = {**query.module, **(query.here.description() if query.here is not None else {})}
     return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 
 
@@ -111,10 +112,17 @@ def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
 
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:
     """Say whether a condition is true of a request; `facts` are those of the request."""
-    if query.here is not None or not condition.reads(HERE):
+    return holds_here(condition, facts, has_machine=query.here is not None, subtree=query.subtree)
+
+
+def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: Vector) -> bool:
+    """Say whether a condition on the own system is true; one without a machine is judged by those of its subtree.
+
+    What the facts say of the system itself is not asked of machines.
+    """
+    if has_machine or not condition.reads(HERE):
         return condition.holds(facts)
-    # A system without a machine lets in what some machine of its own subtree could take.
-    _, could = condition.over(facts, HERE, query.subtree)
+    _, could = condition.over(facts, HERE, subtree)
     return could != 0
 
 

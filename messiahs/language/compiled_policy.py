@@ -7,7 +7,18 @@ from messiahs.core.attributes import KEY_ATTRIBUTES, MACHINE_ATTRIBUTES, Attribu
 from messiahs.core.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Accepted, AcceptQuery, CalendarTime, Randomness, RankQuery, Refused, Timeouts
+from messiahs.core.ports import (
+    Accepted,
+    AcceptQuery,
+    CalendarTime,
+    JoinQuery,
+    Migrating,
+    Randomness,
+    RankQuery,
+    Refused,
+    TaskOrder,
+    Timeouts,
+)
 from messiahs.core.vectors import Vector
 from messiahs.core.withholding import without
 from messiahs.errors import Problem
@@ -15,10 +26,12 @@ from messiahs.language.accepting import AcceptRules, calendar_facts
 from messiahs.language.amounts import Amount
 from messiahs.language.conditions import Condition
 from messiahs.language.explaining_accept import why_refused
+from messiahs.language.joining import JoinRules
 from messiahs.language.ranking import RankKey, order_by
 from messiahs.language.readings import HERE, NOW, Facts
 from messiahs.language.revealing import Revealing
 from messiahs.language.running import CompiledRule
+from messiahs.policy.absent import NoMigrating
 from messiahs.policy.placement import by_free_slots
 
 
@@ -80,6 +93,9 @@ class CompiledPolicy:
     ranking: tuple[RankKey, ...] | None = None
     running: tuple[CompiledRule, ...] = ()
     declared: tuple[Attribute, ...] = ()
+    task_order: TaskOrder | None = None
+    migrating: Migrating = field(default_factory=NoMigrating)
+    joining: JoinRules = field(default_factory=JoinRules)
     warnings: tuple[Problem, ...] = ()
 
     @property
@@ -94,6 +110,10 @@ class CompiledPolicy:
     def why_refused(self, query: AcceptQuery, /) -> str:
         """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
         return why_refused(self.accepting, query)
+
+    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
+        """Judge a system that wants to join."""
+        return self.joining.judge(query)
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order those candidates that could hold a task, the one to ask first in front."""

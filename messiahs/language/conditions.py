@@ -46,11 +46,14 @@ class Condition:
         return self.binding.truth()(tuple(values))
 
     def over(self, facts: Facts, scope: str, vector: Vector, /) -> Judged:
-        """Say of which classes it is surely true and of which it could be; each class stands for one scope."""
+        """Say of which classes it is surely true and of which it could be; each class stands for one scope.
+
+        What the facts say of that scope holds for all of them.
+        """
         everywhere = vector.every_class
         columns: list[Column] = []
         for reading in self.readings:
-            if reading.scope == scope:
+            if reading.scope == scope and reading.name not in facts.get(scope, ()):
                 columns.append(reading.column_in(vector))
                 continue
             value = reading.value_in(facts)

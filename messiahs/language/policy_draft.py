@@ -6,10 +6,13 @@ from typing import Final
 from lark import Token
 
 from messiahs.core.attributes import KEY_ATTRIBUTES
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Migrating, Timeouts
 from messiahs.errors import Problem
 from messiahs.language.accepting import AcceptBlock, AcceptRules
 from messiahs.language.compiled_policy import Advertising, Combining, CompiledPolicy, Setting
+from messiahs.language.conditions import Condition
+from messiahs.language.joining import Entry, JoinRules
+from messiahs.language.migrating import CompiledAsk, CompiledMigration
 from messiahs.language.policy_peers import rules_by_name, rules_by_relation
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code
@@ -17,9 +20,20 @@ from messiahs.language.policy_structure import Statement
 from messiahs.language.ranking import RankKey
 from messiahs.language.revealing import EVERYTHING, Disclosure, Revealing
 from messiahs.language.running import CompiledRule
+from messiahs.language.task_ranking import TaskRanking
+from messiahs.policy.absent import NoMigrating
 
 DEFAULT: Final = "default:"
 """Stands for every attribute that `combine` does not name; no attribute can be called so."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MigrationDraft:
+    """What the block `migrate` says; it grows."""
+
+    asks: list[CompiledAsk] = field(default_factory=list)
+    offered: list[Condition] = field(default_factory=list)
+    keep_at_least: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,14 +52,18 @@ class Draft:
     revealed: dict[str, Disclosure] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
     ranking: tuple[RankKey, ...] | None = None
+    task_ranking: tuple[RankKey, ...] | None = None
+    migration: MigrationDraft = field(default_factory=MigrationDraft)
+    entries: list[Entry] = field(default_factory=list)
     running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
     """Each rule with the words that say it."""
 
-    def begin(self, block: Token) -> None:
-        """Note a block that a file may have only once, the second time."""
-        if block in self.blocks:
-            self.reader.notebook.error(block, Code.TWICE, f"`{block}` stands twice", hint="join the two blocks")
-        self.blocks.add(str(block))
+    def begin(self, block: Token, *more: str) -> None:
+        """Note a block that a file may have only once, the second time; its name may be of several words."""
+        name = " ".join((block, *more))
+        if name in self.blocks:
+            self.reader.notebook.error(block, Code.TWICE, f"`{name}` stands twice", hint="join the two blocks")
+        self.blocks.add(name)
 
     def set_timeout(self, name: str, nanoseconds: int) -> None:
         """Enter one of the durations of the core, by the name that it has there."""
@@ -72,9 +90,20 @@ class Draft:
                 for_any=self.accepted.get("any"),
             ),
             ranking=self.ranking,
+            task_order=TaskRanking(keys=self.task_ranking) if self.task_ranking is not None else None,
+            migrating=self._migrating(),
+            joining=JoinRules(tuple(self.entries)),
             running=tuple(rule for rule, _ in self.running),
             declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
             warnings=warnings,
+        )
+
+    def _migrating(self) -> Migrating:
+        if "migrate" not in self.blocks:
+            return NoMigrating()
+        drafted = self.migration
+        return CompiledMigration(
+            asks=tuple(drafted.asks), keep_at_least=drafted.keep_at_least or 0, offered=tuple(drafted.offered)
         )
 
     def _combining(self) -> Combining:

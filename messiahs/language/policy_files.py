@@ -17,10 +17,13 @@ from messiahs.errors import PolicyError
 from messiahs.language.compiled_policy import CompiledPolicy
 from messiahs.language.places import quoted
 from messiahs.language.policy_draft import Draft
+from messiahs.language.policy_join import read_join
+from messiahs.language.policy_migrate import read_migrate
 from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code, Notebook, nearest
+from messiahs.language.policy_ranks import read_rank
 from messiahs.language.policy_reveal import read_reveal
-from messiahs.language.policy_rules import read_accept, read_advertise, read_rank
+from messiahs.language.policy_rules import read_accept, read_advertise
 from messiahs.language.policy_running import read_running
 from messiahs.language.policy_scanning import BAD, FILE_LIMIT_BYTES, tokens_in
 from messiahs.language.policy_small_blocks import (
@@ -42,10 +45,11 @@ _BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
     "reveal": (read_reveal, _EITHER),
     "accept": (read_accept, _ALWAYS),
     "rank": (read_rank, _NEVER),
+    "migrate": (read_migrate, _ALWAYS),
+    "join": (read_join, _ALWAYS),
     "running": (read_running, _ALWAYS),
     "timeouts": (read_timeouts, _ALWAYS),
 }
-_NOT_BUILT: Final = ("migrate", "join")
 
 
 def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> CompiledPolicy:
@@ -92,8 +96,6 @@ def _read_item(item: Item, draft: Draft) -> None:
     if word in _BLOCKS:
         _check_body(item, draft)
         _BLOCKS[word][0](item, draft)
-    elif word in _NOT_BUILT:
-        draft.reader.notebook.error(word, Code.NOT_BUILT, f"`{word}` is not built yet")
     elif word.type != BAD:
         hint = nearest(word, _BLOCKS) or f"a policy is made of {', '.join(_BLOCKS)}"
         draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing", hint=hint)

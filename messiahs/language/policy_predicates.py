@@ -101,6 +101,13 @@ def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: st
     return condition_of(expression, readings, text=text, written=written, start=start_of(tree))
 
 
+def read_expression(tree: Tree[Token], view: View, reader: Reader, /) -> tuple[Expression, tuple[Reading, ...]]:
+    """Give what a predicate says, and the readings whose keys are its variables; of no use after a problem."""
+    scene = _Scene(reader=reader, view=view)
+    expression = _expression(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
+    return expression, tuple(scene.readings.values())
+
+
 def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
     """Give the reading of a variable outside of predicates; None, with a problem, if it names nothing of its type."""
     scene = _Scene(reader=reader, view=view)

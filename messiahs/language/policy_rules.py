@@ -1,4 +1,4 @@
-"""The blocks of a policy file that hold rules: `advertise`, `accept` and `rank candidates`."""
+"""The blocks of a policy file that hold rules for what is told and who is let in: `advertise` and `accept`."""
 
 from typing import Final
 
@@ -9,18 +9,16 @@ from messiahs.core.instants import MILLISECOND
 from messiahs.language.accepting import AcceptBlock, Limit, Requirement
 from messiahs.language.amounts import Amount, read_amount
 from messiahs.language.compiled_policy import Setting
-from messiahs.language.places import quoted
 from messiahs.language.policy_draft import Draft
 from messiahs.language.policy_literals import quantity_of, range_of, unescaped
 from messiahs.language.policy_parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.policy_peers import enter, read_peers
 from messiahs.language.policy_predicates import Reader, read_condition
-from messiahs.language.policy_problems import Code, nearest
+from messiahs.language.policy_problems import Code
 from messiahs.language.policy_structure import Item, Statement
 from messiahs.language.quantities import shown
-from messiahs.language.ranking import First, Most, RankKey, Turn
 from messiahs.language.readings import TASK
-from messiahs.language.vocabulary import ACCEPT, ADVERTISE, RANK
+from messiahs.language.vocabulary import ACCEPT, ADVERTISE
 
 _WHOLE_SHARE: Final = 10_000
 _MILLISECONDS: Final = 1000
@@ -188,34 +186,3 @@ def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
             notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
     start = statement.words[0].start_pos or 0
     return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
-
-
-def read_rank(item: Item, draft: Draft) -> None:
-    """Enter the keys by which candidates are ordered."""
-    notebook = draft.reader.notebook
-    unbuilt = [word for word in item.head.words[1:2] if word.type == "TASKS"]
-    if unbuilt:
-        notebook.error(item.head.words[0], Code.NOT_BUILT, "`rank tasks` is not built yet")
-        return
-    tree = parse_statement(item.head, "rank", notebook)
-    if tree is None:
-        return
-    (what,) = tokens_in_tree(tree, "NAME")
-    if what != "candidates":
-        hint = nearest(what, ("candidates",)) or "write rank candidates by ...;"
-        notebook.error(what, Code.UNKNOWN_NAME, f"{quoted(what)} cannot be ranked", hint=hint)
-    draft.begin(first_token(tree))
-    draft.ranking = tuple(_rank_key(part, draft, text=on_one_line(item.head.words)) for part in trees_in(tree))
-
-
-def _rank_key(tree: Tree[Token], draft: Draft, *, text: str) -> RankKey:
-    match tree.data:
-        case "first":
-            return First(read_condition(trees_in(tree)[0], RANK, draft.reader, text=text))
-        case "most" | "least":
-            amount = read_amount(trees_in(tree)[0], RANK, draft.reader)
-            return Most(amount=amount, is_least=tree.data == "least")
-        case "random":
-            return Turn.RANDOM
-        case _:
-            return Turn.ROUND_ROBIN

@@ -58,7 +58,7 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
         for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
         if (could := fitting(query.need, candidate.view)[1])
     ]
-    turns = {key: _turns(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+    turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
     ranked: list[tuple[bool, list[_Order], SystemId]] = []
     common = _facts_of(query)
     for place, (candidate, classes) in enumerate(able):
@@ -71,7 +71,7 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
     return tuple(system for _, _, system in sorted(ranked))
 
 
-def _turns(turn: Turn, count: int, randomness: Randomness) -> list[int]:
+def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
     """Give every place its turn; a policy remembers nothing, so a round begins at random and each is first as often."""
     if turn is Turn.RANDOM:
         return [randomness.bits(_DRAW_BITS) for _ in range(count)]

@@ -12,6 +12,8 @@ from messiahs.language.policy_problems import Code, Notebook
 from messiahs.language.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 
 BEST: Final = "best"
+STATED: Final = "stated"
+"""What a task says of itself and nothing else: whoever judges it elsewhere knows no more."""
 _SEEN_IN: Final = {
     TASK: Scope.PRESENT_TASK,
     HERE: Scope.HERE,
@@ -25,6 +27,7 @@ _DESCRIBED_IN: Final = {
     HERE: MACHINE_ATTRIBUTES,
     MACHINE: MACHINE_ATTRIBUTES,
     BEST: MACHINE_ATTRIBUTES,
+    STATED: TASK_ATTRIBUTES,
 }
 
 
@@ -41,6 +44,11 @@ ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
 ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW))
 RANK: Final = View(block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW))
 RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW, BEST))
+RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
+OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
+ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
+WANTING: Final = View(block="wanting", subject=STATED, scopes=())
+JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
 COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
 REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
 LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW, BEST))

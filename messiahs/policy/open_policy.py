@@ -11,13 +11,17 @@ from messiahs.core.ports import (
     Accepted,
     AcceptQuery,
     CalendarTime,
+    JoinQuery,
+    Migrating,
     Randomness,
     RankQuery,
     Refused,
     RunningRule,
+    TaskOrder,
     Timeouts,
 )
 from messiahs.core.vectors import Vector
+from messiahs.policy.absent import NoMigrating, no_entry
 from messiahs.policy.placement import by_free_slots
 
 
@@ -29,6 +33,8 @@ class OpenPolicy:
     keys: tuple[str, ...] = KEY_ATTRIBUTES
     change_share: int = 0
     running: tuple[RunningRule, ...] = ()
+    migrating: Migrating = field(default_factory=NoMigrating)
+    task_order: TaskOrder | None = None
 
     def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
         """Accept."""
@@ -39,6 +45,10 @@ class OpenPolicy:
         """Name no rule."""
         del query
         return ""
+
+    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
+        """Let nobody join: whom a site trusts is never decided by nobody."""
+        return no_entry(query)
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Ask by free slots."""

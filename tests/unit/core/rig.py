@@ -45,17 +45,21 @@ from messiahs.core.ports import (
     Accepted,
     AcceptQuery,
     CalendarTime,
+    JoinQuery,
+    Migrating,
     Policy,
     Randomness,
     RankQuery,
     Refused,
     RunningRule,
+    TaskOrder,
     Timeouts,
 )
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
 from messiahs.core.vectors import EMPTY, Vector, vector_of
 from messiahs.language.predicates import predicate_parser
+from messiahs.policy.absent import NoMigrating, no_entry
 from messiahs.policy.open_policy import OpenPolicy
 
 Kind = TypeVar("Kind")
@@ -130,6 +134,8 @@ class ScriptedPolicy:
     limit_slots: int | None = None
     """At most so many slots are accepted at once; None is any number."""
     change_share: int = 0
+    migrating: Migrating = field(default_factory=NoMigrating)
+    task_order: TaskOrder | None = None
     running: tuple[RunningRule, ...] = ()
     silent_to: tuple[SystemId, ...] = ()
     names: Mapping[SystemId, str] = field(default_factory=dict)
@@ -146,6 +152,10 @@ class ScriptedPolicy:
         """Say what the test wants said."""
         del query
         return self.why
+
+    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
+        """Let nobody join."""
+        return no_entry(query)
 
     def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
         """Order as the test wants, or as the open policy does."""

@@ -36,9 +36,6 @@ WORDS = [
     ('policy "a\0b";', "1:10", Code.FORBIDDEN, "U+0000", ""),
     (r'policy "\q";', "1:8", Code.STRING, r"`\q` is no escape", ""),
     ('policy "x;', "1:8", Code.STRING, "the string has no end", ""),
-    ("migrate { ask every 1min when $x = 1 wanting { ($m <= 1) }; }", "1:1", Code.NOT_BUILT, "`migrate`", ""),
-    ("join { allow child when $x = 1; }", "1:1", Code.NOT_BUILT, "`join` is not built yet", ""),
-    ("rank tasks by random;", "1:1", Code.NOT_BUILT, "`rank tasks` is not built yet", ""),
 ]
 
 BLOCKS = [
@@ -91,7 +88,7 @@ BLOCKS = [
     ("accept from x { limit 1 tasks; }", "1:13", Code.UNKNOWN_NAME, "`x` is no peer", 'written "x"'),
     ('accept from "x", "x" { limit 1 tasks; }', "1:18", Code.TWICE, '"x" has a block', ""),
     ("rank candidate by random;", "1:6", Code.UNKNOWN_NAME, "`candidate` cannot be ranked", "`candidates`"),
-    ("rank candidates by random; rank candidates by random;", "1:28", Code.TWICE, "`rank` stands twice", ""),
+    ("rank candidates by random; rank candidates by random;", "1:28", Code.TWICE, "`rank candidates` stands twice", ""),
     ("rank candidates by most $mem;", "1:25", Code.UNKNOWN_ATTRIBUTE, "$mem", "write $task.mem"),
     ("rank candidates by most $peer.balance;", "1:25", Code.SCOPE, "does not know $peer.", "$cand."),
     ("rank candidates by most $cand.name;", "1:25", Code.TYPE, "$cand.name is a string", ""),

@@ -1,0 +1,73 @@
+"""The block `join`: no rule, no entry."""
+
+import pytest
+
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import DenyCode
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Accepted, JoinQuery
+from messiahs.errors import PolicyError
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.policy_problems import Code
+from tests.unit.language.policy_rig import NOON, policy, refusal
+from tests.unit.language.test_policy_examples import DEPARTMENT
+
+
+def _asks(name: str, role: Relation, members: int = 0) -> JoinQuery:
+    return JoinQuery(name=SystemId(name), role=role, members=members, now=NOON)
+
+
+@pytest.mark.parametrize("text", ["", "join { }", "join { allow child when 1 = 1; }"])
+@pytest.mark.parametrize("role", [Relation.SIBLING, Relation.PARENT])
+def test_whoever_no_rule_lets_in_may_not_join(text: str, role: Relation) -> None:
+    assert refusal(policy(text).admits(_asks("x", role))).code is DenyCode.REFUSED_BY_POLICY
+
+
+def test_a_rule_lets_in_those_of_which_it_is_true_in_its_role() -> None:
+    rules = policy('join { allow child when $peer.name like "*.example"; allow parent when $name eq "top"; }')
+    assert rules.admits(_asks("a.example", Relation.CHILD)) == Accepted()
+    assert rules.admits(_asks("top", Relation.PARENT)) == Accepted()
+    assert refusal(rules.admits(_asks("a.other", Relation.CHILD))).text == "nobody may join as child"
+    assert refusal(rules.admits(_asks("a.example", Relation.PARENT)))
+
+
+def test_what_is_undefined_lets_nobody_in() -> None:
+    assert refusal(policy("join { allow child when $peer.balance > 0s; }").admits(_asks("x", Relation.CHILD)))
+
+
+def test_a_limit_counts_those_that_are_there() -> None:
+    rules = policy("join { allow child when 1 = 1 limit 2; }")
+    assert rules.admits(_asks("x", Relation.CHILD, 1)) == Accepted()
+    full = refusal(rules.admits(_asks("x", Relation.CHILD, 2)))
+    assert (full.code, full.rule) == (DenyCode.LIMIT_REACHED, "allow child when 1 = 1 limit 2")
+
+
+def test_a_full_rule_does_not_keep_out_whom_another_one_lets_in() -> None:
+    rules = policy('join { allow child when 1 = 1 limit 0; allow child when $peer.name eq "x"; }')
+    assert rules.admits(_asks("x", Relation.CHILD, 5)) == Accepted()
+
+
+def test_the_department_knows_its_members() -> None:
+    rules = policy(DEPARTMENT)
+    assert rules.admits(_asks("vax.cs.example.edu", Relation.CHILD, 499)) == Accepted()
+    assert rules.admits(_asks("pucc.example.edu", Relation.SIBLING)) == Accepted()
+    assert refusal(rules.admits(_asks("pucc.example.edu", Relation.CHILD)))
+
+
+PROBLEMS = [
+    ("join;", "1:5", Code.SYNTAX, "`join` needs a block"),
+    ("join { } join { }", "1:10", Code.TWICE, "`join` stands twice"),
+    ("join { allow cousin when 1 = 1; }", "1:14", Code.UNKNOWN_NAME, "`cousin` is no role"),
+    ("join { allow child unless 1 = 1; }", "1:20", Code.SYNTAX, "`when` is missing"),
+    ("join { allow child when 1 = 1 limit -1; }", "1:37", Code.RANGE, "0 or more"),
+    ("join { allow child when $here.load = 1%; }", "1:25", Code.SCOPE, "`join` does not know $here."),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "code", "message"), PROBLEMS)
+def test_each_mistake_is_told_at_its_place(text: str, place: str, code: Code, message: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        parse_policy(text, file="x.policy")
+    (problem,) = [problem for problem in raised.value.problems if not problem.is_warning]
+    assert (f"{problem.line}:{problem.column}", problem.code) == (place, code)
+    assert message in problem.message

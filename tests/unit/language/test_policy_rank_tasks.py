@@ -1,0 +1,70 @@
+"""The block `rank tasks by ...`: whose turn it is."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from messiahs.core.attributes import Value
+from messiahs.core.ports import TaskOrderQuery
+from messiahs.errors import PolicyError
+from tests.unit.language.policy_rig import NOON, Draws, policy
+from tests.unit.language.test_policy_examples import HOSTING
+
+A, B, C = {"bid": 1, "waited": 30}, {"bid": 5, "waited": 10}, {"waited": 20}
+
+
+def _order(keys: str, *tasks: Mapping[str, Value], draws: tuple[int, ...] = ()) -> str:
+    order = policy(f"attribute $bid int optional; rank tasks by {keys};").task_order
+    assert order is not None
+    places = order.order(TaskOrderQuery(tasks=tasks, here={"load": 5000}, now=NOON), Draws(*draws))
+    return " ".join("ABC"[place] for place in places)
+
+
+@pytest.mark.parametrize(
+    ("keys", "order"),
+    [
+        ("most $task.bid", "B A C"),
+        ("most $bid", "B A C"),
+        ("least $bid", "A B C"),
+        ("least $bid default 0", "C A B"),
+        ("most $task.waited", "A C B"),
+        ("first where $task.bid >= 5, most $waited", "B A C"),
+        ("first where $task.bid default 0 < 5", "A C B"),
+        ("first where $here.load > 60%", "A B C"),
+        ("most $waited * 9223372036854775807, least $waited", "B C A"),
+    ],
+)
+def test_tasks_come_in_the_order_of_the_keys_and_equal_ones_as_they_came(keys: str, order: str) -> None:
+    assert _order(keys, A, B, C) == order
+
+
+def test_random_draws_once_for_each_task() -> None:
+    assert _order("random", A, B, C, draws=(3, 1, 2)) == "B C A"
+
+
+def test_without_a_block_nothing_is_ordered() -> None:
+    assert policy("").task_order is None
+
+
+def test_both_rankings_may_stand_in_a_file_and_each_of_them_once() -> None:
+    both = "rank tasks by most $task.waited; rank candidates by least $load;"
+    assert policy(both).ranking is not None
+    with pytest.raises(PolicyError, match="`rank tasks` stands twice"):
+        policy(f"{both} rank tasks by random;")
+
+
+def test_a_candidate_is_nothing_that_tasks_are_ranked_by() -> None:
+    with pytest.raises(PolicyError, match=r"`rank tasks` does not know \$cand."):
+        policy("rank tasks by most $cand.count;")
+
+
+def test_the_paying_partner_comes_first_and_then_the_highest_bid() -> None:
+    order = policy(HOSTING).task_order
+    assert order is not None
+    tasks: tuple[Mapping[str, Value], ...] = (
+        {"from": "x", "bid": 10, "waited": 1},
+        {"from": "x", "bid": 20, "waited": 1},
+        {"from": "acme.example", "account": "acme-2031", "waited": 1},
+        {"from": "x", "account": "acme-2031", "waited": 1},
+    )
+    assert order.order(TaskOrderQuery(tasks=tasks, here={}, now=NOON), Draws()) == (2, 1, 0, 3)
