@@ -6,7 +6,7 @@ from pathlib import Path
 
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.compiled_policy import CompiledPolicy, Source
 from messiahs.language.policy_files import parse_policy
 from messiahs.language.policy_scanning import FILE_LIMIT_BYTES
 from messiahs.policy.open_policy import OpenPolicy
@@ -32,6 +32,17 @@ class PolicySource:
         if self.text is None:
             return OpenPolicy(timeouts=self.timeouts)
         return parse_policy(self.text, file=self.file, timeouts=self.timeouts)
+
+
+def source_of(policy: Policy) -> PolicySource:
+    """Give what a policy was made from; a `TypeError` if that is not known."""
+    match policy:
+        case OpenPolicy():
+            return PolicySource(file="", text=None, timeouts=policy.timeouts)
+        case CompiledPolicy(source=Source(file=file, text=text, timeouts=timeouts)):
+            return PolicySource(file=file, text=text, timeouts=timeouts)
+        case _:
+            raise TypeError(f"nobody knows what a {type(policy).__name__} was made from")
 
 
 def policy_source(path: Path | None, *, timeouts: Timeouts) -> PolicySource:

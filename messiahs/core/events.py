@@ -6,6 +6,7 @@ from typing import NewType
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
 from messiahs.core.messages import Command, ControlMessage, InputFile, Output, StatusVector, TaskTransfer
+from messiahs.core.ports import Policy
 from messiahs.core.rows import SubmissionRow, TaskRow
 
 AnswerTo = NewType("AnswerTo", int)
@@ -159,6 +160,13 @@ class StoreChanged:
     has_space: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyChanged:
+    """The administrator has put another policy in place of the running one."""
+
+    policy: Policy
+
+
 Event = (
     ControlReceived
     | VectorReceived
@@ -176,4 +184,5 @@ Event = (
     | OutputsFailed
     | InputsMoving
     | StoreChanged
+    | PolicyChanged
 )

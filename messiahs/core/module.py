@@ -17,6 +17,7 @@ from messiahs.core import (
     greeting,
     passing,
     placing,
+    reloading,
     results,
     resuming,
     searching,
@@ -36,6 +37,7 @@ from messiahs.core.events import (
     Measured,
     OutputsFailed,
     OutputsHome,
+    PolicyChanged,
     RetryRequested,
     StoreChanged,
     Submitted,
@@ -144,6 +146,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case StoreChanged():
             state.has_space = event.has_space
             return ()
+        case PolicyChanged():
+            return reloading.on_policy_changed(state, event, now)
         case _:
             assert_never(event)
 

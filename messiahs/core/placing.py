@@ -94,6 +94,12 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
     return tuple(actions)
 
 
+def look_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Start a new round for every shape that waits for one."""
+    waiting = [shape for shape in state.origin.shapes.values() if shape.count and shape.request is None]
+    return tuple(action for shape in waiting for action in look_now(state, shape, now))
+
+
 def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
     """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
     shape.turn_ended_at = now

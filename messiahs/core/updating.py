@@ -36,10 +36,18 @@ def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
-    """Begin to wait for the vectors of a neighbor whose link has just opened."""
-    timeouts = state.policy.timeouts
-    silence_ns = timeouts.input_ns if timeouts.input_ns is not None else _SILENT_PERIODS * timeouts.update_period_ns
-    state.timers.set(TimerKind.INPUT, system, after(now, silence_ns))
+    """Begin to wait for the vectors of a neighbor, whose link has just opened if it has not said anything."""
+    views = (state.updates.views.get((system, kind)) for kind in VectorKind)
+    periods_ns = [view.message.period_ns for view in views if view is not None]
+    period_ns = max(periods_ns, default=state.policy.timeouts.update_period_ns)
+    state.timers.set(TimerKind.INPUT, system, after(now, _input_timeout_ns(state, period_ns)))
+
+
+def wait_anew(state: ModuleState, now: Instant) -> None:
+    """Bear the silence of every neighbor for as long as the policy says from now; who was queried must answer."""
+    for system, is_greeted in state.updates.links.items():
+        if is_greeted and not state.updates.queried.get(system):
+            expect_vectors(state, system, now)
 
 
 def on_status_vector(
@@ -54,7 +62,7 @@ def on_status_vector(
     previous = state.updates.views.get((sender, message.kind))
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
-    state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message)))
+    state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
     if previous is None or _is_news(state, previous.message, message):
         mark_news(state, now)
     elif previous.message.vector == message.vector:
@@ -109,9 +117,9 @@ def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
     return list(zip(places_of(vector.classes, keys), map(_COUNT_OF, vector.classes), strict=True))
 
 
-def _input_timeout_ns(state: ModuleState, message: StatusVector) -> int:
+def _input_timeout_ns(state: ModuleState, period_ns: int) -> int:
     set_by_policy = state.policy.timeouts.input_ns
-    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * message.period_ns
+    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * period_ns
 
 
 def _kinds_from(neighbor: Neighbor) -> tuple[VectorKind, ...]:

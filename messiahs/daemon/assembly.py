@@ -67,7 +67,7 @@ class Assembly:
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         module = RecordedModule(SchedulingModule(state))
-        self.tracing = Tracing(module, clock, folder=settings.directory / "trace", source=source)
+        self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
         self.outputs = outputs
         self.host = Host(
             Parts(

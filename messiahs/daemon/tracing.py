@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from messiahs.config.policies import PolicySource
+from messiahs.config.policies import source_of
 from messiahs.daemon.clock import Clock
 from messiahs.errors import TraceError
 from messiahs.trace.recorder import RecordedModule, Recording
@@ -21,8 +21,8 @@ class Tracing:
     A recording that is lost (a full disk, say) is not taken up before the next start; the module goes on without it.
     """
 
-    def __init__(self, module: RecordedModule, clock: Clock, *, folder: Path, source: PolicySource) -> None:
-        self._module, self._clock, self._source = module, clock, source
+    def __init__(self, module: RecordedModule, clock: Clock, *, folder: Path) -> None:
+        self._module, self._clock = module, clock
         self.folder = folder
         self._setting = folder / "size_bytes"
         """Is there while the module is to be recorded."""
@@ -60,7 +60,7 @@ class Tracing:
         sink = Background(RingFiles(self.folder, size_bytes=size_bytes))
         recording = Recording(
             sink=sink,
-            source=self._source,
+            source=source_of(self._module.state.policy),
             segment_bytes=size_bytes // SEGMENTS,
             wall_ns=time.time_ns,
             on_lost=self._lost,

@@ -77,6 +77,15 @@ class Combining:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a policy was compiled from: the text of a file, and the durations that it need not say."""
+
+    file: str
+    text: str
+    timeouts: Timeouts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPolicy:
     """Everything that a policy file decides; without a block, what its part is by default.
 
@@ -97,6 +106,7 @@ class CompiledPolicy:
     migrating: Migrating = field(default_factory=NoMigrating)
     joining: JoinRules = field(default_factory=JoinRules)
     warnings: tuple[Problem, ...] = ()
+    source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
     def keys(self) -> tuple[str, ...]:

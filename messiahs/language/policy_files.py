@@ -8,13 +8,14 @@ Every block is one line in `_BLOCKS`: its word, the function that reads it, and 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from lark import Token
 
 from messiahs.core.ports import Timeouts
 from messiahs.errors import PolicyError
-from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.compiled_policy import CompiledPolicy, Source
 from messiahs.language.places import quoted
 from messiahs.language.policy_draft import Draft
 from messiahs.language.policy_join import read_join
@@ -58,7 +59,8 @@ def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> C
     `timeouts` are those that the policy need not say. `file` is for the messages.
     """
     notebook = Notebook(file=file, text=text)
-    draft = Draft(reader=Reader(notebook=notebook), timeouts=timeouts or Timeouts())
+    given = timeouts or Timeouts()
+    draft = Draft(reader=Reader(notebook=notebook), timeouts=given)
     if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
         notebook.text = ""
         start = Token(BAD, "", start_pos=0, end_pos=0)
@@ -67,7 +69,8 @@ def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> C
         _read(draft)
     if notebook.errors:
         raise PolicyError(notebook.in_order())
-    return draft.finish(notebook.in_order())
+    source = Source(file=file, text=text, timeouts=given)
+    return replace(draft.finish(notebook.in_order()), source=source)
 
 
 def _read(draft: Draft) -> None:

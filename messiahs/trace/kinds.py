@@ -16,8 +16,9 @@ from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hi
 
 import msgspec
 
+from messiahs.config.policies import PolicySource
 from messiahs.core.instants import Instant
-from messiahs.core.ports import Predicate
+from messiahs.core.ports import Policy, Predicate
 from messiahs.core.state import ModuleState
 from messiahs.core.timers import TimerKey, TimerKind, Timers
 
@@ -28,7 +29,7 @@ PORTS: Final = ("policy", "parse", "randomness", "calendar")
 _CONTAINERS: Final = (tuple, list, dict, deque, Counter)
 _UNIONS: Final = (Union, UnionType)
 _ADAPTED: Final[Mapping[object, tuple[object, ...]]] = MappingProxyType(
-    {Timers: (TimerKind, TimerKey, Instant), Predicate: (str,)}
+    {Timers: (TimerKind, TimerKey, Instant), Predicate: (str,), Policy: (PolicySource,)}
 )
 """Written in a way of their own (values.py), and what that consists of."""
 

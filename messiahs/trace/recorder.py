@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from messiahs import __version__
-from messiahs.config.policies import PolicySource
+from messiahs.config.policies import PolicySource, source_of
 from messiahs.core.actions import Action
-from messiahs.core.events import Event
+from messiahs.core.events import Event, PolicyChanged
 from messiahs.core.instants import Instant
 from messiahs.core.module import SchedulingModule
 from messiahs.core.ports import Calendar, CalendarTime, Randomness
@@ -37,7 +37,8 @@ class Sink(Protocol):
 class Recording:
     """How a module is recorded: a new segment begins when the last has this many bytes of records.
 
-    `wall_ns` gives nanoseconds since 1970, or what stands for it. `on_lost` is told why a recording ended by itself.
+    `source` is that of the policy under which it begins. `wall_ns` gives nanoseconds since 1970, or what stands for it.
+    `on_lost` is told why a recording ended by itself.
     """
 
     sink: Sink
@@ -136,6 +137,7 @@ class _Tape:
         self._calendar: Calendar = state.calendar
         self._drawn: list[Drawn] = []
         self._began_at = recording.wall_ns()
+        self._source = recording.source
         self._segments = 0
         self._room = 0
         self._begin_segment(now)
@@ -168,6 +170,8 @@ class _Tape:
         frame = record_frame(record)
         self._room -= len(frame)
         self.recording.sink.append(frame)
+        if isinstance(subject, PolicyChanged):
+            self._source = source_of(subject.policy)
 
     def _begin_segment(self, now: Instant) -> None:
         head = Head(
@@ -178,7 +182,7 @@ class _Tape:
             wall_offset_ns=self.recording.wall_ns() - now,
             recording=self._began_at,
             number=self._segments,
-            policy=self.recording.source,
+            policy=self._source,
         )
         start = segment_start(head, self._state)
         # A large state is not to be written over and over for the sake of a few records.

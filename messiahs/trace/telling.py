@@ -6,6 +6,7 @@
 import shlex
 from collections.abc import Iterable
 
+from messiahs.config.policies import source_of
 from messiahs.core.actions import (
     Action,
     Answer,
@@ -36,6 +37,7 @@ from messiahs.core.events import (
     Measured,
     OutputsFailed,
     OutputsHome,
+    PolicyChanged,
     RetryRequested,
     StoreChanged,
     Submitted,
@@ -61,8 +63,10 @@ from messiahs.core.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.ports import Policy
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, SubmissionRow, TaskRow
+from messiahs.language.compiled_policy import CompiledPolicy, Source
 
 
 def action_text(system: SystemId, action: Action, /) -> str:
@@ -129,6 +133,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             said = f"measures {', '.join(f'{name} {value}' for name, value in event.sdv.pairs)}"
         case StoreChanged():
             said = f"commits {'work again' if event.has_space else 'fail'}"
+        case PolicyChanged():
+            said = f"takes up {_policy_text(event.policy)}"
         case Remains():
             said = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
     return f"{system}: {said}"
@@ -172,6 +178,15 @@ def reason_text(reason: Reason) -> str:
     hops = f" ({'; '.join(map(reason_text, reason.hops))})" if reason.hops else ""
     text = f" '{reason.text}'" if reason.text else ""
     return f"{reason.module} {reason.code}{text}{hops}"
+
+
+def _policy_text(policy: Policy) -> str:
+    match policy:
+        case CompiledPolicy(source=Source()):
+            source = source_of(policy)
+            return f"the policy {source.file}, SHA-256 {source.sha256}"
+        case _:
+            return "another policy"
 
 
 def _stored(row: Row) -> str:

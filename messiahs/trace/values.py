@@ -11,16 +11,19 @@ from typing import Any, Final
 
 import msgspec
 
+from messiahs.config.policies import source_of
 from messiahs.core.ports import BadPredicate
 from messiahs.core.timers import Timers
+from messiahs.language.compiled_policy import CompiledPolicy
 from messiahs.language.predicates import ParsedPredicate, predicate_parser
+from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.kinds import SCALARS, Kinds
 
 Tree = Any
 """What msgspec's decoder of untyped MessagePack gives."""
 
 _TUPLE, _LIST, _DICT, _DEQUE, _COUNTER = "()", "[]", "{}", "deque", "Counter"
-_AGAIN, _TIMERS, _PREDICATE = "@", "Timers", "Predicate"
+_AGAIN, _TIMERS, _PREDICATE, _POLICY = "@", "Timers", "Predicate", "Policy"
 _SCALARS: Final = frozenset(SCALARS)
 
 
@@ -83,6 +86,8 @@ class _Writer:
                 return (_TIMERS, *(self.tree(part) for timeout in value.waiting() for part in timeout))
             case ParsedPredicate():
                 return (_PREDICATE, value.text)
+            case CompiledPolicy() | OpenPolicy():
+                return (_POLICY, self.tree(source_of(value)))
             case _:
                 raise TypeError(f"a trace cannot hold {type(value).__name__}")
 
@@ -115,6 +120,8 @@ class _Reader:
                 return self._timers(parts)
             case "Predicate":
                 return _predicate(parts[0])
+            case "Policy":
+                return self.value(parts[0]).policy()
             case _:
                 return self._named(self._kinds.by_name[tag], parts)
 

@@ -24,6 +24,7 @@ from messiahs.core.events import (
     Measured,
     OutputsFailed,
     OutputsHome,
+    PolicyChanged,
     StoreChanged,
     Submitted,
     TransferFailed,
@@ -49,6 +50,9 @@ from messiahs.core.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
+from messiahs.core.ports import Timeouts
+from messiahs.language.policy_files import parse_policy
+from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.rows import encode_key, encode_row
 from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes
 from tests.property import strategies as any_valid
@@ -57,6 +61,11 @@ from tests.unit.core.rig import CHILD, COMMAND, EPOCH, ME, PARENT, SIBLING, STRA
 SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
+POLICIES = (
+    OpenPolicy(),
+    OpenPolicy(timeouts=Timeouts(update_period_ns=SECOND // 2, input_ns=SECOND, lease_ns=SECOND, status_ns=SECOND)),
+    parse_policy("reveal to any { only $arch; hide counts below 3; } accept from any { limit 1 tasks; }", file="x"),
+)
 FEW = st.integers(1, 3)
 MESSAGES = st.one_of(
     any_valid.control_messages, any_valid.sched_requests, any_valid.sched_accepts, any_valid.task_statuses
@@ -193,6 +202,7 @@ class Drawing:
             ControlReceived(sender=sender, message=hello(sender)),
             Measured(sdv=sdv(load=self._draw(st.integers(0, 10_000)))),
             StoreChanged(has_space=self._draw(st.booleans())),
+            PolicyChanged(policy=self._draw(st.sampled_from(POLICIES))),
             VectorReceived(sender=sender, message=vector),
             TransferReceived(
                 sender=self._draw(st.sampled_from([SystemId("far"), CHILD])),

@@ -10,11 +10,11 @@ from messiahs.core.resuming import Remains
 from messiahs.daemon.clock import Clock
 from messiahs.daemon.tracing import Tracing
 from messiahs.errors import TraceError
+from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.reading import read_segments, segment_files
 from messiahs.trace.recorder import RecordedModule
 from messiahs.trace.replaying import replay
-from tests.unit.core.rig import START, ScriptedPolicy, make_module
-from tests.unit.trace.taping import OPEN
+from tests.unit.core.rig import START, make_module
 
 MIB = 1 << 20
 
@@ -23,8 +23,8 @@ class Process:
     """A module in a process, with its switch (mutable)."""
 
     def __init__(self, folder: Path) -> None:
-        self.module = RecordedModule(make_module())
-        self.tracing = Tracing(self.module, Clock(START), folder=folder, source=OPEN)
+        self.module = RecordedModule(make_module(policy=OpenPolicy()))
+        self.tracing = Tracing(self.module, Clock(START), folder=folder)
 
     def resume(self) -> None:
         """Start as a daemon does."""
@@ -41,7 +41,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 
 def _events(folder: Path) -> int:
-    done = replay(read_segments(segment_files([folder])), policy=ScriptedPolicy())
+    done = replay(read_segments(segment_files([folder])))
     assert done.differences == []
     return done.events
 
