@@ -46,6 +46,19 @@ class Problem:
     width: int = 1
     is_warning: bool = False
 
+    def facts(self) -> dict[str, object]:
+        """Give it as a JSON document."""
+        return {
+            "code": self.code,
+            "severity": "warning" if self.is_warning else "error",
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "hint": self.hint,
+            "source": self.source,
+        }
+
     def __str__(self) -> str:
         """Show the line with carets under the place, then the hint."""
         severity = "warning" if self.is_warning else "error"

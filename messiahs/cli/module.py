@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from messiahs.cli.loading import show_policy
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.client.connection import Document
@@ -16,6 +17,9 @@ from messiahs.client.module import ModuleClient
 @click.group()
 def module() -> None:
     """Run scheduling modules and look at them."""
+
+
+module.add_command(show_policy)
 
 
 @module.command("run")

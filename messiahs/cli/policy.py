@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from messiahs.cli.exit_codes import USAGE
+from messiahs.cli.loading import load
 from messiahs.cli.options import JSON
 from messiahs.cli.output import print_document, print_table
 from messiahs.errors import ClientError, PolicyError, PredicateError
@@ -40,7 +41,10 @@ def _moment(text: str) -> "datetime":
 
 @click.group()
 def policy() -> None:
-    """Check policy files and try predicates."""
+    """Check policy files, try predicates, and let running modules follow other policies."""
+
+
+policy.add_command(load)
 
 
 @policy.command()
@@ -51,7 +55,7 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> int:
     found = {file: _problems_in(file) for file in files}
     problems = [problem for each in found.values() for problem in each]
     if as_json:
-        print_document({"problems": [_facts(problem) for problem in problems]})
+        print_document({"problems": [problem.facts() for problem in problems]})
     for file, each in () if as_json else found.items():
         for problem in each:
             click.echo(str(problem), err=True)
@@ -66,19 +70,6 @@ def _problems_in(file: Path) -> "tuple[Problem, ...]":
         return read_policy(file).warnings
     except PolicyError as error:
         return error.problems
-
-
-def _facts(problem: "Problem") -> dict[str, object]:
-    return {
-        "code": problem.code,
-        "severity": "warning" if problem.is_warning else "error",
-        "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
-        "hint": problem.hint,
-        "source": problem.source,
-    }
 
 
 def _count(problems: "tuple[Problem, ...]") -> str:

@@ -62,6 +62,18 @@ class ModuleClient:
         """
         return self._connection.ask("POST", "/v1/trace", body={"size_bytes": size_bytes}, patience=self.patience)
 
+    def policy(self) -> Document:
+        """Give the policy that is in force: its name, file and hash, and since when."""
+        return self._connection.ask("GET", "/v1/policy", patience=self.patience)
+
+    def load_policy(self, text: str | None, *, file: str = "") -> Document:
+        """Put a policy in place of the running one; None: the module's own file again.
+
+        Gives what is in force then, and `problems`, with which nothing has changed. Only root and the module's own user
+        may.
+        """
+        return self._connection.ask("POST", "/v1/policy", body={"text": text, "file": file}, patience=self.patience)
+
     def submit(self, submission: Submission) -> str:
         """Hand a task in and give its id; it is stored when this returns."""
         body = submission.document()

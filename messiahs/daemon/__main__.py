@@ -14,7 +14,9 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api import ModuleApi, serve
 from messiahs.daemon.assembly import Assembly
 from messiahs.daemon.files_api import FilesApi
+from messiahs.daemon.hangup import on_hangup
 from messiahs.daemon.logs import Logs
+from messiahs.daemon.policy_api import PolicyApi
 from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
 from messiahs.errors import MessiahsError, UnusableStateError
@@ -34,7 +36,7 @@ def main() -> int:
 
 
 def run_daemon(settings_file: Path) -> int:
-    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it.
+    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. SIGHUP reads its policy file again.
 
     Exit code 1 says why on stderr, and trying again may help; `UnusableStateError.EXIT_CODE` says that it does not.
     """
@@ -67,12 +69,14 @@ async def _run(settings: ModuleSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     assembly = Assembly(settings, on_refused=_on_refused)
+    on_hangup(assembly.policies.try_to_reload, stop.set)
     assembly.tracing.go_on()
     await assembly.host.start()
     tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
     files = FilesApi(assembly.host, assembly.outputs)
     module = ModuleApi(assembly.host, settings, assembly.tracing)
-    api = await serve(module, tasks, files=files, path=settings.socket)
+    policy = PolicyApi(assembly.policies)
+    api = await serve(module, tasks, files=files, policy=policy, path=settings.socket)
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()

@@ -12,10 +12,11 @@ from messiahs.core.instants import SECOND
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
-from messiahs.daemon.asking import refusal, uid_of
+from messiahs.daemon.asking import refusal
 from messiahs.daemon.documents import Document, vector_document
 from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.host import Host
+from messiahs.daemon.policy_api import PolicyApi, is_owner
 from messiahs.daemon.tasks_api import TasksApi
 from messiahs.daemon.tracing import Tracing
 from messiahs.errors import TraceError
@@ -66,7 +67,7 @@ class ModuleApi:
 
     async def _trace(self, request: web.Request) -> web.Response:
         """Switch the recording on, with a size in bytes, or off; only the module's own user and root may."""
-        if uid_of(request) not in {0, os.geteuid()}:
+        if not is_owner(request):
             return refusal(403, "only root and the user of this module may record it")
         try:
             size_bytes = msgspec.json.decode(await request.read(), type=TraceBody).size_bytes
@@ -114,10 +115,10 @@ class ModuleApi:
         }
 
 
-async def serve(module: ModuleApi, tasks: TasksApi, *, files: FilesApi, path: Path) -> web.AppRunner:
+async def serve(module: ModuleApi, tasks: TasksApi, *, files: FilesApi, policy: PolicyApi, path: Path) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
-    application.add_routes([*module.routes(), *tasks.routes(), *files.routes()])
+    application.add_routes([*module.routes(), *tasks.routes(), *files.routes(), *policy.routes()])
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.UnixSite(runner, str(path)).start()

@@ -7,12 +7,11 @@ from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles
-from messiahs.config.policies import PolicySource, policy_source
 from messiahs.config.settings import ModuleSettings
-from messiahs.core.events import Event
+from messiahs.core.events import Event, PolicyChanged
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Policy, Timeouts
 from messiahs.core.rows import GrantedClaimRow
 from messiahs.core.state import Identity, ModuleState
 from messiahs.daemon.arrivals import ArrivingFiles
@@ -21,6 +20,7 @@ from messiahs.daemon.collecting import live_inputs
 from messiahs.daemon.files import FileStore
 from messiahs.daemon.host import Host, Parts, SystemRandomness
 from messiahs.daemon.outputs import Outputs
+from messiahs.daemon.policies import Policies
 from messiahs.daemon.store import RowStore
 from messiahs.daemon.tracing import Tracing
 from messiahs.executor.launch import StarterSettings
@@ -43,11 +43,11 @@ class Assembly:
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
-        source = _policy_source(settings)
+        self.policies = Policies(settings, on_changed=self._on_policy_changed)
         state = ModuleState(
             identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
-            policy=source.policy(),
+            policy=self.policies.policy,
             calendar=local_time,
             parse=predicate_parser,
             randomness=SystemRandomness(),
@@ -69,6 +69,7 @@ class Assembly:
         module = RecordedModule(SchedulingModule(state))
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
         self.outputs = outputs
+        self._executor = executor
         self.host = Host(
             Parts(
                 module=module,
@@ -84,6 +85,11 @@ class Assembly:
 
     def _on_event(self, event: Event) -> None:
         self.host.driver.post(event)
+
+    def _on_policy_changed(self, policy: Policy) -> None:
+        if self._executor is not None:
+            self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
+        self.host.driver.post(PolicyChanged(policy=policy))
 
     def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
         return self.host.serve_output(request, peer)
@@ -128,8 +134,3 @@ def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
         return claim.row if claim is not None else None
 
     return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))
-
-
-def _policy_source(settings: ModuleSettings) -> PolicySource:
-    timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
-    return policy_source(settings.policy_file, timeouts=timeouts)

@@ -75,6 +75,8 @@ def _become_daemon(settings_file: Path, log: int) -> None:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
+        # Until the daemon listens, it has just read what it would be told to read again.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         null = os.open(os.devnull, os.O_RDONLY)
         for target, source in enumerate((null, log, log)):
             os.dup2(source, target)

@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from messiahs.daemon.forking import LOG_FILE, fork_daemon, load_code
+from messiahs.daemon.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
+from messiahs.daemon.hangup import on_hangup
 from messiahs.daemon.recorded import PID_FILE, end_modules, record_this_process
 from messiahs.errors import UnusableStateError
 
@@ -25,26 +26,33 @@ _END_SECONDS = 20.0
 
 
 async def supervise(directory: Path) -> None:
-    """Keep the daemons running until SIGTERM or SIGINT comes."""
+    """Keep the daemons running until SIGTERM or SIGINT comes; a SIGHUP is passed on to all of them."""
     modules = json.loads((directory / PLAN_FILE).read_bytes())["modules"]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await asyncio.gather(*(_keep(directory, name, stop) for name in modules))
+    running: dict[str, ForkedDaemon] = {}
+
+    def reload() -> None:
+        for daemon in running.values():
+            daemon.signal(signal.SIGHUP)
+
+    on_hangup(reload, stop.set)
+    await asyncio.gather(*(_keep(directory / name, stop, running) for name in modules))
     # A daemon that had to be killed could not end its starter.
     end_modules(directory)
 
 
-async def _keep(directory: Path, name: str, stop: asyncio.Event) -> None:
+async def _keep(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> None:
     """Start a module's daemon again whenever it ended, later each time, until `stop` is set.
 
     One whose state cannot be used is not started again: a person has to act.
     """
-    pause = _FIRST_PAUSE_SECONDS
+    pause, name = _FIRST_PAUSE_SECONDS, folder.name
     while not stop.is_set():
         began = time.monotonic()
         try:
-            code = await _run_once(directory / name, stop)
+            code = await _run_once(folder, stop, running)
             told = f"ended with {code}"
             if code == UnusableStateError.EXIT_CODE:
                 _tell(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
@@ -61,8 +69,8 @@ async def _keep(directory: Path, name: str, stop: asyncio.Event) -> None:
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
 
-async def _run_once(folder: Path, stop: asyncio.Event) -> int:
-    daemon = fork_daemon(folder)
+async def _run_once(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> int:
+    daemon = running[folder.name] = fork_daemon(folder)
     _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / LOG_FILE}")
     ended, asked = asyncio.ensure_future(daemon.wait()), asyncio.ensure_future(stop.wait())
     await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)

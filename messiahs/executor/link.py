@@ -64,14 +64,14 @@ class StarterLink:
         on_message: Callable[[Started | Ended | Known], None],
         on_lost: Callable[[str], None],
         *,
-        silence_ns: int,
+        silence_ns: Callable[[], int],
     ) -> None:
-        """Begin to read, and to ask whether the starter is alive."""
+        """Begin to read, and to ask whether the starter is alive; `silence_ns` is how long it may be silent then."""
         self._is_open = True
         loop = asyncio.get_running_loop()
         self._tasks = (
             loop.create_task(self._read(on_message, on_lost)),
-            loop.create_task(self._watch(on_lost, silence_ns / 1e9)),
+            loop.create_task(self._watch(on_lost, silence_ns)),
         )
 
     def send(self, messages: Sequence[ToStarter]) -> None:
@@ -109,13 +109,13 @@ class StarterLink:
         else:
             self._lose(on_lost, "the starter ended")
 
-    async def _watch(self, on_lost: Callable[[str], None], silence_seconds: float) -> None:
+    async def _watch(self, on_lost: Callable[[str], None], silence_ns: Callable[[], int]) -> None:
         # Questions are counted and not time: a daemon that was itself stopped must not blame the starter.
         while self._unanswered < _PINGS:
             self.send([Ping()])
             self._unanswered += 1
-            await asyncio.sleep(silence_seconds / _PINGS)
-        self._lose(on_lost, f"the starter was silent for {silence_seconds:g} s")
+            await asyncio.sleep(silence_ns() / 1e9 / _PINGS)
+        self._lose(on_lost, f"the starter was silent for {silence_ns() / 1e9:g} s")
 
     def _lose(self, on_lost: Callable[[str], None], text: str) -> None:
         if self._is_open:

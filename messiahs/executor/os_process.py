@@ -53,6 +53,8 @@ class OsProcessExecutor:
     def __init__(self, settings: StarterSettings, *, boottime_offset_ns: int) -> None:
         self._settings = settings
         self._offset_ns = boottime_offset_ns
+        self.silence_ns = settings.silence_ns
+        """How long the starter may be silent; may be changed at any time."""
         self._link: StarterLink | None = None
         self._waiting: list[ToStarter] = []
         self._untold: list[ExecutorEvent] = []
@@ -150,7 +152,7 @@ class OsProcessExecutor:
         self._attempts_root = Path(link.hello.attempts_root)
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         self._link = link
-        link.open(self._take, self._lose, silence_ns=self._settings.silence_ns)
+        link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)
 
     def _flush(self) -> None:
         if self._link is not None and self._waiting:

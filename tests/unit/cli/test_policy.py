@@ -9,7 +9,7 @@ from messiahs.cli.main import main
 
 GOOD = "accept from any { limit 9 tasks; }\n"
 WARNED = "accept from any { }\n"
-BAD = "accept from any { require $mem <= 8min; limit 9 tasks; }\nrunning { }\n"
+BAD = "accept from any { require $mem <= 8min; limit 9 tasks; }\nrunnign { }\n"
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_all_problems_of_all_files_are_told(tmp_path: Path, capsys: pytest.Captu
     assert main(["policy", "check", *names, str(tmp_path / "missing")]) == 1
     told = capsys.readouterr().err
     assert f"{names[1]}:1:35: error[P204]: size compared with a duration" in told
-    assert f"{names[1]}:2:1: error[P107]: `running` is not built yet" in told
+    assert f"{names[1]}:2:1: error[P106]: `runnign` begins nothing" in told
     assert f"{names[2]}:1:1: warning[P403]" in told
     assert "missing:1:1: error[P001]: the file cannot be read" in told
 
@@ -51,7 +51,7 @@ def test_problems_are_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
     assert document["schema"] == 1
     assert [(each["code"], each["severity"], each["line"], each["column"]) for each in document["problems"]] == [
         ("P204", "error", 1, 35),
-        ("P107", "error", 2, 1),
+        ("P106", "error", 2, 1),
     ]
     assert document["problems"][0]["hint"] == "sizes are written 8MB or 8MiB"
 

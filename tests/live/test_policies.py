@@ -1,0 +1,169 @@
+"""Policies of real daemons: loaded, read again, refused, and what neighbors see of it."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from messiahs.cli.temporary import remove_tasks
+from tests.live.conftest import Federation, eventually
+
+TOPOLOGY = """version: 1
+federation: site
+defaults: {policy: open.policy, update_period: 500ms}
+systems:
+  top:  {policy: top.policy, machine: SPARC}
+  leaf: {parent: top, machine: MACHINE}
+  twig: {parent: top, machine: MACHINE}
+"""
+MACHINE = (
+    "{probe: fixed, nproc: 2, slots: 2, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
+    "avail_mem: 4GiB, total_disk: 200GiB, avail_disk: 100GiB}"
+)
+BELOW = ("--require", '$arch eq "x86_64"')
+"""A task that the machine of `top` itself does not take."""
+OPEN = 'policy "open"; accept from any { limit 100 tasks; }\n'
+TOP = 'policy "top"; accept from any { limit 100 tasks; }\nreveal to "leaf" { only $arch, $free_slots; as "site-7"; }\n'
+CLOSED = 'policy "closed"; accept from any { require $mem < 0B else "closed for repair"; limit 1 tasks; }\n'
+BAD = 'policy "bad"; accept from any { require $mem <= 8min; limit 1 tasks; }\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A federation whose policy files a test may change."""
+
+    federation: Federation
+    folder: Path
+
+    def policy(self, module: str) -> dict[str, Any]:
+        """Give the policy that a module follows."""
+        return self.federation.document("module", "policy", "--module", module)
+
+    def log(self, module: str) -> str:
+        """Give what a module has logged."""
+        return (self.federation.folder(module) / "module.log").read_text()
+
+    def hang_up(self) -> None:
+        """Send SIGHUP to `messiahs up`."""
+        os.kill(json.loads((self.federation.state / "site" / "supervisor.pid").read_text())["pid"], signal.SIGHUP)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Share a site among the tests of this file; each writes the policies that it needs."""
+    folder = tmp_path_factory.mktemp("site")
+    topology = TOPOLOGY.replace("MACHINE", MACHINE).replace("SPARC", MACHINE.replace("x86_64", "sparc"))
+    for name, text in (("site.yaml", topology), ("open.policy", OPEN), ("top.policy", TOP), ("bad.policy", BAD)):
+        (folder / name).write_text(text)
+    (folder / "closed.policy").write_text(CLOSED)
+    state = folder / "state"
+    made = Federation(topology=folder / "site.yaml", name="site", state=state, module="top")
+    made.up()
+    try:
+        yield Site(federation=made, folder=folder)
+    finally:
+        made.down()
+        remove_tasks(state)
+
+
+@pytest.fixture(autouse=True)
+def as_before(site: Site) -> Iterator[None]:
+    """Let every module follow its own file again after a test."""
+    yield
+    (site.folder / "open.policy").write_text(OPEN)
+    (site.folder / "top.policy").write_text(TOP)
+    for module in ("top", "leaf", "twig"):
+        assert site.federation.run("policy", "load", "--module", module).returncode == 0
+
+
+def _load(site: Site, name: str, module: str) -> None:
+    done = site.federation.run("policy", "load", str(site.folder / name), "--module", module)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_policy_that_is_loaded_decides_and_outlives_the_daemon(site: Site) -> None:
+    for module in ("leaf", "twig"):
+        _load(site, "closed.policy", module)
+    refused = site.federation.run("run", "--no-wait", *BELOW, "--", "true")
+    assert refused.returncode == 125
+    assert "closed for repair" in refused.stderr
+    before = site.policy("leaf")
+    assert (before["name"], before["loaded"]) == ("closed", True)
+    assert before["file"] == str(site.folder / "closed.policy")
+    pid = site.federation.pid("leaf", "daemon")
+    site.federation.kill("leaf", "daemon")
+    eventually(lambda: site.federation.pid("leaf", "daemon") != pid)
+    assert site.policy("leaf") == before
+    assert f"policy {before['file']}, SHA-256 {before['sha256']}, is in force" in site.log("leaf")
+    assert site.federation.run("policy", "load", "--module", "leaf").returncode == 0
+    after = site.policy("leaf")
+    assert (after["name"], after["file"], after["loaded"]) == ("open", str(site.folder / "open.policy"), False)
+    done = site.federation.run("run", *BELOW, "--", "echo", "open again")
+    assert (done.returncode, done.stdout) == (0, "open again\n"), done.stderr
+
+
+def test_a_bad_file_is_told_with_carets_and_changes_nothing(site: Site) -> None:
+    before = site.policy("leaf")
+    done = site.federation.run("policy", "load", str(site.folder / "bad.policy"), "--module", "leaf")
+    assert done.returncode == 1
+    assert f"{site.folder / 'bad.policy'}:1:49: error[P204]: size compared with a duration" in done.stderr
+    assert "^^^^ duration" in done.stderr
+    assert "nothing has changed" in done.stdout
+    assert site.policy("leaf") == before
+    assert "is refused" in site.log("leaf")
+    as_json = site.federation.run("policy", "load", str(site.folder / "bad.policy"), "--module", "leaf", "--json")
+    assert as_json.returncode == 1
+    assert json.loads(as_json.stdout)["problems"][0]["code"] == "P204"
+
+
+def test_a_hangup_of_up_lets_all_modules_read_their_files_again(site: Site) -> None:
+    (site.folder / "open.policy").write_text(OPEN.replace("open", "open later"))
+    (site.folder / "top.policy").write_text(TOP.replace("top", "top later"))
+    _load(site, "closed.policy", "leaf")
+    site.hang_up()
+    names = ("top later", "open later", "open later")
+    eventually(lambda: tuple(site.policy(each)["name"] for each in ("top", "leaf", "twig")) == names)
+    assert not site.policy("leaf")["loaded"]
+
+
+def test_a_hangup_with_a_bad_file_is_logged_with_every_problem_and_the_running_policy_stays(site: Site) -> None:
+    before = {module: site.policy(module) for module in ("top", "leaf")}
+    (site.folder / "top.policy").write_text(BAD)
+    site.hang_up()
+    eventually(lambda: "top.policy:1:49: error[P204]: size compared with a duration" in site.log("top"))
+    assert site.policy("top") == before["top"]
+    eventually(lambda: site.policy("leaf")["since"] != before["leaf"]["since"])
+
+
+def test_a_task_runs_on_while_policies_are_loaded_and_the_trace_holds_them(site: Site) -> None:
+    assert site.federation.run("trace", "start", "--all").returncode == 0
+    task = site.federation.submit(*BELOW, "--", "sleep", "4")
+    eventually(lambda: site.federation.status(task)["substate"] == "running")
+    executor = site.federation.status(task)["executed_on"]
+    _load(site, "closed.policy", executor)
+    _load(site, "closed.policy", "top")
+    assert site.federation.run("wait", task).returncode == 0
+    status = site.federation.status(task)
+    assert (status["attempt"], status["executed_on"]) == (1, executor)
+    assert site.federation.run("trace", "stop", "--all").returncode == 0
+    replayed = site.federation.document("trace", "replay")
+    assert replayed["differences"] == []
+    shown = site.federation.run("trace", "show").stdout
+    assert f"{executor}: takes up the policy {site.folder / 'closed.policy'}, SHA-256 " in shown
+
+
+def test_neighbors_hear_of_another_reveal_at_once(site: Site) -> None:
+    def seen_by(module: str) -> list[str]:
+        view = site.federation.document("module", "vectors", "--module", module)["views"]["top"]
+        return sorted({name for each in view["classes"] for name in each["attributes"]})
+
+    eventually(lambda: seen_by("leaf") == ["arch", "free_slots"])
+    eventually(lambda: "avail_mem" in seen_by("twig"))
+    (site.folder / "top.policy").write_text(OPEN + "reveal to any { only $os; }")
+    assert site.federation.run("policy", "load", "--module", "top").returncode == 0
+    eventually(lambda: seen_by("leaf") == seen_by("twig") == ["os"])
