@@ -1,11 +1,12 @@
 """What the classes of a vector say, attribute by attribute, so that one comparison judges all of them (MESSIAHS 5.4).
 
 A vector is judged far more often than it arrives. So each of its attributes is put in order once, and a comparison is
-two looks into that order, for one class or for all.
+one look into that order, for one class or for all.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, compress
 from operator import or_
 from typing import Any, Final, NamedTuple, TypeVar
@@ -18,47 +19,59 @@ ClassSet = int
 Judged = tuple[ClassSet, ClassSet]
 """The classes of which something is surely true, for every machine; and those of which it could be, for one."""
 
+Ends = tuple[int, int]
+"""The least and the greatest number of a class."""
+
+Packed = int
+"""Two sets of classes of one vector as one number: the second one stands above the first, which is not negative."""
+
 NO_CLASS: Final[Judged] = (0, 0)
 EVERY_CLASS: Final[Judged] = (-1, -1)
 
 T = TypeVar("T")
 
 _BITS: Final = bytes.maketrans(b"01", b"\0\1")
-
-
-class Ends(NamedTuple):
-    """The least (or the greatest) value of each class.
-
-    `values` grow, and beside each are the `classes` of which this end is at least that value; an empty set is last.
-    """
-
-    values: tuple[Any, ...] = ()
-    classes: tuple[ClassSet, ...] = (0,)
-
-    def groups(self) -> Iterator[tuple[Any, ClassSet]]:
-        """Give every value and the classes of which it is the end."""
-        for place, value in enumerate(self.values):
-            yield value, self.classes[place] & ~self.classes[place + 1]
+_CACHED_WIDTHS: Final = 128
 
 
 class Column(NamedTuple):
     """What the classes say of one attribute, read as one type.
 
-    Every machine of the `known` classes has a value between their ends. Of the `unclear` ones nothing is known: a value
+    `values` are the ends of all classes and grow. Beside each of them, and after the last, `cells` has the classes of
+    which the attribute is surely and could be that much or more, packed; `width` is how many classes there are.
+
+    Every machine of the `known` classes has a value between two ends. Of the `unclear` ones nothing is known: a value
     may have been withheld, or be lacking. No machine of all others has a value of this type. `possible` are the known
     and the unclear ones.
     """
 
-    known: ClassSet
-    unclear: ClassSet
-    possible: ClassSet
-    least: Ends
-    greatest: Ends
+    values: tuple[Any, ...]
+    cells: tuple[Packed, ...]
+    width: int
+
+    @property
+    def known(self) -> ClassSet:
+        """The classes whose machines all have a value."""
+        return unpacked(self.cells[0], self.width)[0]
+
+    @property
+    def possible(self) -> ClassSet:
+        """The classes of which some machine may have a value."""
+        return unpacked(self.cells[0], self.width)[1]
+
+    @property
+    def unclear(self) -> ClassSet:
+        """The classes of which nothing is known."""
+        return unpacked(self.cells[-1], self.width)[1]
+
+    def ends(self) -> Iterator[tuple[Value, Packed]]:
+        """Give every value with the classes of which it is the least, and above them those of which the greatest."""
+        for place, value in enumerate(self.values):
+            yield value, self.cells[place] & ~self.cells[place + 1]
 
     def at_least(self, value: Value) -> Judged:
         """Say of which classes the attribute is at least so much."""
-        _, unclear, _, (least, from_least), (greatest, from_greatest) = self
-        return from_least[bisect_left(least, value)], from_greatest[bisect_left(greatest, value)] | unclear
+        return unpacked(self.cells[bisect_left(self.values, value)], self.width)
 
     def at_least_that_of(self, other: "Column") -> Judged:
         """Say of which classes this attribute is at least as much as another one."""
@@ -69,11 +82,12 @@ class Column(NamedTuple):
         return self._beside(other, bisect_right)
 
     def _beside(self, other: "Column", search: Callable[[tuple[Any, ...], Any], int]) -> Judged:
+        values, cells, width = self
         surely, could = 0, self.unclear | other.unclear
-        for value, here in other.greatest.groups():
-            surely |= self.least.classes[search(self.least.values, value)] & here
-        for value, here in other.least.groups():
-            could |= self.greatest.classes[search(self.greatest.values, value)] & here
+        for value, ends in other.ends():
+            cell = cells[search(values, value)]
+            surely |= cell & ends >> width
+            could |= cell >> width & ends
         return surely, could
 
 
@@ -85,20 +99,52 @@ class Said(NamedTuple):
 
     numbers: Column
     strings: Column
-    ends: tuple[tuple[int, int] | None, ...]
+    ends: tuple[Ends | None, ...]
 
 
-def column_of(least: Mapping[Value, ClassSet], greatest: Mapping[Value, ClassSet], *, unclear: ClassSet = 0) -> Column:
-    """Make a column of the classes at each end; no class stands at two values of one end."""
-    ends = _ends(least)
-    known = ends.classes[0]
-    return Column(known, unclear, known | unclear, ends, ends if greatest is least else _ends(greatest))
+def said_by(values: Sequence[Ends | str | None]) -> Said:
+    """Put in order what each class says: the ends of its numbers, one string, or nothing that is known."""
+    width = len(values)
+    numbers: dict[Value, Packed] = {}
+    strings: dict[Value, Packed] = {}
+    unclear = 0
+    for said, (here, above) in zip(values, _alone(width), strict=True):
+        if isinstance(said, tuple):
+            least, greatest = said
+            numbers[least] = numbers.get(least, 0) | here
+            numbers[greatest] = numbers.get(greatest, 0) | above
+        elif said is None:
+            unclear |= here
+        else:
+            strings[said] = strings.get(said, 0) | here | above
+    return Said(
+        column_of(numbers, unclear=unclear, width=width),
+        column_of(strings, unclear=unclear, width=width),
+        tuple([said if isinstance(said, tuple) else None for said in values]),
+    )
 
 
-def constant(value: Value, classes: ClassSet) -> Column:
-    """Give a column in which all `classes` say one value."""
-    ends = Ends((value,), (classes, 0))
-    return Column(classes, 0, classes, ends, ends)
+def column_of(ends: Mapping[Value, Packed], *, unclear: ClassSet, width: int) -> Column:
+    """Make a column of `width` classes; no class has two values as the same end."""
+    values: tuple[Any, ...] = tuple(sorted(ends))  # all of one type
+    from_the_greatest = accumulate(map(ends.__getitem__, reversed(values)), or_, initial=unclear << width)
+    return Column(values, tuple(from_the_greatest)[::-1], width)
+
+
+def constant(value: Value, width: int) -> Column:
+    """Give a column in which all classes say one value."""
+    every_class = (1 << width) - 1
+    return Column((value,), (packed(every_class, every_class, width), 0), width)
+
+
+def packed(first: ClassSet, second: ClassSet, width: int, /) -> Packed:
+    """Put two sets of classes into one number; neither is negative."""
+    return second << width | first
+
+
+def unpacked(both: Packed, width: int) -> Judged:
+    """Give the two sets of classes that one number holds."""
+    return both & ((1 << width) - 1), both >> width
 
 
 def opposite(judged: Judged) -> Judged:
@@ -112,15 +158,7 @@ def chosen(each: Iterable[T], classes: ClassSet) -> Iterator[T]:
     return compress(each, bin(classes)[:1:-1].encode().translate(_BITS))
 
 
-def grouped(values: Iterable[Any]) -> dict[Any, ClassSet]:
-    """Give every value that occurs and the classes at whose place it stands."""
-    groups: dict[Any, ClassSet] = {}
-    for place, value in enumerate(values):
-        groups[value] = groups.get(value, 0) | 1 << place
-    return groups
-
-
-def _ends(groups: Mapping[Value, ClassSet]) -> Ends:
-    values: tuple[Any, ...] = tuple(sorted(groups))  # all of one type
-    from_the_greatest = accumulate([groups[value] for value in reversed(values)], or_, initial=0)
-    return Ends(values, tuple(from_the_greatest)[::-1])
+@lru_cache(_CACHED_WIDTHS)
+def _alone(width: int) -> tuple[tuple[Packed, Packed], ...]:
+    """Give for every class the set of it alone, as the first and as the second of two."""
+    return tuple((1 << place, 1 << place + width) for place in range(width))

@@ -1,5 +1,7 @@
 """Comparing what a task needs with what machines offer (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
 
+from bisect import bisect_left
+
 from messiahs.core.columns import NO_CLASS, Judged
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.messages import DenyCode
@@ -30,11 +32,12 @@ def has_room(need: Need, here: Description) -> bool:
 
 def fitting(need: Need, view: Vector) -> Judged:
     """Say of which classes every machine can surely hold the task now, and of which some machine could."""
-    surely, could = _large_enough(view, _free(need))
-    if not could:
-        return NO_CLASS
-    meets_surely, could_meet = need.requirement.over(view)
-    return surely & meets_surely, could & could_meet
+    question = (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
+    verdict = view.verdict(question)
+    if verdict is None:
+        verdict = _fitting(need, view)
+        view.remember(question, verdict)
+    return verdict
 
 
 def could_hold(need: Need, view: Vector) -> bool:
@@ -69,6 +72,14 @@ def why_not(need: Need, views: tuple[Vector, ...]) -> DenyCode:
     return DenyCode.REQUIREMENT_UNMET if is_large_enough else DenyCode.NO_CLASS
 
 
+def _fitting(need: Need, view: Vector) -> Judged:
+    surely, could = _large_enough(view, _free(need))
+    if not could:
+        return NO_CLASS
+    meets_surely, could_meet = need.requirement.over(view)
+    return surely & meets_surely, could & could_meet
+
+
 def _free(need: Need) -> tuple[tuple[str, int], ...]:
     return (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
 
@@ -79,10 +90,11 @@ def _total(need: Need) -> tuple[tuple[str, int], ...]:
 
 def _large_enough(view: Vector, amounts: tuple[tuple[str, int], ...]) -> Judged:
     surely = could = view.every_class
-    for name, amount in amounts:
-        numbers = view.said(name).numbers
-        also_surely, also_could = numbers.at_least(amount)
-        surely &= also_surely
+    names, least = zip(*amounts, strict=True)
+    for said, amount in zip(view.said(*names), least, strict=True):
+        values, cells, width = said.numbers
+        cell = cells[bisect_left(values, amount)]
+        surely &= cell
         # What is withheld, lacking or of another type could be anything, and is never sure.
-        could &= also_could | ~numbers.known
+        could &= cell >> width | ~cells[0]
     return surely, could

@@ -4,6 +4,7 @@ Vectors go out at the policy's period, and 10 ms after a change, but at most eve
 input timeout is queried once; silent still, it is down and its view leaves every sum.
 """
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
@@ -60,6 +61,9 @@ def on_status_vector(
     if message.kind not in _kinds_from(neighbor):
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
     previous = state.updates.views.get((sender, message.kind))
+    if previous is not None and previous.message.vector == message.vector:
+        # It says the same again: what was found of its classes is kept with the one that came first.
+        message = replace(message, vector=previous.message.vector)
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))

@@ -6,19 +6,21 @@ Every machine lies inside its class, counts are exact, and no name or address of
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter, itemgetter, mul
 from typing import Any, Final, NamedTuple, cast
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.attributes import KEY_ATTRIBUTES
 from messiahs.core.buckets import bucket_of, highest_in, lowest_in
-from messiahs.core.columns import ClassSet, Said, column_of, grouped
+from messiahs.core.columns import ClassSet, Judged, Said, chosen, said_by
 from messiahs.core.descriptions import SDV
 
 _CACHED_INTERVALS: Final = 4096
+_VERDICTS_KEPT: Final = 32
 _UNSAID_KEPT: Final = 32
 """Strangers may ask for any names; beyond so many attributes only those are kept that a class says."""
 
@@ -70,6 +72,9 @@ class Vector:
     classes: tuple[MachineClass, ...] = ()
     _said: dict[str, Said] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Follows from the classes, and fills up as attributes are asked for."""
+    _verdicts: dict[object, Judged] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was found of the classes lately, by what was asked."""
+    _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def machines(self) -> int:
@@ -81,14 +86,40 @@ class Vector:
         """The set of all classes."""
         return (1 << len(self.classes)) - 1
 
-    def said(self, name: str, /) -> Said:
-        """Give what the classes say of an attribute; what some or all machines lack may only have been withheld."""
-        said = self._said.get(name)
-        if said is None:
-            values = _values_of(name, self.classes)
-            said = _said_by(values)
-            if len(self._said) < _UNSAID_KEPT or any(value is not None for value in values):
-                self._said[name] = said
+    def said(self, *names: str) -> list[Said]:
+        """Give what the classes say of attributes; what some or all machines lack may only have been withheld."""
+        try:
+            return [self._said[name] for name in names]
+        except KeyError:
+            return [self._said.get(name) or self._in_order(name) for name in names]
+
+    def free_slots(self, classes: ClassSet, /) -> int:
+        """Give how many slots some classes have at least; each machine counts for one or more."""
+        slots = self._slots.get(classes)
+        if slots is None:
+            (said,) = self.said("free_slots")
+            least = [max(1, ends[0]) if ends else 1 for ends in chosen(said.ends, classes)]
+            slots = sum(map(mul, map(_COUNT_OF, chosen(self.classes, classes)), least))
+            if len(self._slots) >= _VERDICTS_KEPT:
+                self._slots.clear()
+            self._slots[classes] = slots
+        return slots
+
+    def verdict(self, question: object, /) -> Judged | None:
+        """Give what was found when the same was asked before; None if that was long ago or never."""
+        return self._verdicts.get(question)
+
+    def remember(self, question: object, verdict: Judged, /) -> None:
+        """Keep what was found: the same is asked of a vector again and again, and its classes never change."""
+        if len(self._verdicts) >= _VERDICTS_KEPT:
+            self._verdicts.clear()
+        self._verdicts[question] = verdict
+
+    def _in_order(self, name: str) -> Said:
+        values = _values_of(name, self.classes)
+        said = said_by(list(map(_known, values)))
+        if len(self._said) < _UNSAID_KEPT or any(value is not None for value in values):
+            self._said[name] = said
         return said
 
 
@@ -104,44 +135,22 @@ _AT_ONCE: Final = 256
 _UNSAID: Final = (("", None),)
 
 
-def _values_of(name: str, classes: Iterable[MachineClass]) -> list[ClassValue | None]:
-    values: list[ClassValue | None] = []
-    place = 0
-    for machine_class in classes:
-        pairs = machine_class.attributes
-        # Nearly always it stands at the same place as in the class before.
-        if place >= len(pairs) or pairs[place][0] != name:
-            place = bisect_left(pairs, name, key=_NAME_OF)
-        is_said = place < len(pairs) and pairs[place][0] == name
-        values.append(pairs[place][1] if is_said and name not in machine_class.some_lack else None)
-    return values
+def _values_of(name: str, classes: Sequence[MachineClass]) -> Sequence[ClassValue | None]:
+    """Give what each class says; None where some or all machines lack it."""
+    place = bisect_left(classes[0].attributes, name, key=_NAME_OF) if classes else 0
+    with suppress(IndexError):
+        pairs = [each.attributes[place] for each in classes]
+        # Nearly always it stands at the same place in all classes.
+        if set(map(_NAME_OF, pairs)) == {name} and not any(map(_SOME_LACK_OF, classes)):
+            return list(map(_VALUE_OF, pairs))
+    return [None if name in each.some_lack else dict(each.attributes).get(name) for each in classes]
 
 
 @lru_cache(_CACHED_INTERVALS)
-def _ends_of(value: Interval) -> tuple[int, int]:
-    return lowest_in(value.low), highest_in(value.high)
-
-
-def _said_by(values: list[ClassValue | None]) -> Said:
-    unclear = 0
-    ends: dict[ClassValue | None, tuple[int, int]] = {}
-    least: dict[Value, ClassSet] = {}
-    greatest: dict[Value, ClassSet] = {}
-    strings: dict[Value, ClassSet] = {}
-    for value, classes in grouped(values).items():
-        if isinstance(value, Interval):
-            lowest, highest = ends[value] = _ends_of(value)
-            least[lowest] = least.get(lowest, 0) | classes
-            greatest[highest] = greatest.get(highest, 0) | classes
-        elif isinstance(value, str):
-            strings[value] = classes
-        else:
-            unclear |= classes
-    return Said(
-        column_of(least, greatest, unclear=unclear),
-        column_of(strings, strings, unclear=unclear),
-        tuple(map(ends.get, values)),
-    )
+def _known(value: ClassValue | None) -> tuple[int, int] | str | None:
+    if isinstance(value, Interval):
+        return lowest_in(value.low), highest_in(value.high)
+    return value if isinstance(value, str) else None
 
 
 def vector_of(sdv: SDV) -> Vector:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from messiahs.core.attributes import Value
 from messiahs.core.columns import NO_CLASS, Column, Judged, constant
 from messiahs.core.vectors import Vector
-from messiahs.language.class_truth import ClassTruth, class_truth_of, judged_by
+from messiahs.language.class_truth import ClassTruth, class_truth_of
 from messiahs.language.generated import Binding
 from messiahs.language.readings import Facts, Reading
 from messiahs.language.syntax import Expression
@@ -50,7 +50,6 @@ class Condition:
 
         What the facts say of that scope holds for all of them.
         """
-        everywhere = vector.every_class
         columns: list[Column] = []
         for reading in self.readings:
             if reading.scope == scope and reading.name not in facts.get(scope, ()):
@@ -59,9 +58,9 @@ class Condition:
             value = reading.value_in(facts)
             if value is None:
                 return NO_CLASS
-            columns.append(constant(value, everywhere))
-        surely, could = judged_by(self.class_truth, columns)
-        return surely & everywhere, could & everywhere
+            columns.append(constant(value, len(vector.classes)))
+        surely, could = self.class_truth(columns)
+        return surely & vector.every_class, could & vector.every_class
 
     def unset_in(self, facts: Facts) -> tuple[Reading, ...]:
         """Give the readings without a value, in order of scope and name."""

@@ -13,7 +13,7 @@ from messiahs.core.descriptions import Description, Layout, layout_of
 from messiahs.core.ports import BadPredicate, Predicate, Truth
 from messiahs.core.vectors import Vector
 from messiahs.errors import PredicateError
-from messiahs.language.class_truth import ClassTruth, class_truth_of, judged_by
+from messiahs.language.class_truth import ClassTruth, class_truth_of
 from messiahs.language.generated import Binding
 from messiahs.language.parsing import parse_expression
 from messiahs.language.scanning import is_too_long
@@ -53,10 +53,12 @@ class ParsedPredicate:
 
         It is not sure where a machine may lack a variable.
         """
-        columns = [vector.said(name).numbers for name in self.integers]
-        columns += [vector.said(name).strings for name in self.strings]
-        surely, could = judged_by(self.class_truth, columns)
-        return surely & vector.every_class, could & vector.every_class
+        columns = [said.numbers for said in vector.said(*self.integers)]
+        if self.strings:
+            columns += [said.strings for said in vector.said(*self.strings)]
+        surely, could = self.class_truth(columns)
+        every_class = vector.every_class
+        return surely & every_class, could & every_class
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Name the variables without a value, each once, in order of name.

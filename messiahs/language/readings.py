@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.buckets import highest_in, lowest_in
-from messiahs.core.columns import ClassSet, Column, column_of
+from messiahs.core.columns import Column, Packed, column_of, packed
 from messiahs.core.descriptions import Description
 from messiahs.core.vectors import Interval, MachineClass, Vector
 
@@ -49,34 +49,33 @@ class Reading:
 
     def column_in(self, vector: Vector) -> Column:
         """Give what it reads in each class; unclear where a value may have been withheld."""
-        said = vector.said(self.name)
-        numbers, strings = said.numbers, said.strings
+        (said,) = vector.said(self.name)
+        numbers, strings, width = said.numbers, said.strings, len(vector.classes)
         if self.is_presence:
-            present: dict[Value, ClassSet] = {1: numbers.known | strings.known}
-            return column_of(present, present, unclear=numbers.unclear)
+            present = numbers.known | strings.known
+            return column_of({1: packed(present, present, width)}, unclear=numbers.unclear, width=width)
         read, other = (numbers, strings) if self.kind is Kind.INTEGER else (strings, numbers)
         if self.default is None and self.pattern is None:
             return read
-        least, greatest = dict(read.least.groups()), dict(read.greatest.groups())
+        ends = dict(read.ends())
         if self.default is not None:
             # What is there in the other type is not there in this one.
-            for ends in (least, greatest):
-                ends[self.default] = ends.get(self.default, 0) | other.known
+            ends[self.default] = ends.get(self.default, 0) | packed(other.known, other.known, width)
         if self.pattern is not None:
-            least = greatest = self._matched_in(least)
-        return column_of(least, greatest, unclear=read.unclear)
+            ends = self._matched_in(ends)
+        return column_of(ends, unclear=read.unclear, width=width)
 
     def amounts_in(self, vector: Vector) -> tuple[tuple[int, int] | None, ...]:
         """Give the least and greatest number in each class, what is not said being the default; None without one."""
-        ends = vector.said(self.name).ends
+        ((*_, ends),) = vector.said(self.name)
         default = self.default
         if not isinstance(default, int):
             return ends
         lacking = zip(vector.classes, ends, strict=True)
         return tuple([said or _with_default(default, self.name, machine_class) for machine_class, said in lacking])
 
-    def _matched_in(self, strings: Mapping[Value, ClassSet]) -> dict[Value, ClassSet]:
-        matched: dict[Value, ClassSet] = {0: 0, 1: 0}
+    def _matched_in(self, strings: Mapping[Value, Packed]) -> dict[Value, Packed]:
+        matched: dict[Value, Packed] = {0: 0, 1: 0}
         for value, classes in strings.items():
             matched[self._matched(value) or 0] |= classes
         return matched

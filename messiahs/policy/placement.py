@@ -1,11 +1,10 @@
 """Which neighbor to ask first (MESSIAHS 6.2 sched_request: the most likely candidate)."""
 
-from messiahs.core.columns import ClassSet, chosen
 from messiahs.core.fitting import fitting
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
+from messiahs.core.placing import ASKS
 from messiahs.core.ports import Candidate, Need, Randomness
-from messiahs.core.vectors import Vector
 from messiahs.policy.weighted_order import weighted_order
 
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
@@ -20,21 +19,16 @@ def by_free_slots(candidates: tuple[Candidate, ...], need: Need, randomness: Ran
 
     Those that surely have room come before those that only could, and among equals children before siblings before
     parents. Those through which tasks were lost lately come last, and those that could not hold the task not at all.
+    No more are drawn than a search may ask; whoever is left follows as it came.
     """
     groups: dict[_Group, list[tuple[SystemId, int]]] = {}
     for candidate in candidates:
         surely, could = fitting(need, candidate.view)
         if could:
             group = (candidate.has_lost, not surely, _RELATIONS.index(candidate.relation))
-            groups.setdefault(group, []).append((candidate.system, _free_slots(candidate.view, could)))
+            groups.setdefault(group, []).append((candidate.system, candidate.view.free_slots(could)))
     order: list[SystemId] = []
     for group in sorted(groups):
-        alike = groups[group]
-        order.extend(alike[place][0] for place in weighted_order([slots for _, slots in alike], randomness))
+        systems, weights = zip(*groups[group], strict=True)
+        order.extend([systems[place] for place in weighted_order(weights, randomness, drawn=ASKS - len(order))])
     return tuple(order)
-
-
-def _free_slots(view: Vector, classes: ClassSet) -> int:
-    """Give how many slots some classes have at least; each machine counts for one or more."""
-    said = zip(view.classes, view.said("free_slots").ends, strict=True)
-    return sum([each.count * (ends[0] if ends and ends[0] > 1 else 1) for each, ends in chosen(said, classes)])

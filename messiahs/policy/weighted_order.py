@@ -8,22 +8,22 @@ from messiahs.core.ports import Randomness
 _DRAW_BITS: Final = 64
 
 
-def weighted_order(weights: Sequence[int], randomness: Randomness, /) -> list[int]:
+def weighted_order(weights: Sequence[int], randomness: Randomness, /, *, drawn: int) -> list[int]:
     """Give the places of all weights (each at least 1); the next one is drawn by its share of what is left.
 
-    A tree of partial sums (Fenwick's) finds a place and takes it out in logarithmic time, so a thousand neighbors are
-    in order within milliseconds.
+    After so many as are to be `drawn` the others follow in their order. A tree of partial sums (Fenwick's) finds a
+    place and takes it out in logarithmic time.
     """
     tree = _partial_sums(weights)
     left = sum(weights)
-    order: list[int] = []
-    for _ in weights:
+    order: dict[int, None] = {}
+    for _ in range(min(drawn, len(weights))):
         is_last = len(order) + 1 == len(weights)
         place = _find(tree, 0 if is_last else randomness.bits(_DRAW_BITS) % left)
         _take_out(tree, place, weights[place])
         left -= weights[place]
-        order.append(place)
-    return order
+        order[place] = None
+    return [*order, *(place for place in range(len(weights)) if place not in order)]
 
 
 def _partial_sums(weights: Sequence[int]) -> list[int]:

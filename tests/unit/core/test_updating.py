@@ -130,6 +130,16 @@ def test_what_is_advertised_does_not_depend_on_sums_that_were_kept(module: Modul
     assert sum(len(advertised(actions)) for actions in without) > len(without)
 
 
+def test_what_was_found_of_a_vector_is_kept_when_the_same_comes_again(rig: Rig) -> None:
+    rig.see(CHILD, view(speed=2_000))
+    (seen,) = [each for (system, _), each in rig.state.updates.views.items() if system == CHILD]
+    rig.wait(SECOND)
+    rig.see(CHILD, view(speed=2_000))
+    (again,) = [each for (system, _), each in rig.state.updates.views.items() if system == CHILD]
+    assert again.message.vector is seen.message.vector
+    assert again.received_at == seen.received_at + SECOND
+
+
 def test_a_measurement_that_says_the_same_changes_nothing(rig: Rig) -> None:
     rig.measure()
     next_advertisement(rig)

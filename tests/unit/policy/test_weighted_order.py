@@ -40,10 +40,17 @@ def _one_after_the_other(weights: list[int], randomness: Drawn) -> list[int]:
 
 @given(st.lists(st.integers(1, 2**70) | st.integers(1, 4), max_size=40), st.integers(0, 9))
 def test_an_order_is_that_of_walking_along_the_weights(weights: list[int], seed: int) -> None:
-    assert weighted_order(weights, Drawn(seed)) == _one_after_the_other(weights, Drawn(seed))
+    assert weighted_order(weights, Drawn(seed), drawn=40) == _one_after_the_other(weights, Drawn(seed))
 
 
 def test_what_weighs_nine_times_as_much_comes_first_nine_times_of_ten() -> None:
     randomness = Drawn(1)
-    firsts = [weighted_order([1, 9], randomness)[0] for _ in range(1000)]
+    firsts = [weighted_order([1, 9], randomness, drawn=2)[0] for _ in range(1000)]
     assert 850 < firsts.count(1) < 950
+
+
+@given(st.lists(st.integers(1, 9), max_size=20), st.integers(0, 20), st.integers(0, 9))
+def test_those_that_are_not_drawn_follow_in_their_order(weights: list[int], drawn: int, seed: int) -> None:
+    first = _one_after_the_other(weights, Drawn(seed))[:drawn]
+    left = [place for place in range(len(weights)) if place not in first]
+    assert weighted_order(weights, Drawn(seed), drawn=drawn) == first + left
