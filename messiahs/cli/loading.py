@@ -22,7 +22,9 @@ def load(file: Path | None, *, module: str | None, state: Path | None, as_json: 
     What FILE says holds also after a restart, until `policy load` without FILE (or SIGHUP) goes back to the own file.
     With mistakes in it nothing changes, and the exit code is 1. Only root and the user of the module may.
     """
-    text = None if file is None else _text_of(file)
+    from messiahs.config.policies import policy_text
+
+    text = None if file is None else policy_text(file)
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         document = client.load_policy(text, file="" if file is None else str(file.absolute()))
@@ -50,15 +52,6 @@ def show_policy(*, module: str | None, state: Path | None, as_json: bool) -> Non
         print_document(document)
     else:
         click.echo(f"{place.module}: {_told(document)}")
-
-
-def _text_of(file: Path) -> str:
-    from messiahs.config.policies import policy_source
-    from messiahs.core.ports import Timeouts
-
-    text = policy_source(file, timeouts=Timeouts()).text
-    assert text is not None
-    return text
 
 
 def _told(document: Document) -> str:

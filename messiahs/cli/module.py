@@ -9,6 +9,7 @@ import click
 from messiahs.cli.loading import show_policy
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
+from messiahs.cli.previewing import preview, vector_lines
 from messiahs.client.connection import Document
 from messiahs.client.locating import ModulePlace, known_modules, locate_module, state_directory
 from messiahs.client.module import ModuleClient
@@ -20,6 +21,7 @@ def module() -> None:
 
 
 module.add_command(show_policy)
+module.add_command(preview)
 
 
 @module.command("run")
@@ -74,9 +76,14 @@ def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
         print_document(document)
         return
     for kind in ("up", "down", "sibling"):
-        _show_vector(kind, document[kind])
+        _show(kind, document[kind])
     for neighbor, view in document.get("views", {}).items():
-        _show_vector(f"view of {neighbor} ({view.get('relation')})", view)
+        _show(f"view of {neighbor} ({view.get('relation')})", view)
+
+
+def _show(title: str, vector: Document) -> None:
+    for line in vector_lines(title, vector):
+        click.echo(line)
 
 
 def _described(place: ModulePlace) -> Document | None:
@@ -112,17 +119,3 @@ def _row(found: Document) -> tuple[str, ...]:
         "yes" if found["machine"] else "no",
         *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
     )
-
-
-def _show_vector(title: str, vector: Document) -> None:
-    click.echo(f"{title}: {vector['machines']} machines")
-    for machine_class in vector["classes"]:
-        told = " ".join(f"{name}={_shown(value)}" for name, value in sorted(machine_class["attributes"].items()))
-        click.echo(f"  {machine_class['count']} x {told}")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, list):
-        low, high = value
-        return str(low) if low == high else f"{low}..{high}"
-    return "various" if value is None else str(value)

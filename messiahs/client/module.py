@@ -74,6 +74,14 @@ class ModuleClient:
         """
         return self._connection.ask("POST", "/v1/policy", body={"text": text, "file": file}, patience=self.patience)
 
+    def preview(self, neighbor: str, *, text: str | None = None, file: str = "") -> Document:
+        """Give what a neighbor is told `now`, and with the text of a policy what it would be told `under` that.
+
+        Only root and the module's own user may try a policy.
+        """
+        body = {"neighbor": neighbor, "text": text, "file": file}
+        return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
+
     def submit(self, submission: Submission) -> str:
         """Hand a task in and give its id; it is stored when this returns."""
         body = submission.document()

@@ -49,7 +49,7 @@ def policy_source(path: Path | None, *, timeouts: Timeouts) -> PolicySource:
     """Read a policy file, if there is one; raises PolicyError as `read_policy` does, but not for what it says."""
     if path is None:
         return PolicySource(file="", text=None, timeouts=timeouts)
-    return PolicySource(file=str(path), text=_text_of(path), timeouts=timeouts)
+    return PolicySource(file=str(path), text=policy_text(path), timeouts=timeouts)
 
 
 def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPolicy:
@@ -57,10 +57,11 @@ def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPoli
 
     `timeouts` are those that the policy need not say.
     """
-    return parse_policy(_text_of(path), file=str(path), timeouts=timeouts)
+    return parse_policy(policy_text(path), file=str(path), timeouts=timeouts)
 
 
-def _text_of(path: Path) -> str:
+def policy_text(path: Path) -> str:
+    """Read the text of a policy file; raises PolicyError if it cannot be read or is no UTF-8."""
     try:
         with path.open("rb") as file:
             # What is longer than allowed is not read to its end.

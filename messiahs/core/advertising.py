@@ -44,8 +44,13 @@ def mark_news(state: ModuleState, now: Instant) -> None:
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
     """Send one neighbor its vectors now, as it asked or because its link is new."""
+    return tuple(_send(state, system, message) for message in vectors_for(state, system, now))
+
+
+def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[StatusVector, ...]:
+    """Give the vectors that one neighbor is to be sent now."""
     neighbor, sums, age_ns = state.neighbors[system], sum_up(state), _oldest_age_ns(state, now)
-    return tuple(_send(state, neighbor, kind, sums=sums, age_ns=age_ns) for kind in kinds_for(neighbor))
+    return tuple(_vector(state, neighbor, kind, sums=sums, age_ns=age_ns) for kind in kinds_for(neighbor))
 
 
 def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
@@ -63,7 +68,7 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
         if not state.updates.links.get(system):
             continue
         actions.extend(
-            _send(state, neighbor, kind, sums=sums, age_ns=age_ns)
+            _send(state, system, _vector(state, neighbor, kind, sums=sums, age_ns=age_ns))
             for kind in kinds_for(neighbor)
             if not only_changed or not _is_said(state, neighbor, kind, sums)
         )
@@ -72,8 +77,13 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     return tuple(actions)
 
 
-def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> SendVector:
-    message = StatusVector(
+def _send(state: ModuleState, system: SystemId, message: StatusVector) -> SendVector:
+    state.updates.sent[system, message.kind] = message
+    return SendVector(to=system, message=message)
+
+
+def _vector(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> StatusVector:
+    return StatusVector(
         kind=kind,
         vector=vector_for(state, neighbor, kind, sums),
         period_ns=state.policy.timeouts.update_period_ns,
@@ -81,8 +91,6 @@ def _send(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sum
         hears=_hears(state, kind),
         waiting=waiting_for(state, neighbor, kind),
     )
-    state.updates.sent[neighbor.system, kind] = message
-    return SendVector(to=neighbor.system, message=message)
 
 
 def _oldest_age_ns(state: ModuleState, now: Instant) -> int:

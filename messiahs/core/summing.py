@@ -4,6 +4,7 @@ from messiahs.core.compaction import compact
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
+from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState, Sums
 from messiahs.core.sums import Views, in_down_of, in_up, vector_for_child, vector_for_parents
 from messiahs.core.vectors import Vector
@@ -25,10 +26,7 @@ def sum_up(state: ModuleState) -> Sums:
 
 def _new_sums(state: ModuleState, heard: Views, known: Sums | None) -> Sums:
     """Compute D anew when it is asked for, and U only if something below has changed since the `known` sums."""
-    views = {
-        (system, kind): state.policy.pass_on(vector) if kind is VectorKind.FOR_PARENTS else vector
-        for (system, kind), vector in heard.items()
-    }
+    views = passed_on(heard, state.policy)
     own, keys = state.updates.own, state.policy.keys
     if known is not None and known.own == own and _from_below(known.heard) == _from_below(heard):
         up = known.up
@@ -46,6 +44,14 @@ def _new_sums(state: ModuleState, heard: Views, known: Sums | None) -> Sums:
         up=up,
         revealed=revealed,
     )
+
+
+def passed_on(heard: Views, policy: Policy) -> Views:
+    """Give what was heard, less what the policy does not pass on of what children said."""
+    return {
+        (system, kind): policy.pass_on(vector) if kind is VectorKind.FOR_PARENTS else vector
+        for (system, kind), vector in heard.items()
+    }
 
 
 def _from_below(heard: Views) -> Views:

@@ -19,6 +19,7 @@ from messiahs.daemon.logs import Logs
 from messiahs.daemon.policy_api import PolicyApi
 from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
+from messiahs.daemon.vectors_api import VectorsApi
 from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.language.predicates import predicate_parser
 
@@ -72,11 +73,14 @@ async def _run(settings: ModuleSettings) -> None:
     on_hangup(assembly.policies.try_to_reload, stop.set)
     assembly.tracing.go_on()
     await assembly.host.start()
-    tasks = TasksApi(assembly.host, Logs(assembly.host, assembly.outputs))
-    files = FilesApi(assembly.host, assembly.outputs)
-    module = ModuleApi(assembly.host, settings, assembly.tracing)
-    policy = PolicyApi(assembly.policies)
-    api = await serve(module, tasks, files=files, policy=policy, path=settings.socket)
+    apis = (
+        ModuleApi(assembly.host, settings, assembly.tracing),
+        TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
+        FilesApi(assembly.host, assembly.outputs),
+        PolicyApi(assembly.policies),
+        VectorsApi(assembly.host, assembly.policies),
+    )
+    api = await serve((route for each in apis for route in each.routes()), settings.socket)
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()

@@ -1,6 +1,7 @@
 """The local API: HTTP and JSON on the module's Unix socket."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,16 +9,9 @@ import msgspec
 from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import VectorKind
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.daemon.asking import refusal
-from messiahs.daemon.documents import Document, vector_document
-from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.host import Host
-from messiahs.daemon.policy_api import PolicyApi, is_owner
-from messiahs.daemon.tasks_api import TasksApi
+from messiahs.daemon.policy_api import is_owner
 from messiahs.daemon.tracing import Tracing
 from messiahs.errors import TraceError
 
@@ -40,7 +34,6 @@ class ModuleApi:
         """Give the paths and their handlers."""
         return [
             web.get("/v1/module", self._module),
-            web.get("/v1/vectors", self._vectors),
             web.post("/v1/trace", self._trace),
         ]
 
@@ -81,44 +74,11 @@ class ModuleApi:
             return refusal(409, f"nothing is recorded: {error}")
         return web.json_response({"recording": self._tracing.is_on, "folder": str(self._tracing.folder)})
 
-    async def _vectors(self, _: web.Request) -> web.Response:
-        state = self._host.module.state
-        views = {key: view.message.vector for key, view in state.updates.views.items()}
-        neighbors = tuple(state.neighbors.values())
-        up = vector_for_parents(state.updates.own, neighbors, views=views, keys=state.policy.keys)
-        sibling = vector_for_siblings(state.updates.own, neighbors, views=views, keys=state.policy.keys)
-        down = vector_for_children(state.updates.own, neighbors, views=views, keys=state.policy.keys)
-        return web.json_response(
-            {
-                "up": vector_document(up),
-                "down": vector_document(down),
-                "sibling": vector_document(sibling),
-                "views": {one.system: self._view(one) for one in neighbors if self._is_heard(one)},
-            }
-        )
 
-    def _is_heard(self, neighbor: Neighbor) -> bool:
-        return any((neighbor.system, kind) in self._host.module.state.updates.views for kind in VectorKind)
-
-    def _view(self, neighbor: Neighbor) -> Document:
-        state = self._host.module.state
-        vectors = {key: view.message.vector for key, view in state.updates.views.items()}
-        ages_ns = [
-            self._host.clock.now() - view.received_at + view.message.age_ns
-            for (system, _), view in state.updates.views.items()
-            if system == neighbor.system
-        ]
-        return {
-            **vector_document(view_of(neighbor, vectors)),
-            "relation": neighbor.relation.value,
-            "age": round(max(ages_ns) / SECOND, 3),
-        }
-
-
-async def serve(module: ModuleApi, tasks: TasksApi, *, files: FilesApi, policy: PolicyApi, path: Path) -> web.AppRunner:
+async def serve(routes: Iterable[web.RouteDef], path: Path) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
-    application.add_routes([*module.routes(), *tasks.routes(), *files.routes(), *policy.routes()])
+    application.add_routes(routes)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.UnixSite(runner, str(path)).start()

@@ -10,14 +10,14 @@ from messiahs.daemon.asking import refusal, uid_of
 from messiahs.daemon.policies import Policies
 from messiahs.errors import PolicyError, Problem
 
-_FILE_LIMIT = 4_096
+FILE_LIMIT = 4_096
 
 
 class LoadBody(msgspec.Struct, forbid_unknown_fields=True):
     """What is to be loaded: a text, with the name of its file for messages, or (None) the module's own file again."""
 
     text: str | None = None
-    file: Annotated[str, msgspec.Meta(max_length=_FILE_LIMIT)] = ""
+    file: Annotated[str, msgspec.Meta(max_length=FILE_LIMIT)] = ""
 
 
 class PolicyApi:

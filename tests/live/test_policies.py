@@ -167,3 +167,58 @@ def test_neighbors_hear_of_another_reveal_at_once(site: Site) -> None:
     (site.folder / "top.policy").write_text(OPEN + "reveal to any { only $os; }")
     assert site.federation.run("policy", "load", "--module", "top").returncode == 0
     eventually(lambda: seen_by("leaf") == seen_by("twig") == ["os"])
+
+
+def test_a_preview_is_the_view_that_the_neighbor_has(site: Site) -> None:
+    def told_to(neighbor: str) -> tuple[int, list[Any]]:
+        (vector,) = site.federation.document("module", "preview", neighbor)["now"]["vectors"]
+        return vector["machines"], vector["classes"]
+
+    def seen_by(neighbor: str) -> tuple[int, list[Any]]:
+        view = site.federation.document("module", "vectors", "--module", neighbor)["views"]["top"]
+        return view["machines"], view["classes"]
+
+    for neighbor in ("leaf", "twig"):
+        eventually(lambda: told_to(neighbor) == seen_by(neighbor))  # noqa: B023 - called within this round
+    leaf = site.federation.document("module", "preview", "leaf")
+    assert (leaf["relation"], leaf["now"]["name"], told_to("leaf")[0]) == ("child", "site-7", 1)
+    assert site.federation.document("module", "preview", "twig")["now"]["name"] == "top"
+
+
+def test_a_preview_under_another_policy_shows_the_difference_and_changes_nothing(site: Site) -> None:
+    wider = site.folder / "wider.policy"
+    wider.write_text('policy "wider"; reveal to "leaf" { only $arch, $os; hide counts below 2; }')
+    before = site.policy("top")
+    shown = site.federation.run("module", "preview", "leaf", "--policy", str(wider))
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert "- it sees denials under the name site-7" in lines
+    assert "+ it sees denials under the name top" in lines
+    assert any(line.startswith("-   1 x arch=sparc") for line in lines)
+    assert any(line.startswith("+ ") and line.endswith(": 0 machines") for line in lines)
+    assert site.policy("top") == before
+
+
+def test_a_preview_for_a_stranger_names_the_neighbors(site: Site) -> None:
+    done = site.federation.run("module", "preview", "nobody")
+    assert done.returncode == 1
+    assert "`nobody` is no neighbor of top; those are leaf (child), twig (child)" in done.stderr
+
+
+def test_a_preview_under_a_bad_policy_tells_its_mistakes(site: Site) -> None:
+    done = site.federation.run("module", "preview", "leaf", "--policy", str(site.folder / "bad.policy"))
+    assert done.returncode == 1
+    assert "bad.policy:1:49: error[P204]" in done.stderr
+
+
+def test_sums_are_shown_as_they_are_combined(site: Site) -> None:
+    def said() -> set[str]:
+        up = site.federation.document("module", "vectors", "--module", "top")["up"]
+        below = [each for each in up["classes"] if each["attributes"].get("arch") == "x86_64"]
+        return {name for each in below for name in each["attributes"]}
+
+    eventually(lambda: {"load", "slots"} <= said())
+    (site.folder / "top.policy").write_text(OPEN + "combine { $slots: drop; }")
+    assert site.federation.run("policy", "load", "--module", "top").returncode == 0
+    eventually(lambda: "slots" not in said())
+    assert "load" in said()
