@@ -5,6 +5,7 @@ Everything that checks, converts or documents an attribute reads it here.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypedDict, Unpack
 
 Value = int | str
 """An attribute's value: a signed 64-bit integer or a string of at most 64 bytes."""
@@ -45,7 +46,11 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """One row of the catalogue; `name` is written without `$`. Values are from `low` to `high` where those are told."""
+    """One row of the catalogue; `name` is written without `$`.
+
+    Values are from `low` to `high`, or one of `choices`, where those are told. An optional attribute may be unset: what
+    a user need not say, or what is measured only where a sensor is.
+    """
 
     name: str
     kind: Kind = Kind.INTEGER
@@ -55,83 +60,96 @@ class Attribute:
     meaning: str
     low: int | None = None
     high: int | None = None
+    choices: tuple[str, ...] = ()
+    is_optional: bool = False
 
 
-def _machine(
-    name: str, meaning: str, *, kind: Kind = Kind.INTEGER, unit: Unit = Unit.NONE, supplier: str = "probe"
-) -> Attribute:
-    return Attribute(name=name, kind=kind, unit=unit, scope=Scope.MACHINE, supplier=supplier, meaning=meaning)
+class _Traits(TypedDict, total=False):
+    kind: Kind
+    unit: Unit
+    low: int | None
+    high: int | None
+    choices: tuple[str, ...]
 
 
-def _task(
-    name: str, meaning: str, *, kind: Kind = Kind.INTEGER, unit: Unit = Unit.NONE, supplier: str = "user"
-) -> Attribute:
-    return Attribute(name=name, kind=kind, unit=unit, scope=Scope.TASK, supplier=supplier, meaning=meaning)
+def _machine(name: str, meaning: str, *, supplier: str = "probe", **traits: Unpack[_Traits]) -> Attribute:
+    return Attribute(name=name, scope=Scope.MACHINE, supplier=supplier, meaning=meaning, **traits)
 
 
-def _seen(scope: Scope, name: str, meaning: str, *, kind: Kind = Kind.INTEGER, unit: Unit = Unit.NONE) -> Attribute:
-    supplier = "probe" if name == "keyboard_idle" else "module"
-    return Attribute(name=name, kind=kind, unit=unit, scope=scope, supplier=supplier, meaning=meaning)
+def _task(name: str, meaning: str, *, supplier: str = "user", **traits: Unpack[_Traits]) -> Attribute:
+    return Attribute(name=name, scope=Scope.TASK, supplier=supplier, meaning=meaning, **traits)
 
 
-def _bounded(attribute: Attribute, low: int, high: int) -> Attribute:
-    return replace(attribute, low=low, high=high)
+def _seen(scope: Scope, name: str, meaning: str, *, supplier: str = "module", **traits: Unpack[_Traits]) -> Attribute:
+    return Attribute(name=name, scope=scope, supplier=supplier, meaning=meaning, **traits)
 
+
+def _optional(attribute: Attribute) -> Attribute:
+    return replace(attribute, is_optional=True)
+
+
+_COUNT = _Traits(low=0)
+_TEXT = _Traits(kind=Kind.STRING)
+_BYTES = _Traits(unit=Unit.BYTES, low=0)
+_SECONDS = _Traits(unit=Unit.SECONDS, low=0)
+_SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
+_RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
+_A_RELATION = "what it is to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
-    _machine("speed", "relative processor speed", supplier="topology"),
-    _machine("nproc", "processors"),
-    _machine("slots", "processors that tasks may use, in total"),
-    _machine("free_slots", "slots that no claim holds", supplier="module"),
-    _machine("total_mem", "memory installed", unit=Unit.BYTES),
-    _machine("avail_mem", "memory that a new task can have", unit=Unit.BYTES),
-    _machine("total_disk", "size of the disk that holds the tasks' folders", unit=Unit.BYTES),
-    _machine("avail_disk", "disk that a new task can have", unit=Unit.BYTES),
-    _bounded(_machine("load", "busy share of all processors", unit=Unit.SHARE), 0, 10_000),
-    _machine("queue_length", "tasks accepted and not yet started", supplier="module"),
-    _machine("wait_time", "mean time that recent tasks waited here for a slot", unit=Unit.SECONDS, supplier="module"),
-    _bounded(
-        _machine("utilization", "share of the slots that claims hold", unit=Unit.SHARE, supplier="module"), 0, 10_000
-    ),
-    _bounded(_machine("willingness", "wish for new tasks, 0 to 100", supplier="policy"), 0, 100),
-    _machine("comm_cost", "cost of reaching the machine", supplier="policy"),
-    _machine("arch", "instruction set, as `uname -m` says it", kind=Kind.STRING),
-    _machine("os", "operating system, as `uname -s` says it", kind=Kind.STRING),
-    _task("mem", "memory that the task needs", unit=Unit.BYTES),
-    _task("disk", "disk that the task needs", unit=Unit.BYTES),
-    _task("cpus", "slots that the task takes (1 unless told)"),
-    _task("est_time", "estimated and longest allowed run time", unit=Unit.SECONDS),
-    _task("comm_load", "expected communication", supplier="user"),
-    _task(
-        "origin", "system that the task comes from, as the last border shows it", kind=Kind.STRING, supplier="module"
-    ),
-    _task("user", "user that submitted the task", kind=Kind.STRING, supplier="module"),
-    _task("priority", "wish of the user among his own tasks"),
+    _optional(_machine("speed", "relative processor speed", supplier="topology", **_COUNT)),
+    _machine("nproc", "processors", **_COUNT),
+    _machine("slots", "processors that tasks may use, in total", **_COUNT),
+    _machine("free_slots", "slots that no claim holds", supplier="module", **_COUNT),
+    _machine("total_mem", "memory installed", **_BYTES),
+    _machine("avail_mem", "memory that a new task can have", **_BYTES),
+    _optional(_machine("total_disk", "size of the disk that holds the tasks' folders", **_BYTES)),
+    _optional(_machine("avail_disk", "disk that a new task can have", **_BYTES)),
+    _machine("load", "busy share of all processors", **_SHARE),
+    _machine("queue_length", "tasks accepted and not yet started", supplier="module", **_COUNT),
+    _machine("wait_time", "mean time that recent tasks waited here for a slot", supplier="module", **_SECONDS),
+    _machine("utilization", "share of the slots that claims hold", supplier="module", **_SHARE),
+    _optional(_machine("willingness", "wish for new tasks, 0 to 100", supplier="policy", low=0, high=100)),
+    _optional(_machine("comm_cost", "cost of reaching the machine", supplier="policy")),
+    _machine("arch", "instruction set, as `uname -m` says it", **_TEXT),
+    _machine("os", "operating system, as `uname -s` says it", **_TEXT),
+    _optional(_task("mem", "memory that the task needs", **_BYTES)),
+    _optional(_task("disk", "disk that the task needs", **_BYTES)),
+    _task("cpus", "slots that the task takes (1 unless told)", **_COUNT),
+    _optional(_task("est_time", "estimated and longest allowed run time", **_SECONDS)),
+    _optional(_task("comm_load", "expected communication")),
+    _task("origin", "system that the task comes from, as the last border shows it", supplier="module", **_TEXT),
+    _task("user", "user that submitted the task", supplier="module", **_TEXT),
+    _optional(_task("priority", "wish of the user among his own tasks")),
 )
 
 SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
-    _seen(Scope.HERE, "keyboard_idle", "time since somebody last used the console", unit=Unit.SECONDS),
-    _seen(Scope.HERE, "tasks", "tasks that are here"),
-    _seen(Scope.HERE, "waiting", "tasks that wait here"),
-    _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the one that runs"),
-    _seen(Scope.CANDIDATE, "name", "name of the system that could be asked", kind=Kind.STRING),
-    _seen(Scope.CANDIDATE, "relation", "what it is to this system: self, child, sibling or parent", kind=Kind.STRING),
-    _seen(Scope.CANDIDATE, "age", "age of what it said last", unit=Unit.SECONDS),
-    _seen(Scope.CANDIDATE, "count", "machines that it speaks for"),
-    _seen(Scope.PEER, "name", "name of the system that asks", kind=Kind.STRING),
-    _seen(Scope.PEER, "relation", "what it is to this system: self, child, sibling or parent", kind=Kind.STRING),
-    _seen(Scope.PEER, "balance", "processor time given to it, less what it gave", unit=Unit.SECONDS),
-    _bounded(_seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK), 0, 24 * 60 - 1),
-    _bounded(_seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)"), 1, 7),
-    _bounded(_seen(Scope.NOW, "day", "day of the month"), 1, 31),
-    _seen(Scope.PRESENT_TASK, "from", "neighbor that sent the task, or the own name", kind=Kind.STRING),
-    _seen(Scope.PRESENT_TASK, "waited", "time that it has waited here", unit=Unit.SECONDS),
-    _seen(Scope.PRESENT_TASK, "ran", "time that it has run", unit=Unit.SECONDS),
-    _seen(Scope.PRESENT_TASK, "suspended", "time that it has been suspended", unit=Unit.SECONDS),
-    _seen(Scope.PRESENT_TASK, "mem_used", "memory that it uses", unit=Unit.BYTES),
-    _seen(Scope.PRESENT_TASK, "mem_reserved", "memory that it was promised", unit=Unit.BYTES),
-    _bounded(_seen(Scope.PRESENT_TASK, "checkpointable", "1 if it can be moved without losing its work"), 0, 1),
-    _seen(Scope.PRESENT_TASK, "attempt", "number of the attempt"),
+    _optional(
+        _seen(Scope.HERE, "keyboard_idle", "time since somebody last used the console", supplier="probe", **_SECONDS)
+    ),
+    _seen(Scope.HERE, "tasks", "tasks that are here", **_COUNT),
+    _seen(Scope.HERE, "waiting", "tasks that wait here", **_COUNT),
+    _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the one that runs", **_COUNT),
+    _seen(Scope.CANDIDATE, "name", "name of the system that could be asked", **_TEXT),
+    _seen(Scope.CANDIDATE, "relation", _A_RELATION, **_RELATION),
+    _seen(Scope.CANDIDATE, "age", "age of what it said last", **_SECONDS),
+    _seen(Scope.CANDIDATE, "count", "machines that it speaks for", **_COUNT),
+    _seen(Scope.PEER, "name", "name of the system that asks", **_TEXT),
+    _seen(Scope.PEER, "relation", _A_RELATION, **_RELATION),
+    _optional(_seen(Scope.PEER, "balance", "processor time given to it, less what it gave", unit=Unit.SECONDS)),
+    _seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK, low=0, high=24 * 60 - 1),
+    _seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)", low=1, high=7),
+    _seen(Scope.NOW, "day", "day of the month", low=1, high=31),
+    _seen(Scope.PRESENT_TASK, "from", "neighbor that sent the task, or the own name", **_TEXT),
+    _seen(Scope.PRESENT_TASK, "waited", "time that it has waited here", **_SECONDS),
+    _seen(Scope.PRESENT_TASK, "ran", "time that it has run", **_SECONDS),
+    _seen(Scope.PRESENT_TASK, "suspended", "time that it has been suspended", **_SECONDS),
+    _optional(_seen(Scope.PRESENT_TASK, "mem_used", "memory that it uses", supplier="probe", **_BYTES)),
+    _optional(_seen(Scope.PRESENT_TASK, "mem_reserved", "memory that it was promised", **_BYTES)),
+    _optional(
+        _seen(Scope.PRESENT_TASK, "checkpointable", "1 if it can be moved without losing its work", low=0, high=1)
+    ),
+    _seen(Scope.PRESENT_TASK, "attempt", "number of the attempt", **_COUNT),
 )
 """What no description carries: an owner's own policy alone can ask for it.
 

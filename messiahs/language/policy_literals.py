@@ -100,7 +100,12 @@ def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribut
 
 def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, notebook: Notebook) -> None:
     """Note a literal that the attribute never has; as the bound of an order, one step beyond its range makes sense."""
-    if isinstance(literal.value, str) or attribute.kind is Kind.STRING:
+    if isinstance(literal.value, str):
+        if attribute.choices and order in {Order.EQUAL, Order.NOT_EQUAL} and literal.value not in attribute.choices:
+            hint = f"${attribute.name} is one of {', '.join(attribute.choices)}"
+            notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=hint)
+        return
+    if attribute.kind is Kind.STRING:
         return
     low, high = range_of(attribute)
     slack = 0 if order in {None, Order.EQUAL, Order.NOT_EQUAL} else 1

@@ -94,6 +94,12 @@ def first_token(tree: Tree[Token]) -> Token:
     return child if isinstance(child, Token) else first_token(child)
 
 
+def last_token(tree: Tree[Token]) -> Token:
+    """Give the last word of a tree; every rule has one."""
+    child = tree.children[-1]
+    return child if isinstance(child, Token) else last_token(child)
+
+
 def on_one_line(words: tuple[Token, ...]) -> str:
     """Write a statement on one line, without its comments."""
     return "".join(_with_gaps(words))

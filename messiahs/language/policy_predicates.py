@@ -21,7 +21,9 @@ from messiahs.language.policy_literals import (
 )
 from messiahs.language.policy_parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.policy_problems import Code, Notebook, nearest
+from messiahs.language.policy_truths import EFFORT, Predicate, certainty_in, check_truth
 from messiahs.language.readings import Reading, matches
+from messiahs.language.satisfying import Effort
 from messiahs.language.scanning import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.syntax import (
     ALWAYS,
@@ -58,6 +60,7 @@ class Reader:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     lets: dict[str, Let | None] = field(default_factory=dict)
     defined_below: set[str] = field(default_factory=set)
+    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,8 +87,9 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
     """Remember a named predicate; one that is ill-formed or too large is remembered as such, and spoils no others."""
     let = None
     if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
-        _expression(tree, _Scene(reader=reader, view=LET))
-        let = Let(tree, *_weight(tree, reader))
+        earlier = reader.notebook.mistakes
+        _checked(tree, _Scene(reader=reader, view=LET))
+        let = Let(tree, *_weight(tree, reader)) if reader.notebook.mistakes == earlier else None
     reader.defined_below.discard(name)
     reader.lets[name] = let
 
@@ -93,7 +97,7 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
 def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: str) -> Condition:
     """Give the condition that a predicate says; what it is after a problem is of no use."""
     scene = _Scene(reader=reader, view=view)
-    expression = _expression(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
+    expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
     readings = tuple(scene.readings.values())
     if reader.notebook.errors:
         return condition_of(expression, readings, text=text)
@@ -116,6 +120,19 @@ def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kin
         return None
     _check_operand(filled, kind, scene)
     return _reading(filled, kind)
+
+
+def _checked(tree: Tree[Token], scene: _Scene) -> Expression:
+    """Give the expression of a predicate; if nothing is wrong in it, check what it comes to."""
+    reader = scene.reader
+    earlier = reader.notebook.mistakes
+    expression = _expression(tree, scene)
+    if reader.notebook.mistakes == earlier and not _uses_a_bad_let(tree, reader):
+        predicate = Predicate(
+            tree=tree, readings=tuple(scene.readings.values()), expression_of=lambda part: _expression(part, scene)
+        )
+        check_truth(predicate, certainty_in(reader.vocabulary, reader.effort), reader.notebook)
+    return expression
 
 
 def _uses_a_bad_let(tree: Tree[Token], reader: Reader) -> bool:

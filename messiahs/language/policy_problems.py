@@ -31,25 +31,33 @@ class Code(StrEnum):
     RANGE = "P206"
     LET = "P207"
     NOT_OF_THE_PAPER = "P208"
+    NEVER_TRUE = "P209"
     UNKNOWN_NAME = "P301"
     TWICE = "P302"
     MEANING = "P303"
     BARE_NUMBER = "P401"
     XOR = "P402"
     NO_LIMIT = "P403"
+    ALWAYS_TRUE = "P404"
+    DEAD_PART = "P405"
 
 
 @dataclass(slots=True, kw_only=True)
 class Notebook:
-    """Problems of one file; it grows while the file is read. A place has at most one problem of a kind."""
+    """Problems of one file; it grows while the file is read. A place has at most one problem of a kind.
+
+    `mistakes` counts what was told, though it is told again or nobody would read it.
+    """
 
     file: str
     text: str
     found: dict[tuple[int, Code], Problem] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
+    mistakes: int = 0
 
     def error(self, token: Token, code: Code, message: str, /, *, hint: str = "", label: str = "") -> None:
         """Note a mistake at a word of the file."""
+        self.mistakes += 1
         self._note(token, code, message, hint=hint, label=label)
 
     def warning(self, token: Token, code: Code, message: str, /, *, hint: str = "") -> None:

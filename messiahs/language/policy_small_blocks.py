@@ -59,14 +59,15 @@ def read_attribute(item: Item, draft: Draft) -> None:
     elif name in declared:
         notebook.error(token, Code.TWICE, f"{token} is declared already")
     else:
-        declared[name] = None if tree is None else _attribute(name, trees_in(tree)[0], notebook)
+        declared[name] = None if tree is None else _attribute(name, tree, notebook)
 
 
 def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
-    word = first_token(tree)
+    (said,) = trees_in(tree)
+    word = first_token(said)
     kind = Kind.STRING if word == "string" else Kind.INTEGER
-    ends = [quantity_of(first_token(part)).steps for part in trees_in(tree)]
-    for part in trees_in(tree):
+    ends = [quantity_of(first_token(part)).steps for part in trees_in(said)]
+    for part in trees_in(said):
         if quantity_of(first_token(part)).unit is not Unit.NONE:
             notebook.error(first_token(part), Code.DIMENSION, "the ends of an int are plain numbers")
     low, high = ends or (None, None)
@@ -80,6 +81,7 @@ def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
         scope=Scope.MACHINE,
         supplier="policy",
         meaning="declared by the policy",
+        is_optional=bool(tokens_in_tree(tree, "OPTIONAL")),
         low=low,
         high=high,
     )

@@ -22,6 +22,9 @@ _SEEN_IN: Final = {
     NOW: Scope.NOW,
     BEST: Scope.CANDIDATE,
 }
+_SEEN: Final = {
+    scope: {each.name: each for each in SEEN_BY_THE_OWNER if each.scope is seen} for scope, seen in _SEEN_IN.items()
+}
 _DESCRIBED_IN: Final = {
     TASK: TASK_ATTRIBUTES,
     HERE: MACHINE_ATTRIBUTES,
@@ -88,9 +91,15 @@ class Vocabulary:
 
     def names_in(self, scope: str) -> Mapping[str, Attribute | None]:
         """Give everything that has a name in a scope."""
-        seen = {each.name: each for each in SEEN_BY_THE_OWNER if each.scope is _SEEN_IN.get(scope)}
-        described = _DESCRIBED_IN.get(scope)
+        seen, described = _SEEN.get(scope, {}), _DESCRIBED_IN.get(scope)
         return seen if described is None else {**self.declared, **seen, **described}
+
+    def find(self, scope: str, name: str) -> Attribute | None:
+        """Give what a name means in a scope; None if nothing is known of it."""
+        described = _DESCRIBED_IN.get(scope)
+        if described is None or name in _SEEN.get(scope, {}):
+            return _SEEN.get(scope, {}).get(name)
+        return described.get(name) or self.declared.get(name)
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
         elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]

@@ -59,7 +59,7 @@ def test_each_comparison_is_judged_and_those_against_the_whole_are_named(
         ("$est_time <= 10h", {"est_time": "1"}, '$est_time <= 10h is mistyped ($est_time is "1")'),
         ("not busy and $here.load = 0%", {}, "$here.load = 0% is false ($here.load is 10%)"),
         ("$mem default 9GiB = 0", {}, "$mem default 9GiB = 0 is false ($mem is 9GiB by default)"),
-        ("1 = 2", {}, "1 = 2 is false"),
+        ("1 = 2 or $cpus = 2", {"cpus": 1}, "1 = 2 is false, $cpus = 2 is false ($cpus is 1)"),
         # A stranger chooses it, and it must not begin a line of the log.
         ('$user eq "a"', {"user": 'b"\nc\u202e'}, '$user eq "a" is false ($user is "b\\"\\nc\ufffd")'),
         ("$mem = $disk and $cpus = 1", {"mem": 1, "disk": 2}, "$mem = $disk is false ($disk is 2B, $mem is 1B)"),

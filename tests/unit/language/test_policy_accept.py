@@ -50,7 +50,7 @@ def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relatio
 
 def test_users_are_accepted_unless_their_own_block_is_against_it() -> None:
     users = request(relation=Relation.SELF, system="here")
-    nobody = "{ require 1 = 2; limit 9 tasks; }"
+    nobody = "{ require $cpus > 64; limit 9 tasks; }"
     assert policy("").accept(users) == Accepted()
     assert policy(f'accept from any {nobody}\naccept from "here" {nobody}').accept(users) == Accepted()
     assert isinstance(policy(f"accept from users {nobody}").accept(users), Refused)
