@@ -77,6 +77,27 @@ class EndAttempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendAttempt:
+    """Stop everything of a running attempt where it is; its time limit stands still, its lease does not."""
+
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeAttempt:
+    """Let a suspended attempt go on; one that runs just does so."""
+
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureAttempts:
+    """Say what memory running attempts use; `AttemptsMeasured` follows."""
+
+    attempts: tuple[AttemptId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendLease:
     """Attempts of a claim may now run until `until`."""
 
@@ -165,6 +186,9 @@ Action = (
     | Forget
     | StartAttempt
     | EndAttempt
+    | SuspendAttempt
+    | ResumeAttempt
+    | MeasureAttempts
     | ExtendLease
     | DiscardAttempt
     | FetchOutputs

@@ -131,6 +131,13 @@ class AttemptEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptsMeasured:
+    """The back end measured what memory attempts use, in bytes; those that have ended meanwhile are not named."""
+
+    memory: tuple[tuple[AttemptId, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsHome:
     """Everything that an ended attempt left behind is safe at the origin."""
 
@@ -180,6 +187,7 @@ Event = (
     | RetryRequested
     | AttemptStarted
     | AttemptEnded
+    | AttemptsMeasured
     | OutputsHome
     | OutputsFailed
     | InputsMoving

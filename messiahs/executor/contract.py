@@ -9,12 +9,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.actions import (
+    DiscardAttempt,
+    EndAttempt,
+    ExtendLease,
+    MeasureAttempts,
+    ResumeAttempt,
+    StartAttempt,
+    SuspendAttempt,
+)
+from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.ids import AttemptId
 
-ExecutorAction = StartAttempt | EndAttempt | ExtendLease | DiscardAttempt
-ExecutorEvent = AttemptStarted | AttemptEnded
+ExecutorAction = (
+    StartAttempt | EndAttempt | SuspendAttempt | ResumeAttempt | MeasureAttempts | ExtendLease | DiscardAttempt
+)
+ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 OnEvent = Callable[[ExecutorEvent], None]
 OnLost = Callable[[str], None]
 """Told, with a text for the log, that what runs the tasks was lost; the ends of its attempts follow as events."""
@@ -32,20 +42,29 @@ class AttemptState(StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    SUSPENDED = "suspended"
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAttempt:
-    """An attempt that was started and not yet discarded; `ended` is set exactly when its state is ended."""
+    """An attempt that was started and not yet discarded; `ended` is set exactly when its state is ended.
+
+    `ran_ns` is how long it has run, suspensions not counted, and `suspended_ns` how long it has been suspended now.
+    """
 
     attempt: AttemptId
     state: AttemptState
+    ran_ns: int = 0
+    suspended_ns: int = 0
     ended: AttemptEnded | None = None
 
 
 class Executor(Protocol):
     """Runs attempts: at most once each, and never past their limit or their claim's lease.
+
+    Of a suspended attempt no process runs, and the time does not count against its limit; it keeps its place in its
+    claim. One that is told to end is woken, so that it can do so by itself.
 
     Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told; the
     `AttemptStarted` of a short one may be left out.

@@ -14,7 +14,7 @@ from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.core.messages import Output
 from messiahs.executor.layout import WORK
 
-PROTOCOL = 2
+PROTOCOL = 3
 """A daemon that meets a starter of another protocol ends it and starts its own."""
 
 
@@ -76,6 +76,24 @@ class Stop(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
     """End all tasks, then yourself."""
 
 
+class Suspend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=13):
+    """Stop a running attempt."""
+
+    attempt: AttemptId
+
+
+class Resume(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=14):
+    """Let a suspended attempt go on."""
+
+    attempt: AttemptId
+
+
+class Weigh(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
+    """Ask what memory attempts use; a `Weighed` follows."""
+
+    attempts: tuple[AttemptId, ...]
+
+
 class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
     """The starter's first message: who it is and what it found."""
 
@@ -114,21 +132,39 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     left: tuple[Left, ...] = ()
 
 
+class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An attempt that has begun: how long it has run, and since when it has been suspended if it is."""
+
+    attempt: AttemptId
+    ran_ns: int
+    suspended_ns: int | None = None
+
+
 class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
     """Everything that the starter holds, in answer to the `Ask` of that number."""
 
     number: int
     queued: tuple[AttemptId, ...]
-    running: tuple[AttemptId, ...]
+    running: tuple[Running, ...]
     ended: tuple[Ended, ...]
+
+
+class Weighed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=16):
+    """The resident memory of attempts, in bytes."""
+
+    memory: tuple[tuple[AttemptId, int], ...]
 
 
 class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
     """The starter is alive."""
 
 
-ToStarter = Start | End | Extend | Discard | Ask | Ping | Stop
-ToDaemon = Hello | Started | Ended | Known | Pong
+Command = Start | End | Suspend | Resume | Weigh | Extend | Discard
+"""What a runner does; the rest is about the connection."""
+
+ToStarter = Command | Ask | Ping | Stop
+News = Started | Ended | Weighed
+ToDaemon = Hello | News | Known | Pong
 
 _LENGTH = struct.Struct("<I")
 _MESSAGES_PER_FRAME = 256

@@ -8,13 +8,12 @@ from typing import Self
 import msgspec
 
 from messiahs.executor.frames import (
-    Ended,
     FrameReader,
     Hello,
     Known,
+    News,
     Ping,
     Pong,
-    Started,
     Stop,
     ToDaemon,
     ToStarter,
@@ -61,7 +60,7 @@ class StarterLink:
 
     def open(
         self,
-        on_message: Callable[[Started | Ended | Known], None],
+        on_message: Callable[[News | Known], None],
         on_lost: Callable[[str], None],
         *,
         silence_ns: Callable[[], int],
@@ -94,9 +93,7 @@ class StarterLink:
         with suppress(OSError):
             await self._writer.wait_closed()
 
-    async def _read(
-        self, on_message: Callable[[Started | Ended | Known], None], on_lost: Callable[[str], None]
-    ) -> None:
+    async def _read(self, on_message: Callable[[News | Known], None], on_lost: Callable[[str], None]) -> None:
         try:
             while data := await self._reader.read(_READ_BYTES):
                 self._unanswered = 0

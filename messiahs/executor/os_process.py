@@ -6,8 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import assert_never
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.actions import (
+    DiscardAttempt,
+    EndAttempt,
+    ExtendLease,
+    MeasureAttempts,
+    ResumeAttempt,
+    StartAttempt,
+    SuspendAttempt,
+)
+from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.ids import AttemptId
 from messiahs.core.instants import Instant
 from messiahs.errors import ExecutorError
@@ -27,10 +35,15 @@ from messiahs.executor.frames import (
     Ended,
     Extend,
     Known,
+    News,
+    Resume,
     Staged,
     Start,
     Started,
+    Suspend,
     ToStarter,
+    Weigh,
+    Weighed,
     event_of,
 )
 from messiahs.executor.launch import StarterSettings, connect, end_starter, launch, wait_for_end
@@ -110,6 +123,12 @@ class OsProcessExecutor:
             case EndAttempt():
                 self._open.add(action.attempt)
                 command = End(attempt=action.attempt, grace_ns=action.grace_ns, cause=action.cause)
+            case SuspendAttempt():
+                command = Suspend(attempt=action.attempt)
+            case ResumeAttempt():
+                command = Resume(attempt=action.attempt)
+            case MeasureAttempts():
+                command = Weigh(attempts=action.attempts)
             case ExtendLease():
                 command = Extend(claim=action.claim, until=self._boottime(action.until))
             case DiscardAttempt():
@@ -169,12 +188,14 @@ class OsProcessExecutor:
         self._link.send([Ask(number=self._questions)])
         return await answer
 
-    def _take(self, message: Started | Ended | Known) -> None:
+    def _take(self, message: News | Known) -> None:
         match message:
             case Started():
                 self._tell(AttemptStarted(attempt=message.attempt))
             case Ended():
                 self._tell(event_of(message))
+            case Weighed():
+                self._tell(AttemptsMeasured(memory=message.memory))
             case Known():
                 answer = self._asked.pop(message.number, None)
                 if answer is not None and not answer.done():
@@ -264,7 +285,8 @@ class OsProcessExecutor:
 def _known_attempts(known: Known) -> Iterable[KnownAttempt]:
     for attempt in known.queued:
         yield KnownAttempt(attempt=attempt, state=AttemptState.QUEUED)
-    for attempt in known.running:
-        yield KnownAttempt(attempt=attempt, state=AttemptState.RUNNING)
+    for one in known.running:
+        state = AttemptState.RUNNING if one.suspended_ns is None else AttemptState.SUSPENDED
+        yield KnownAttempt(attempt=one.attempt, state=state, ran_ns=one.ran_ns, suspended_ns=one.suspended_ns or 0)
     for end in known.ended:
         yield KnownAttempt(attempt=end.attempt, state=AttemptState.ENDED, ended=event_of(end))

@@ -3,8 +3,16 @@
 import asyncio
 import time
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.actions import (
+    DiscardAttempt,
+    EndAttempt,
+    ExtendLease,
+    MeasureAttempts,
+    ResumeAttempt,
+    StartAttempt,
+    SuspendAttempt,
+)
+from messiahs.core.events import AttemptsMeasured, AttemptStarted
 from messiahs.core.ids import AttemptId
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import (
@@ -18,10 +26,12 @@ from messiahs.executor.contract import (
     OnLost,
 )
 from messiahs.executor.frames import Ended, Start, event_of
-from messiahs.executor.starter.table import LOST, Held, Phase, Table
+from messiahs.executor.starter.table import LOST, Held, Phase, Table, ran_ns
 
 _TERMINATED = 15
 _STARTS_PER_TURN = 1_000_000
+_MEMORY_BYTES = 1 << 20
+"""What every attempt says that it uses."""
 
 
 class StubExecutor:
@@ -37,6 +47,8 @@ class StubExecutor:
         self._offset_ns = boottime_offset_ns
         self._table = Table()
         self._ends_at: dict[AttemptId, int] = {}
+        self._left_ns: dict[AttemptId, int] = {}
+        """What suspended attempts have still to run."""
         self._reports: list[ExecutorEvent] = []
         self._on_event: OnEvent | None = None
         self._was_asked = False
@@ -76,6 +88,11 @@ class StubExecutor:
                 self._start(action)
             case EndAttempt():
                 self._end(action)
+            case SuspendAttempt() | ResumeAttempt():
+                self._pause(action)
+            case MeasureAttempts():
+                running = (each for each in action.attempts if self._phase_of(each) is Phase.RUNNING)
+                self._reports.append(AttemptsMeasured(memory=tuple((each, _MEMORY_BYTES) for each in running)))
             case ExtendLease():
                 self._table.extend(action.claim, action.until - self._offset_ns)
             case DiscardAttempt():
@@ -129,6 +146,21 @@ class StubExecutor:
         number = _TERMINATED if held.phase is Phase.RUNNING else None
         self._finish(held, Ended(attempt=held.attempt, signal=number, cause=action.cause))
 
+    def _pause(self, action: SuspendAttempt | ResumeAttempt) -> None:
+        held, now = self._table.attempts.get(action.attempt), _now()
+        if held is None or held.phase is not Phase.RUNNING:
+            return
+        if isinstance(action, SuspendAttempt) and not held.suspended_at:
+            self._table.suspend(held, now)
+            self._left_ns[held.attempt] = self._ends_at.pop(held.attempt) - now
+        elif isinstance(action, ResumeAttempt) and held.suspended_at:
+            self._table.resume(held, now)
+            self._ends_at[held.attempt] = now + self._left_ns.pop(held.attempt)
+
+    def _phase_of(self, attempt: AttemptId) -> Phase | None:
+        held = self._table.attempts.get(attempt)
+        return None if held is None else held.phase
+
     def _wake(self, delay_ns: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -136,7 +168,7 @@ class StubExecutor:
 
     def _turn(self) -> None:
         """End what is due, begin what has a place, tell it, and see when something is due again."""
-        now = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        now = _now()
         for held, cause in self._table.due_by(now):
             number = None if held.phase is Phase.QUEUED else _TERMINATED
             self._finish(held, Ended(attempt=held.attempt, signal=number, cause=cause))
@@ -164,9 +196,20 @@ class StubExecutor:
     def _finish(self, held: Held, ended: Ended) -> None:
         self._table.end(held, ended)
         self._ends_at.pop(held.attempt, None)
+        self._left_ns.pop(held.attempt, None)
         self._reports.append(event_of(ended))
 
 
 def _known(held: Held) -> KnownAttempt:
-    ended: AttemptEnded | None = None if held.ended is None else event_of(held.ended)
-    return KnownAttempt(attempt=held.attempt, state=AttemptState(held.phase.value), ended=ended)
+    now, ended = _now(), None if held.ended is None else event_of(held.ended)
+    return KnownAttempt(
+        attempt=held.attempt,
+        state=AttemptState.SUSPENDED if held.suspended_at and ended is None else AttemptState(held.phase.value),
+        ran_ns=ran_ns(held, now),
+        suspended_ns=now - held.suspended_at if held.suspended_at else 0,
+        ended=ended,
+    )
+
+
+def _now() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)

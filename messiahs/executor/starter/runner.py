@@ -13,7 +13,21 @@ from typing import assert_never
 import msgspec
 
 from messiahs.core.ids import AttemptId
-from messiahs.executor.frames import Discard, End, Ended, Extend, Known, Start, Started
+from messiahs.executor.frames import (
+    Command,
+    Discard,
+    End,
+    Ended,
+    Extend,
+    Known,
+    News,
+    Resume,
+    Start,
+    Started,
+    Suspend,
+    Weigh,
+    Weighed,
+)
 from messiahs.executor.layout import ATTEMPTS, WORK, folder_name
 from messiahs.executor.processes import identity_of
 from messiahs.executor.starter.declared import Found, find_outputs
@@ -22,7 +36,8 @@ from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, R
 from messiahs.executor.starter.kernel import boottime_ns
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner
-from messiahs.executor.starter.strays import Children, belongs_to, own_number
+from messiahs.executor.starter.strays import Children
+from messiahs.executor.starter.suspending import Suspended
 from messiahs.executor.starter.table import (
     KILLED,
     LEASE_EXPIRED,
@@ -32,7 +47,9 @@ from messiahs.executor.starter.table import (
     Held,
     Phase,
     Table,
+    ran_ns,
 )
+from messiahs.executor.starter.trees import Trees
 
 _STARTS_PER_TURN = 8
 _REPORT_BYTES = 65_536
@@ -48,11 +65,11 @@ class Runner:
     """
 
     def __init__(self, *, pool: Pool, journal: Journal, spawner: Spawner, children: Children, boot: str) -> None:
-        self.reports: list[Started | Ended] = []
+        self.reports: list[News] = []
         self.notes_processes = False
         """Whether the journal names processes, because they may outlive the starter."""
         self.is_stopping = False
-        self._pool, self._journal, self._spawner, self._children = pool, journal, spawner, children
+        self._pool, self._journal, self._spawner = pool, journal, spawner
         self._boot = boot
         self._table = Table()
         self._processes: dict[int, Held] = {}
@@ -61,7 +78,9 @@ class Runner:
         self._records: list[Record] = []
         self._untold: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
-        self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
+        self._children = children
+        self._trees = Trees(children, os.fsencode(f"{pool.root}/{ATTEMPTS}/"))
+        self._suspended = Suspended(self._table, self._trees)
 
     def recover(self) -> bool:
         """Take over from the journal: what began and did not end is lost. Say whether the machine was rebooted.
@@ -82,7 +101,7 @@ class Runner:
         self._journal.begin_anew(self._boot, self._truths())
         return has_rebooted
 
-    def apply(self, command: Start | End | Extend | Discard) -> None:
+    def apply(self, command: Command) -> None:
         """Take one command; a repeated one tells again what is known."""
         match command:
             case Start():
@@ -93,6 +112,10 @@ class Runner:
                     self._tell_again(held)
             case End():
                 self._end(command)
+            case Suspend() | Resume():
+                self._pause(command)
+            case Weigh():
+                self._weigh(command.attempts)
             case Extend():
                 self._table.extend(command.claim, command.until)
             case Discard():
@@ -124,7 +147,7 @@ class Runner:
             return NEVER
         if self._records or (not self.is_stopping and self._table.startable(1)):
             return 0
-        return self._table.next_due
+        return min(self._table.next_due, self._suspended.look_at)
 
     @property
     def is_clearing(self) -> bool:
@@ -152,6 +175,7 @@ class Runner:
         now = boottime_ns()
         for held in self._staging.copy():
             self._hear(held, now)
+        self._suspended.look(now)
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)
@@ -184,11 +208,7 @@ class Runner:
 
     def known(self, number: int) -> Known:
         """Say all that is held; an end that the journal has not yet counts as running."""
-        held = self._table.attempts.values()
-        ended = tuple(one.ended for one in held if one.ended is not None and one.attempt not in self._untold)
-        queued = tuple(one.attempt for one in held if one.phase is Phase.QUEUED)
-        running = [one.attempt for one in held if one.phase in (Phase.RUNNING, Phase.CLEARING)]
-        return Known(number=number, queued=queued, running=(*running, *self._untold), ended=ended)
+        return self._table.known(number, self._untold, boottime_ns())
 
     @property
     def can_prepare(self) -> bool:
@@ -245,11 +265,28 @@ class Runner:
             case _:
                 assert_never(held.phase)
 
+    def _pause(self, command: Suspend | Resume) -> None:
+        held = self._table.attempts.get(command.attempt)
+        if held is not None and isinstance(command, Suspend):
+            self._suspended.suspend(held)
+        elif held is not None:
+            self._suspended.resume(held)
+
+    def _weigh(self, attempts: tuple[AttemptId, ...]) -> None:
+        held = (self._table.attempts.get(attempt) for attempt in attempts)
+        memory = tuple(
+            (one.attempt, self._trees.memory_bytes(one.process, one.folder))
+            for one in held
+            if one is not None and one.phase is Phase.RUNNING
+        )
+        self.reports.append(Weighed(memory=memory))
+
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
             signal_group(held.process, signal.SIGTERM)
             # A stopped task has to run once more to end by itself.
             signal_group(held.process, signal.SIGCONT)
+            self._suspended.resume(held)
         held.kill_at = min(held.kill_at, now + grace_ns)
         self._table.expect(held.kill_at)
 
@@ -313,25 +350,11 @@ class Runner:
                 self._finish(held, cause=held.cause, text="a process of the task was killed and is not gone")
 
     def _end_strays(self) -> set[str]:
-        """Kill what attempts that are over have left; name the folders of those that had something left."""
-        listed = self._children.listed()
-        if len(listed) <= len(self._processes) + (self._pool.remover != 0):
+        """Kill what attempts that are over have left, if any child is none of those that run."""
+        if len(self._children.listed()) <= len(self._processes) + (self._pool.remover != 0):
             return set()
-        running = {held.folder for held in self._processes.values()}
-        left: set[str] = set()
-        for name in listed:
-            process = own_number(name)
-            if process in self._processes or process in (0, self._pool.remover):
-                continue
-            folder = belongs_to(name, self._prefix)
-            # One that shows no folder may be anyone's: it is ended when nobody runs.
-            if running if folder is None else os.fsdecode(folder) in running:
-                continue
-            with suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-            if folder is not None:
-                left.add(os.fsdecode(folder))
-        return left
+        folders = {held.folder for held in self._processes.values()}
+        return self._trees.end_strays(self._processes, folders, self._pool.remover)
 
     def _finish(self, held: Held, *, cause: str, text: str = "") -> None:
         held.cause = cause
@@ -355,7 +378,7 @@ class Runner:
             cause=held.cause or (found.cause if is_natural else ""),
             text=text or (found.text if is_natural else ""),
             left=tuple(found.files.values()),
-            ran_ns=max(0, held.ended_at - held.began_at),
+            ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
             stdout_bytes=out,
             stderr_bytes=err,
         )

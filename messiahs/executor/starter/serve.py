@@ -5,6 +5,7 @@ import selectors
 import signal
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -14,6 +15,7 @@ from messiahs.executor.frames import (
     Ended,
     FrameReader,
     Hello,
+    News,
     Ping,
     Pong,
     Started,
@@ -193,10 +195,10 @@ class Server:
             self._selector.modify(connection.sock, wanted, connection)
 
 
-def news_of(reports: list[Started | Ended]) -> list[Started | Ended]:
+def news_of(reports: Sequence[News]) -> list[News]:
     """Leave out the starts of what has ended since."""
     ended = {report.attempt for report in reports if isinstance(report, Ended)}
-    return [report for report in reports if isinstance(report, Ended) or report.attempt not in ended]
+    return [report for report in reports if not isinstance(report, Started) or report.attempt not in ended]
 
 
 def _is_told_to_end(*, from_outside: bool) -> bool:

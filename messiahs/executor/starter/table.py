@@ -4,12 +4,12 @@ An attempt is queued, then running, then clearing (its first process ended, some
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
 from messiahs.core.ids import AttemptId, ClaimId
-from messiahs.executor.frames import Ended, Start
+from messiahs.executor.frames import Ended, Known, Running, Start
 from messiahs.executor.layout import folder_name
 from messiahs.executor.starter.spawn import NotSpawned
 
@@ -44,6 +44,10 @@ class Held:
     limit_at: int = NEVER
     kill_at: int = NEVER
     """When SIGKILL is due: set once SIGTERM was sent."""
+    suspended_at: int = 0
+    """Since when it is suspended; 0 if it is not."""
+    paused_ns: int = 0
+    """How long it was suspended, but for the present time."""
     ended_at: int = 0
     """When its first process ended; 0 if it has not, or there was none."""
     cause: str = ""
@@ -55,6 +59,12 @@ class Held:
     exit_code: int | None = None
     signal: int | None = None
     ended: Ended | None = None
+
+
+def ran_ns(held: Held, now: int) -> int:
+    """Give how long an attempt has run until now, or until its first process ended, without its suspensions."""
+    until = held.suspended_at or held.ended_at or now
+    return max(0, until - held.began_at - held.paused_ns) if held.began_at else 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,10 +138,26 @@ class Table:
     def limit(self, held: Held, now: int) -> None:
         """Count the time limit of a running attempt from now on."""
         assert held.start is not None
-        held.began_at = now
+        held.began_at, held.paused_ns = now, 0
+        held.suspended_at = now if held.suspended_at else 0
         if held.start.limit_ns is not None:
             held.limit_at = now + held.start.limit_ns
             self.expect(held.limit_at)
+
+    def suspend(self, held: Held, now: int) -> None:
+        """Let the time limit of a running attempt stand still; it keeps its place."""
+        assert held.phase is Phase.RUNNING
+        if not held.suspended_at:
+            held.suspended_at = now
+
+    def resume(self, held: Held, now: int) -> None:
+        """Let the time limit of an attempt go on, if it stands still."""
+        if held.suspended_at:
+            paused_ns, held.suspended_at = now - held.suspended_at, 0
+            held.paused_ns += paused_ns
+            if held.limit_at != NEVER:
+                held.limit_at += paused_ns
+                self.expect(held.limit_at)
 
     def end(self, held: Held, ended: Ended) -> None:
         """Note how an attempt ended; its place is free."""
@@ -150,6 +176,24 @@ class Table:
     def expect(self, due: int) -> None:
         """See to it that `due_by` looks again at that time."""
         self._next_due = min(self._next_due, due)
+
+    def known(self, number: int, untold: Container[AttemptId], now: int) -> Known:
+        """Say all that is held; ends of `untold` attempts do not count yet, as if these were running."""
+        held = self.attempts.values()
+        return Known(
+            number=number,
+            queued=tuple(one.attempt for one in held if one.phase is Phase.QUEUED),
+            running=tuple(
+                Running(
+                    attempt=one.attempt,
+                    ran_ns=ran_ns(one, now),
+                    suspended_ns=now - one.suspended_at if one.suspended_at else None,
+                )
+                for one in held
+                if one.phase in (Phase.RUNNING, Phase.CLEARING) or one.attempt in untold
+            ),
+            ended=tuple(one.ended for one in held if one.ended is not None and one.attempt not in untold),
+        )
 
     @property
     def next_due(self) -> int:
@@ -173,6 +217,7 @@ class Table:
             for held in claim.active.values():
                 if held.kill_at <= now:
                     yield held, ""
-                elif held.kill_at == NEVER and held.limit_at <= now:
+                limit_at = NEVER if held.suspended_at else held.limit_at
+                if held.kill_at == NEVER and limit_at <= now:
                     yield held, TIME_LIMIT
-                self.expect(min(due for due in (held.kill_at, held.limit_at, NEVER) if due > now))
+                self.expect(min(due for due in (held.kill_at, limit_at, NEVER) if due > now))

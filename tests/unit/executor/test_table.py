@@ -1,8 +1,8 @@
 """The starter's table of attempts, without processes or a clock."""
 
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Ended, Start
-from messiahs.executor.starter.table import LEASE_EXPIRED, NEVER, TIME_LIMIT, Held, Phase, Table
+from messiahs.executor.frames import Ended, Running, Start
+from messiahs.executor.starter.table import LEASE_EXPIRED, NEVER, TIME_LIMIT, Held, Phase, Table, ran_ns
 
 
 def start(number: int, *, claim: int = 1, places: int = 1, limit_ns: int | None = None, lease: int = 1000) -> Start:
@@ -104,3 +104,44 @@ def test_an_extended_lease_is_due_later_and_a_repeated_start_never_shortens_it()
 
 def test_an_empty_table_is_never_due() -> None:
     assert Table().next_due == NEVER
+
+
+def test_a_suspended_attempt_keeps_its_place_and_its_limit_stands_still() -> None:
+    table = Table()
+    first, _ = (table.queue(start(number, limit_ns=100)) for number in (1, 2))
+    table.began(first, 10)
+    table.suspend(first, 50)
+    table.suspend(first, 60)
+    assert table.startable(9) == []
+    assert table.due_by(500) == []
+    assert ran_ns(first, 500) == 40
+    table.resume(first, 550)
+    table.resume(first, 551)
+    assert ran_ns(first, 560) == 50
+    assert table.due_by(609) == []
+    assert table.due_by(610) == [(first, TIME_LIMIT)]
+
+
+def test_a_limit_that_begins_while_an_attempt_is_suspended_begins_to_count_when_it_goes_on() -> None:
+    table = Table()
+    first = table.queue(start(1, limit_ns=100))
+    table.began(first, 0)
+    first.limit_at = NEVER
+    table.suspend(first, 10)
+    table.limit(first, 20)
+    table.resume(first, 50)
+    assert (table.due_by(149), table.due_by(150)) == ([], [(first, TIME_LIMIT)])
+
+
+def test_what_is_known_says_how_long_an_attempt_ran_and_is_suspended() -> None:
+    table = Table()
+    first, second, third = (table.queue(start(number, places=2)) for number in (1, 2, 3))
+    for held in (first, second):
+        table.began(held, 10)
+    table.suspend(first, 30)
+    known = table.known(7, (), 100)
+    assert known.running == (
+        Running(attempt=first.attempt, ran_ns=20, suspended_ns=70),
+        Running(attempt=second.attempt, ran_ns=90),
+    )
+    assert (known.number, known.queued, known.ended) == (7, (third.attempt,), ())

@@ -1,0 +1,249 @@
+"""Suspending and resuming attempts: what every executor promises, and what only real processes can show."""
+
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.actions import EndAttempt, MeasureAttempts, ResumeAttempt, SuspendAttempt
+from messiahs.core.events import AttemptsMeasured
+from messiahs.core.instants import SECOND
+from messiahs.executor.contract import AttemptState, KnownAttempt
+from messiahs.executor.launch import StarterSettings
+from messiahs.executor.layout import ATTEMPTS, can_traverse, folder_name, task_account
+from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.starter.strays import all_below
+from messiahs.executor.stub import StubExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+
+Play = Callable[[Callable[[Rig], Awaitable[None]], float], None]
+
+SUSPEND, RESUME = SuspendAttempt(attempt=attempt_id(1)), ResumeAttempt(attempt=attempt_id(1))
+TREE = """
+ticks() { while :; do :; done; }
+setsid sh -c 'while :; do :; done' &
+sh -c 'while :; do :; done; true' &
+(setsid sh -c 'trap "" TERM; while :; do :; done' &)
+echo ready
+ticks
+"""
+"""Four processes that never rest: the leader, one in another session, one below, and an orphan in its own session."""
+
+
+@pytest.fixture(params=["os_process", "stub"])
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
+    """Play a scene with a fresh executor whose tasks take a number of seconds."""
+    with starter_settings(tmp_path) as settings:
+
+        def make(seconds: float) -> OsProcessExecutor | StubExecutor:
+            if request.param == "stub":
+                return StubExecutor(delay_ns=int(seconds * SECOND), stdout=b"hello", boottime_offset_ns=OFFSET_NS)
+            return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
+
+        yield lambda act, seconds: play_scene(act, lambda: make(seconds), seconds=seconds)
+
+
+@pytest.fixture(params=["namespace", "degraded"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
+    """Give a starter's settings, with and without a process namespace."""
+    with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
+        yield settings
+
+
+async def _known(rig: Rig) -> KnownAttempt:
+    (known,) = await rig.executor.running()
+    return known
+
+
+def test_a_suspended_attempt_does_not_run_on_and_a_resumed_one_ends_as_if_nothing_had_been(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1)
+        await rig.start_of(1)
+        rig.executor.perform(SUSPEND)
+        rig.executor.perform(SUSPEND)
+        assert (await _known(rig)).state is AttemptState.SUSPENDED
+        await _wait(rig, suspended_ns=2 * SECOND)
+        assert rig.ends() == {}
+        rig.executor.perform(RESUME)
+        rig.executor.perform(RESUME)
+        known = await _known(rig)
+        assert (known.state, known.suspended_ns) == (AttemptState.RUNNING, 0)
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause) == (0, "")
+
+    play(act, 1)
+
+
+def test_the_time_limit_stands_still_while_an_attempt_is_suspended(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1, limit_ns=2 * SECOND)
+        await rig.start_of(1)
+        rig.executor.perform(SUSPEND)
+        await _wait(rig, suspended_ns=3 * SECOND)
+        assert rig.ends() == {}
+        rig.executor.perform(RESUME)
+        end = await rig.end_of(1)
+        assert end.cause == "time_limit"
+
+    play(act, 60)
+
+
+def test_the_lease_does_not_stand_still(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1, lease_s=2)
+        await rig.start_of(1)
+        rig.executor.perform(SUSPEND)
+        assert (await rig.end_of(1)).cause == "lease_expired"
+
+    play(act, 60)
+
+
+def test_a_suspended_attempt_keeps_its_place_and_can_be_ended(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1, places=1)
+        await rig.start_of(1)
+        rig.executor.perform(SUSPEND)
+        rig.start(2, places=1)
+        states = {known.attempt: known.state for known in await rig.executor.running()}
+        assert states == {attempt_id(1): AttemptState.SUSPENDED, attempt_id(2): AttemptState.QUEUED}
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause="killed"))
+        end = await rig.end_of(1)
+        assert (end.signal, end.cause) == (signal.SIGTERM, "killed")
+
+    play(act, 60)
+
+
+def test_suspending_and_resuming_what_does_not_run_changes_nothing(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.executor.perform(SUSPEND)
+        rig.executor.perform(RESUME)
+        rig.start(1)
+        assert (await rig.end_of(1)).exit_code == 0
+        rig.executor.perform(SUSPEND)
+        rig.executor.perform(RESUME)
+        assert (await _known(rig)).state is AttemptState.ENDED
+
+    play(act, 0)
+
+
+def test_a_host_that_comes_back_finds_a_suspended_attempt_suspended(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1)
+        await rig.start_of(1)
+        rig.executor.perform(SUSPEND)
+        assert (await _known(rig)).state is AttemptState.SUSPENDED
+        await rig.executor.stop(end_tasks=False)
+        await rig.executor.start(rig.events.append, pytest.fail)
+        known = await _known(rig)
+        assert known.state is AttemptState.SUSPENDED
+        assert known.suspended_ns > 0
+        rig.executor.perform(RESUME)
+        assert (await rig.end_of(1)).exit_code == 0
+
+    play(act, 1)
+
+
+def test_the_memory_of_running_attempts_is_told(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1)
+        await rig.start_of(1)
+        rig.executor.perform(MeasureAttempts(attempts=(attempt_id(1), attempt_id(2))))
+        await rig.until(lambda: any(isinstance(event, AttemptsMeasured) for event in rig.events))
+        (measured,) = [event for event in rig.events if isinstance(event, AttemptsMeasured)]
+        ((attempt, memory_bytes),) = measured.memory
+        assert attempt == attempt_id(1)
+        assert memory_bytes > 1 << 16
+
+    play(act, 60)
+
+
+def test_everything_of_a_suspended_task_is_stopped_wherever_it_hides(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        processes = await _start_tree(rig, settings)
+        rig.executor.perform(SUSPEND)
+        await _known(rig)
+        assert {_state(process) for process in processes} == {"T"}
+        ticks = [_ticks(process) for process in processes]
+        await _wait(rig, suspended_ns=2 * SECOND)
+        assert [_ticks(process) for process in processes] == ticks
+        rig.executor.perform(RESUME)
+        await rig.until(lambda: all(_ticks(process) > before for process, before in zip(processes, ticks, strict=True)))
+        assert sorted(all_below(_folder(settings))) == processes
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_what_was_woken_by_somebody_else_is_stopped_again(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        processes = await _start_tree(rig, settings)
+        rig.executor.perform(SUSPEND)
+        await _known(rig)
+        os.kill(processes[0], signal.SIGCONT)
+        ticks = _ticks(processes[0])
+        await rig.until(lambda: _ticks(processes[0]) > ticks or _state(processes[0]) == "T")
+        await rig.until(lambda: {_state(process) for process in processes} == {"T"})
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_a_suspended_task_hears_that_it_is_to_end(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "trap 'echo saved; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
+        await rig.start_of(1)
+        await rig.until(lambda: rig.output(1) == "ready\n")
+        rig.executor.perform(SUSPEND)
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause="vacated"))
+        end = await rig.end_of(1)
+        assert (end.exit_code, end.cause, rig.output(1)) == (3, "vacated", "ready\nsaved\n")
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_the_memory_of_a_task_is_that_of_all_its_processes(settings: StarterSettings) -> None:
+    held = "import time; block = bytearray(64 << 20); print('ready', flush=True); time.sleep(600)"
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", f'setsid python3 -c "{held}" & python3 -c "{held}"')
+        await rig.start_of(1)
+        await rig.until(lambda: rig.output(1) == "ready\nready\n")
+        rig.executor.perform(MeasureAttempts(attempts=(attempt_id(1),)))
+        await rig.until(lambda: any(isinstance(event, AttemptsMeasured) for event in rig.events))
+        (measured,) = [event for event in rig.events if isinstance(event, AttemptsMeasured)]
+        ((_, memory_bytes),) = measured.memory
+        assert 128 << 20 <= memory_bytes < 1 << 30
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+async def _wait(rig: Rig, *, suspended_ns: int) -> None:
+    """Let the executor itself say that so much time has passed."""
+    while (await _known(rig)).suspended_ns < suspended_ns:
+        await rig.until(lambda: True)
+
+
+async def _start_tree(rig: Rig, settings: StarterSettings) -> list[int]:
+    rig.run(1, "sh", "-c", TREE)
+    await rig.start_of(1)
+    await rig.until(lambda: rig.output(1) == "ready\n" and len(list(all_below(_folder(settings)))) == 4)
+    return sorted(all_below(_folder(settings)))
+
+
+def _folder(settings: StarterSettings) -> bytes:
+    account = task_account(settings.task_user)
+    roots = [settings.directory / "tasks"] if can_traverse(settings.directory, account) else settings.fallback.iterdir()
+    (root,) = roots
+    return os.fsencode(root / ATTEMPTS / folder_name(attempt_id(1)))
+
+
+def _fields(process: int) -> list[str]:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _state(process: int) -> str:
+    return _fields(process)[0]
+
+
+def _ticks(process: int) -> int:
+    return int(_fields(process)[11]) + int(_fields(process)[12])
