@@ -1,4 +1,4 @@
-"""Tasks as people read them: one line each, and below why something waits or was denied."""
+"""Tasks as people read them: one line each, and below why something waits, was denied, or stands still."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -12,6 +12,9 @@ from messiahs.client.module import is_final
 _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
+_HELD = {"suspended": "suspended by the owner of", "vacating": "told to leave by the owner of"}
+_OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moved")
+"""Steps in the life of a task that the owner of its machine decided."""
 
 
 def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
@@ -30,6 +33,9 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         was = "was" if is_one else "were"
         verb = f"{was} denied by" if is_over else f"{waits}; asked and refused by"
         click.echo(f"\n{_names(documents)} {verb}\n{told}")
+    for document in tasks:
+        if "counts" not in document and document.get("substate") in _HELD:
+            click.echo(f"\n{document['id']} is {_held(document)}")
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
@@ -40,6 +46,16 @@ def show_reasons(tasks: Iterable[Document]) -> None:
         click.echo(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}")
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             click.echo(line)
+        for entry in document.get("history", ()):
+            if entry["event"] in _OWNERS_ACTS:
+                why = f": {entry['text']}" if entry.get("text") else ""
+                click.echo(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}")
+
+
+def _held(document: Document) -> str:
+    """Say what the owner of its machine does to a task, and why if he tells."""
+    why = f": {document['text']}" if document.get("text") else ""
+    return f"{_HELD[document['substate']]} {document['executed_on']}{why}"
 
 
 def ran_of(document: Document, now: datetime) -> str:

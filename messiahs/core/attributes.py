@@ -156,6 +156,9 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
 A present task is one that stands before this system, whose TDV is known too.
 """
 
+OWNERS_FACTS = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope is Scope.HERE)
+"""What is known of the own machine and never leaves it: in no vector, and for no requirement of a task."""
+
 MACHINE_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.MACHINE}
 TASK_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.TASK}
 

@@ -1,10 +1,10 @@
 """What the own machine says of itself, and when that has changed enough to be told at once (MESSIAHS 5.1, 5.3.1)."""
 
-from messiahs.core.attributes import Value
+from messiahs.core.attributes import OWNERS_FACTS, Value
 from messiahs.core.buckets import bucket_of
 from messiahs.core.descriptions import SDV
 from messiahs.core.instants import Instant
-from messiahs.core.own_machine import own_sdv
+from messiahs.core.own_machine import seen_by_owner
 from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState
 from messiahs.core.vectors import EMPTY, vector_of
@@ -14,8 +14,8 @@ _WHOLE = 10_000
 
 def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
     """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
-    sdv = own_sdv(state)
-    described = state.policy.describe_here(sdv, state.calendar(now)) if sdv is not None else None
+    sdv = seen_by_owner(state)
+    described = _public(state.policy.describe_here(sdv, state.calendar(now))) if sdv is not None else None
     if only_changed and not has_changed(state.updates.described, described, policy=state.policy):
         return False
     state.updates.described = described
@@ -23,6 +23,11 @@ def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
     is_new = vector != state.updates.own
     state.updates.own = vector
     return is_new
+
+
+def _public(described: SDV) -> SDV:
+    """Leave out what never leaves the machine, whatever the policy says."""
+    return SDV(tuple(pair for pair in described.pairs if pair[0] not in OWNERS_FACTS))
 
 
 def has_changed(before: SDV | None, after: SDV | None, *, policy: Policy) -> bool:

@@ -6,7 +6,6 @@ from messiahs.core.actions import (
     Action,
     Decision,
     DiscardAttempt,
-    EndAttempt,
     Report,
     ReportCode,
     SendControl,
@@ -25,6 +24,7 @@ from messiahs.core.granting import (
     renew,
     status_actions,
 )
+from messiahs.core.guarding import REVOKED, VACATED, end_action, expect_look, forget_guard
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge, refusal_of, summary_of
@@ -52,7 +52,7 @@ _REPORT_AFTER_NS = 200 * MILLISECOND
 _HELD_LIMIT = 1_280
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not taken yet."""
-_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound")
+_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound", VACATED, REVOKED)
 
 
 def on_task_transfer(
@@ -120,6 +120,7 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
     state.executor.attempts[event.attempt] = replace(row, status=running)
     if not state.timers.is_set(TimerKind.STATUS, row.claim):
         state.timers.set(TimerKind.STATUS, row.claim, after(now, _REPORT_AFTER_NS))
+    expect_look(state, now)
     return ()
 
 
@@ -148,9 +149,12 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
         return (DiscardAttempt(attempt=event.attempt),)
     if row.status.state is not TaskState.EXECUTING:
         return ()
-    row = replace(row, status=_status_of(event))
-    state.executor.attempts[event.attempt] = row
     claim = state.executor.claims.get(row.claim)
+    forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt)
+    # What the owner has said of the end stands already where the end was begun.
+    said = row.status.text if row.status.substate is Substate.VACATING else ""
+    row = replace(row, status=_status_of(event, said))
+    state.executor.attempts[event.attempt] = row
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
     claim.live -= 1
@@ -169,7 +173,6 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
 
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
     """Forget results that were taken, end attempts that are not bound any more, and extend the lease."""
-    del now
     claim = state.executor.claims.get(ack.claim)
     if claim is None:
         return ()
@@ -179,7 +182,7 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
         if row is None or row.claim != ack.claim:
             continue
         if row.status.state is TaskState.EXECUTING:
-            actions.append(_end(state, attempt, "unbound"))
+            actions.append(_end(state, claim, attempt, cause="unbound", now=now))
         else:
             actions.extend(let_go(state, claim, attempt))
     return tuple(actions)
@@ -187,12 +190,11 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
 
 def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Action, ...]:
     """End attempts on request of their origin; the final status follows (MESSIAHS 5.3.2 task_kill)."""
-    del now
     claim = state.executor.claims.get(kill.claim)
     if claim is None:
         return ()
     return tuple(
-        _end(state, attempt, "killed")
+        _end(state, claim, attempt, cause="killed", now=now)
         for attempt in kill.attempts
         if attempt in claim.attempts and state.executor.attempts[attempt].status.state is TaskState.EXECUTING
     )
@@ -297,11 +299,12 @@ def _note_wait(state: ModuleState, waited_ns: int) -> None:
     state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
 
 
-def _end(state: ModuleState, attempt: AttemptId, cause: str) -> Action:
-    return EndAttempt(attempt=attempt, grace_ns=state.policy.timeouts.kill_grace_ns, cause=cause)
+def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: str, now: Instant) -> Action:
+    grace_ns = state.policy.timeouts.kill_grace_ns
+    return end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
 
 
-def _status_of(event: AttemptEnded) -> AttemptStatus:
+def _status_of(event: AttemptEnded, said: str) -> AttemptStatus:
     if event.cause == "killed":
         state = TaskState.KILLED
     elif event.cause in _LOST_CAUSES:
@@ -316,7 +319,7 @@ def _status_of(event: AttemptEnded) -> AttemptStatus:
         exit_code=event.exit_code,
         signal=event.signal,
         cause=event.cause,
-        text=event.text,
+        text=event.text or said,
         ran_ns=event.ran_ns,
         outputs=event.outputs,
     )

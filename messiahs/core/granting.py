@@ -14,7 +14,7 @@ from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
-from messiahs.core.own_machine import own_sdv
+from messiahs.core.own_machine import own_sdv, wake
 from messiahs.core.ports import Need
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState, Search
@@ -112,7 +112,8 @@ def window_of(claim: GrantedClaim) -> int:
         return 0
     if claim.is_shrinking:
         return claim.live
-    if not claim.mean_run_ns:
+    if not claim.mean_run_ns or claim.still:
+        # What would wait behind a suspended attempt could wait for long.
         return claim.row.places
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
 
@@ -287,7 +288,8 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
         if attempt not in state.executor.attempts:
             continue
         if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
-            grace_ns = state.policy.timeouts.kill_grace_ns if cause == "unbound" else 0
+            can_hear = cause == "unbound" and wake(state, claim, attempt, now)
+            grace_ns = state.policy.timeouts.kill_grace_ns if can_hear else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
         else:
             actions.extend(forget_attempt(state, attempt))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.messages import TaskState
-from messiahs.core.own_machine import reserved_places, reserving_claims
+from messiahs.core.own_machine import promised_slots, reserved_places, reserving_claims
 from messiahs.core.placing import room_in
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -23,9 +23,9 @@ def violations(state: ModuleState) -> tuple[str, ...]:
 def _machine(state: ModuleState) -> Iterator[str]:
     """Check that no more is promised than the machine has."""
     said = state.updates.measured.description() if state.updates.measured is not None else {}
-    claims = reserving_claims(state)
+    claims, slots = reserving_claims(state), said.get("slots")
     promised = (
-        ("slots", sum(reserved_places(claim) * claim.need.slots for claim in claims)),
+        ("slots", promised_slots(state, slots if isinstance(slots, int) else 0)),
         ("total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims)),
         ("total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims)),
     )
@@ -49,6 +49,10 @@ def _granted(state: ModuleState) -> Iterator[str]:
         live = sum(row is not None and row.status.state is TaskState.EXECUTING for row in rows)
         if live != claim.live:
             yield f"granted claim {claim_id} counts {claim.live} live attempts of {live}"
+        guards = [state.executor.guards.get(attempt) for attempt in claim.attempts]
+        still = sum(guard is not None and guard.suspended_at is not None for guard in guards)
+        if still != claim.still or claim.still > claim.live:
+            yield f"granted claim {claim_id} counts {claim.still} suspended attempts of {still}"
         for attempt, row in zip(claim.attempts, rows, strict=True):
             if row is None or row.claim != claim_id:
                 yield f"granted claim {claim_id} lists {attempt}, which is not in it"
@@ -62,6 +66,9 @@ def _granted(state: ModuleState) -> Iterator[str]:
 
 
 def _attempts(state: ModuleState) -> Iterator[str]:
+    for attempt in state.executor.guards:
+        if attempt not in state.executor.attempts:
+            yield f"attempt {attempt} is guarded, and is not here"
     for attempt, row in state.executor.attempts.items():
         claim = state.executor.claims.get(row.claim)
         if row.id != attempt or row.status.attempt != attempt:

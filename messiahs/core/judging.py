@@ -5,7 +5,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import Reason
 from messiahs.core.neighbors import Relation
-from messiahs.core.own_machine import own_sdv, reserved_places, reserving_claims
+from messiahs.core.own_machine import reserved_places, reserving_claims, seen_by_owner
 from messiahs.core.ports import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
 from messiahs.core.state import ModuleState
 
@@ -30,7 +30,7 @@ def rank(
     state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
 ) -> tuple[SystemId, ...]:
     """Order candidates by the policy."""
-    query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=own_sdv(state), now=state.calendar(now))
+    query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=seen_by_owner(state), now=state.calendar(now))
     return state.policy.rank(query, state.randomness)
 
 
@@ -38,7 +38,7 @@ def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: In
     return AcceptQuery(
         tdv=tdv,
         asker=asker,
-        here=own_sdv(state),
+        here=seen_by_owner(state),
         subtree=state.updates.up,
         now=state.calendar(now),
         placed=_placed(state),

@@ -29,6 +29,8 @@ class Substate(StrEnum):
     QUEUED = "queued"
     STAGING = "staging"
     RUNNING = "running"
+    SUSPENDED = "suspended"
+    VACATING = "vacating"
 
 
 class DenyCode(StrEnum):
@@ -134,7 +136,8 @@ class AttemptStatus:
     """What became of one attempt.
 
     `exit_code` and `signal` are set when the process ended by itself or by a signal; `cause` is a word for the other
-    ways (`time_limit`, `not_found`, `lease_expired`, `lost`, `unknown`, …).
+    ways (`time_limit`, `not_found`, `lease_expired`, `lost`, `unknown`, …). `text` is for people; while an attempt is
+    suspended or vacating it is what the owner of its machine says of the reason.
     """
 
     attempt: AttemptId

@@ -15,6 +15,7 @@ from messiahs.core import (
     executing,
     granting,
     greeting,
+    guarding,
     passing,
     placing,
     reloading,
@@ -27,6 +28,7 @@ from messiahs.core import (
 from messiahs.core.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.events import (
     AttemptEnded,
+    AttemptsMeasured,
     AttemptStarted,
     CancelRequested,
     ControlReceived,
@@ -124,6 +126,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return executing.on_attempt_started(state, event, now)
         case AttemptEnded():
             return executing.on_attempt_ended(state, event, now)
+        case AttemptsMeasured():
+            return guarding.on_attempts_measured(state, event, now)
         case OutputsHome():
             return results.on_outputs_home(state, event, now)
         case OutputsFailed():
@@ -139,7 +143,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case LinkDown():
             return greeting.on_link_down(state, event.neighbor, now)
         case Measured():
-            return updating.on_measured(state, event, now)
+            return (*updating.on_measured(state, event, now), *guarding.on_look(state, now))
         case InputsMoving():
             moving_here = granting.on_inputs_moving(state, event.claim, now)
             return (*moving_here, *results.on_inputs_moving(state, event.claim, now))
@@ -183,6 +187,8 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
             return updating.on_output_timeout(state, now)
         case TimerKind.CHANGE:
             return updating.on_change_timeout(state, now)
+        case TimerKind.LOOK:
+            return guarding.on_look(state, now)
         case _:
             return _KEYED[kind](state, key, now)
 

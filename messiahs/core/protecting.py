@@ -37,22 +37,22 @@ class Standing(StrEnum):
 class Memory:
     """What is remembered of one task between two looks at the rules; the default is a task that has just begun.
 
-    `since` says for each rule since when it has been due without break. `parting` is the rule that let the task vacate,
-    or be killed with a grace, and `moving` the one for which its origin looks for another place meanwhile;
-    `parting_until` and `moving_until` are when their graces end (None: nothing is counted).
+    `since` says for each rule since when it has been due without break. `parting` is the place, among the rules, of the
+    one that let the task vacate, or be killed with a grace, and `moving` of the one for which its origin looks for
+    another place meanwhile; `parting_until` and `moving_until` are when their graces end (None: nothing is counted).
     """
 
     standing: Standing = Standing.RUNNING
     since: tuple[Instant | None, ...] = ()
-    parting: RunningRule | None = None
+    parting: int | None = None
     parting_until: Instant | None = None
-    moving: RunningRule | None = None
+    moving: int | None = None
     moving_until: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """An act that is due now, and the rule that wants it.
+    """An act that is due now, and the rule that wants it, with its place among the rules.
 
     `grace_ns` is how long a task that is told to end has for that (None: as long as the policy's `kill_grace` says), or
     how long another place is looked for (None: until there is one, or the rule is not due any more).
@@ -60,6 +60,7 @@ class Due:
 
     act: Act
     rule: RunningRule
+    place: int
     grace_ns: int | None = None
 
 
@@ -72,18 +73,22 @@ def decide(
     """
     if memory.standing is Standing.GONE:
         return memory, None
-    since = memory.since if len(memory.since) == len(rules) else (None,) * len(rules)
+    if len(memory.since) != len(rules):
+        # A policy that was loaded anew begins to count anew.
+        memory = Memory(standing=memory.standing, since=(None,) * len(rules))
     since = tuple(
         (now if began is None else began) if rule.is_due(query) else None
-        for rule, began in zip(rules, since, strict=True)
+        for rule, began in zip(rules, memory.since, strict=True)
     )
     memory = replace(memory, since=since)
     ripe = [
-        rule for rule, began in zip(rules, since, strict=True) if began is not None and after(began, rule.for_ns) <= now
+        place
+        for place, (rule, began) in enumerate(zip(rules, since, strict=True))
+        if began is not None and after(began, rule.for_ns) <= now
     ]
-    if memory.moving is not None and not any(rule is memory.moving for rule in ripe):
+    if memory.moving is not None and memory.moving not in ripe:
         memory = replace(memory, moving=None, moving_until=None)
-    return memory, _severest([*_overdue(memory, now), *_wanted(memory, ripe)])
+    return memory, _severest([*_overdue(rules, memory, now), *_wanted(rules, memory, ripe)])
 
 
 def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
@@ -93,18 +98,14 @@ def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
         case Act.KILL if due.grace_ns == 0:
             return Memory(standing=Standing.GONE, since=memory.since)
         case Act.KILL | Act.VACATE:
-            return Memory(standing=Standing.VACATING, since=memory.since, parting=due.rule, parting_until=until)
+            return Memory(standing=Standing.VACATING, since=memory.since, parting=due.place, parting_until=until)
         case Act.MOVE:
-            return replace(memory, moving=due.rule, moving_until=until)
+            return replace(memory, moving=due.place, moving_until=until)
+        case Act.SUSPEND if due.place == memory.moving:
+            # Nobody took it in time; its rule may ask for another place again.
+            return replace(memory, standing=Standing.SUSPENDED, moving=None, moving_until=None)
         case Act.SUSPEND:
-            # A move whose grace ended so is over.
-            is_over = due.rule is memory.moving
-            return replace(
-                memory,
-                standing=Standing.SUSPENDED,
-                moving=None if is_over else memory.moving,
-                moving_until=None if is_over else memory.moving_until,
-            )
+            return replace(memory, standing=Standing.SUSPENDED)
         case Act.RESUME:
             return replace(memory, standing=Standing.RUNNING)
 
@@ -116,20 +117,21 @@ def next_look(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> 
     return min((end for end in ends if end > now), default=None)
 
 
-def _overdue(memory: Memory, now: Instant) -> Iterator[Due]:
+def _overdue(rules: Sequence[RunningRule], memory: Memory, now: Instant) -> Iterator[Due]:
     """Name what follows when a grace is over."""
     if memory.parting is not None and memory.parting_until is not None and memory.parting_until <= now:
-        yield Due(act=Act.KILL, rule=memory.parting, grace_ns=0)
+        yield Due(act=Act.KILL, rule=rules[memory.parting], place=memory.parting, grace_ns=0)
     if memory.moving is not None and memory.moving_until is not None and memory.moving_until <= now:
-        is_kill = memory.moving.then is Act.KILL
-        yield Due(act=memory.moving.then, rule=memory.moving, grace_ns=0 if is_kill else None)
+        rule = rules[memory.moving]
+        yield Due(act=rule.then, rule=rule, place=memory.moving, grace_ns=0 if rule.then is Act.KILL else None)
 
 
-def _wanted(memory: Memory, ripe: Sequence[RunningRule]) -> Iterator[Due]:
+def _wanted(rules: Sequence[RunningRule], memory: Memory, ripe: Sequence[int]) -> Iterator[Due]:
     """Name the acts of rules that are due, but for those that are done already or are held back by a severer one."""
     standing = memory.standing
-    is_held = any(rule.act is Act.SUSPEND for rule in ripe)
-    for rule in ripe:
+    is_held = any(rules[place].act is Act.SUSPEND for place in ripe)
+    for place in ripe:
+        rule = rules[place]
         if standing is Standing.VACATING:
             is_new = rule.act is Act.KILL and not rule.grace_ns
         else:
@@ -142,7 +144,7 @@ def _wanted(memory: Memory, ripe: Sequence[RunningRule]) -> Iterator[Due]:
             }[rule.act]
         if is_new:
             grace_ns = (rule.grace_ns or 0) if rule.act is Act.KILL else rule.grace_ns
-            yield Due(act=rule.act, rule=rule, grace_ns=grace_ns)
+            yield Due(act=rule.act, rule=rule, place=place, grace_ns=grace_ns)
 
 
 def _severest(dues: Sequence[Due]) -> Due | None:

@@ -38,6 +38,7 @@ _RESEND_NS = 1 * SECOND
 _MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
+_HELD = (Substate.SUSPENDED, Substate.VACATING)
 _FETCH_LIMIT = 100
 """Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
 
@@ -186,14 +187,38 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
 
 def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
+    stored: tuple[Action, ...] = ()
     if row.substate is not status.substate:
-        # Soft: after a restart the next renewal says it again.
-        started_at = now if status.substate is Substate.RUNNING else None
-        state.origin.tasks[row.id] = replace(row, substate=status.substate, started_at=started_at)
+        stored = _on_other_substate(state, claim, status, now)
     if not row.is_cancelled:
-        return ()
+        return stored
     # The kill was lost on its way, or came before the task did.
-    return (SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=(status.attempt,))),)
+    return (
+        *stored,
+        SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=(status.attempt,))),
+    )
+
+
+def _on_other_substate(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /
+) -> tuple[Action, ...]:
+    """Note what an attempt does now; what its machine's owner does to it stays in the task's history."""
+    row = state.origin.tasks[status.attempt.task]
+    was_held = row.substate in _HELD
+    has_begun = was_held or status.substate in _HELD
+    started_at = row.started_at if has_begun else None
+    if status.substate is Substate.RUNNING:
+        started_at = started_at or now
+    row = replace(row, substate=status.substate, started_at=started_at)
+    if not has_begun or status.substate is None:
+        # Soft: after a restart the next renewal says it again.
+        state.origin.tasks[row.id] = row
+        return ()
+    event = status.substate.value if status.substate in _HELD else "resumed"
+    entry = HistoryEntry(at=now, event=event, attempt=row.attempt, module=claim.row.id.executor, text=status.text)
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return (Store(row=row),)
 
 
 def _on_ended(
@@ -227,7 +252,13 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
     row = state.origin.tasks[status.attempt.task]
-    entry = HistoryEntry(at=now, event=status.cause or status.state, attempt=row.attempt, module=claim.row.id.executor)
+    entry = HistoryEntry(
+        at=now,
+        event=status.cause or status.state,
+        attempt=row.attempt,
+        module=claim.row.id.executor,
+        text=status.text if status.state is TaskState.REVOKED else "",
+    )
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
     if row.is_cancelled:
         return end_task(state, row, TaskState.KILLED, now=now)

@@ -10,6 +10,7 @@ from messiahs.core.events import AttemptEnded
 from messiahs.core.executing import on_attempt_ended, start_action
 from messiahs.core.fitting import need_of
 from messiahs.core.granting import forget_attempt, watch
+from messiahs.core.guarding import take_up
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.members import members_of, with_untried
@@ -35,10 +36,15 @@ _RENEWAL_BITS = 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningAttempt:
-    """An attempt that the back end knows: queued or running, or with `ended` over."""
+    """An attempt that the back end knows: queued or running, or with `ended` over.
+
+    A running one has run for `ran_ns`, and may have been suspended for `suspended_ns`.
+    """
 
     attempt: AttemptId
     is_running: bool
+    ran_ns: int = 0
+    suspended_ns: int | None = None
     ended: AttemptEnded | None = None
 
 
@@ -172,8 +178,11 @@ def _resume_attempt(
     if claim is None:
         # Its claim ended before the restart, and so must it.
         return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)
-    if found is not None and found.is_running:
-        claim.started[row.id] = now
+    if found is None or not found.is_running:
+        return (start_action(claim, row),)
+    claim.started[row.id] = Instant(now - found.ran_ns - (found.suspended_ns or 0))
+    if row.status.substate is Substate.QUEUED:
         status = replace(row.status, substate=Substate.RUNNING)
         state.executor.attempts[row.id] = replace(row, status=status)
-    return (start_action(claim, row),)
+    taken_up = take_up(state, claim, row.id, suspended_ns=found.suspended_ns, now=now)
+    return (start_action(claim, row), *taken_up)

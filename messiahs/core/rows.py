@@ -72,12 +72,13 @@ class SubmissionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One step in the life of a task, for people: an attempt bound, lost, ended."""
+    """One step in the life of a task, for people: an attempt bound, suspended, resumed, lost, ended."""
 
     at: Instant
     event: str
     attempt: int = 0
     module: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

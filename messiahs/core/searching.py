@@ -14,6 +14,7 @@ from messiahs.core.attributes import INTEGER_HIGHEST
 from messiahs.core.bounding import remember, why_too_many
 from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
+from messiahs.core.guarding import is_revoked
 from messiahs.core.ids import ClaimId, MessageId, SystemId
 from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
 from messiahs.core.judging import judge, rank, refusal_of, summary_of
@@ -182,7 +183,8 @@ def _work_on(
     actions: list[Action] = []
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
     is_open = isinstance(verdict, Accepted) and is_first
-    places = places_for(state, search.need, min(search.left, search.allowed)) if is_open else 0
+    is_wanted = is_open and not is_revoked(state, search.request.origin, search.request.tdv, now)
+    places = places_for(state, search.need, min(search.left, search.allowed)) if is_wanted else 0
     if places:
         accept, granted = grant(state, search, places, now=now)
         search.left -= places
@@ -195,6 +197,8 @@ def _work_on(
     candidates = _candidates(state, search, relations)
     search.untried = list(rank(state, candidates, search.need, tdv=search.request.tdv, now=now))
     search.reason = _own_reason(state, search, verdict, candidates, now=now)
+    if is_open and not is_wanted:
+        search.reason = replace(search.reason, text="a task like this was revoked here a short while ago")
     state.hop.searches[search.asker.system, search.request.id] = search
     actions.extend(_ask_next(state, search, now))
     return tuple(actions)

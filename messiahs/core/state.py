@@ -14,6 +14,7 @@ from messiahs.core.instants import SECOND, Duration, Instant
 from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskState, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
+from messiahs.core.protecting import Memory
 from messiahs.core.rows import (
     AttemptRow,
     CountersRow,
@@ -177,6 +178,22 @@ class HeldClaim:
     """When inputs of its tasks were last seen on their way."""
 
 
+@dataclass(slots=True, kw_only=True)
+class Guard:
+    """How an attempt that runs here stands with the rules of its machine's owner (mutable)."""
+
+    slots: int
+    memory: Memory = field(default_factory=Memory)
+    mem_used: int | None = None
+    """In bytes, as it was measured last."""
+    suspended_at: Instant | None = None
+    """Since when nothing of it runs."""
+    paused_ns: int = 0
+    """How long nothing of it ran before."""
+    is_waiting: bool = False
+    """It is to go on, and waits for its slots, which others have."""
+
+
 @dataclass(slots=True)
 class GrantedClaim:
     """A claim at its executor (mutable): its attempts whose results the origin has not taken yet."""
@@ -191,6 +208,8 @@ class GrantedClaim:
     """The latest attempts whose results were taken: a copy of them that comes late is not started."""
     live: int = 0
     """Attempts that have not ended."""
+    still: int = 0
+    """Those of them that are suspended: their places are kept, and their slots may be others' meanwhile."""
     started: dict[AttemptId, Instant] = field(default_factory=dict)
     unreported: dict[AttemptId, None] = field(default_factory=dict)
     renewals: int = 0
@@ -259,6 +278,12 @@ class Executor:
     leaving: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
     """Claims that are over, but for attempts that have been told to end and still take their places."""
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
+    guards: dict[AttemptId, Guard] = field(default_factory=dict)
+    """Attempts at which the policy's rules were looked."""
+    revoked: dict[tuple[SystemId, TDV], Instant] = field(default_factory=dict)
+    """Whose tasks, of which shape, the owner's rules have ended, and until when such get no new places."""
+    looked_at: Instant | None = None
+    """When the owner's rules were looked at last."""
     mean_wait_ns: int = 0
     turn_ns: Duration = TURN_NS
     turn_before: tuple[SystemId, TDV] | None = None

@@ -26,6 +26,7 @@ class TimerKind(IntEnum):
     IDLE = 13  # ClaimId at the executor: places that nobody uses
     STATUS = 14  # ClaimId at the executor: report what has started
     QUERY = 15  # ClaimId at the origin: ask what has become of it
+    LOOK = 16  # SystemId, the own one: look what the owner's rules want of the tasks that run
 
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes

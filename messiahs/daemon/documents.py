@@ -35,7 +35,7 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
         "exit_code": result.exit_code if result is not None else None,
         "signal": result.signal if result is not None else None,
         "cause": result.cause if result is not None else "",
-        "text": result.text if result is not None else "",
+        "text": result.text if result is not None else _owners_text(row),
         "attempt": row.attempt,
         "executed_on": row.executed_on,
         "submitted_at": time_document(submission.submitted_at),
@@ -43,7 +43,13 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
         "ended_at": time_document(row.ended_at),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
         "history": [
-            {"at": time_document(entry.at), "event": entry.event, "attempt": entry.attempt, "module": entry.module}
+            {
+                "at": time_document(entry.at),
+                "event": entry.event,
+                "attempt": entry.attempt,
+                "module": entry.module,
+                "text": entry.text,
+            }
             for entry in row.history
         ],
     }
@@ -102,6 +108,12 @@ def _class_document(machine_class: MachineClass) -> Document:
             case str():
                 attributes[name] = value
     return {"count": machine_class.count, "attributes": attributes, "some_lack": list(machine_class.some_lack)}
+
+
+def _owners_text(row: TaskRow) -> str:
+    """Give what the owner of its machine says of a task that he has suspended or lets vacate."""
+    is_held = row.substate in (Substate.SUSPENDED, Substate.VACATING)
+    return row.history[-1].text if is_held and row.history else ""
 
 
 def _started_at(row: TaskRow) -> Instant | None:

@@ -22,12 +22,15 @@ from messiahs.core.actions import (
     ExtendLease,
     FetchOutputs,
     Forget,
+    MeasureAttempts,
     Report,
+    ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
     StartAttempt,
     Store,
+    SuspendAttempt,
     TaskEnded,
 )
 from messiahs.core.events import (
@@ -54,7 +57,7 @@ from messiahs.daemon.outputs import Outputs, follow_file
 from messiahs.daemon.sending import Sending
 from messiahs.daemon.store import RowStore
 from messiahs.errors import ChannelError
-from messiahs.executor.contract import AttemptState, Executor
+from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
 from messiahs.probe.contract import Probe
 from messiahs.trace.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
@@ -127,10 +130,7 @@ class Host:
         running: tuple[RunningAttempt, ...] = ()
         if parts.executor is not None:
             await parts.executor.start(self.driver.post, self._on_executor_lost)
-            running = tuple(
-                RunningAttempt(attempt=known.attempt, is_running=known.state is AttemptState.RUNNING, ended=known.ended)
-                for known in await parts.executor.running()
-            )
+            running = tuple(map(_running, await parts.executor.running()))
             if parts.executor.degraded:
                 _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
@@ -246,7 +246,15 @@ class Host:
                 self._begin(self._sending.send(action))
             case SendTasks():
                 channels.send_tasks(action.to, action.address, action.message)
-            case StartAttempt() | EndAttempt() | ExtendLease() | DiscardAttempt():
+            case (
+                StartAttempt()
+                | EndAttempt()
+                | SuspendAttempt()
+                | ResumeAttempt()
+                | MeasureAttempts()
+                | ExtendLease()
+                | DiscardAttempt()
+            ):
                 if self._parts.executor is not None:
                     self._parts.executor.perform(action)
             case FetchOutputs():
@@ -305,3 +313,14 @@ class Host:
         task = asyncio.get_running_loop().create_task(job)
         self._jobs.add(task)
         task.add_done_callback(self._jobs.discard)
+
+
+def _running(known: KnownAttempt) -> RunningAttempt:
+    is_suspended = known.state is AttemptState.SUSPENDED
+    return RunningAttempt(
+        attempt=known.attempt,
+        is_running=is_suspended or known.state is AttemptState.RUNNING,
+        ran_ns=known.ran_ns,
+        suspended_ns=known.suspended_ns if is_suspended else None,
+        ended=known.ended,
+    )

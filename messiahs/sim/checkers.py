@@ -2,7 +2,7 @@
 
 - No two attempts of one task run at once, and none begins twice or after another was bound in its place.
 - What has exited by itself is not done again, unless the machine or the lease was lost, or a retry was wanted.
-- No machine runs more than it has slots, memory and disk for.
+- No machine runs more than it has slots, memory and disk for; what is suspended takes no slots.
 - A task reaches one final state, once, and nobody is told of it before it is on the disk.
 - The core's invariants hold between any two events.
 """
@@ -28,6 +28,7 @@ from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.trace.telling import action_text, event_text
 
 _REMEMBERED = 20_000
+_NO_RESULT = ("lost", "lease_expired", "vacated", "revoked")
 
 
 class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it
@@ -52,6 +53,7 @@ class Checks:
         """A module has lost its state, so that the others may do things again."""
         self._machines, self._clocks = machines, clocks
         self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
+        self._paused: dict[AttemptId, None] = {}
         self._frozen: dict[SystemId, bool] = {}
         self._rows: dict[TaskId, TaskRow] = {}
         self._untried: dict[TaskId, None] = {}
@@ -136,8 +138,18 @@ class Checks:
         """Remember how an attempt ended on its machine."""
         self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
         self._running[system].pop(ended.attempt, None)
+        self._paused.pop(ended.attempt, None)
         if ended.attempt in self.begun:
             self.ran[ended.attempt] = ended
+
+    def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
+        """Check that there is a slot for what goes on."""
+        self.note(system, f"the machine {'suspends' if is_paused else 'resumes'} {attempt}")
+        if is_paused:
+            self._paused[attempt] = None
+        else:
+            self._paused.pop(attempt, None)
+            self._check_room(system, attempt)
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
         """Check, when a machine goes on, that nothing runs elsewhere that still runs there."""
@@ -168,23 +180,18 @@ class Checks:
         """Check that the attempt before was lost, or failed: a result that is there is not thrown away."""
         before = AttemptId(attempt.task, attempt.number - 1)
         ran = self.ran.get(before)
-        if (
-            ran is None
-            or self.is_forgetful
-            or ran.cause in ("lost", "lease_expired")
-            or (ran.exit_code and not ran.cause)
-        ):
+        if ran is None or self.is_forgetful or ran.cause in _NO_RESULT or (ran.exit_code and not ran.cause):
             return
         claim = self._claims[self._claim_of[before]]
         if self._clocks[claim.id.executor].read(self.agenda.now) < claim.lease_until:
             raise Violation(f"{attempt} begins, and the one before needed no other: {_ending(ran)}", attempt.task)
 
     def _check_room(self, system: SystemId, attempt: AttemptId) -> None:
-        running = self._running[system].values()
+        running = self._running[system]
         taken = (
-            ("slots", sum(need.slots for need in running)),
-            ("total_mem", sum(need.mem_bytes for need in running)),
-            ("total_disk", sum(need.disk_bytes for need in running)),
+            ("slots", sum(need.slots for one, need in running.items() if one not in self._paused)),
+            ("total_mem", sum(need.mem_bytes for need in running.values())),
+            ("total_disk", sum(need.disk_bytes for need in running.values())),
         )
         for name, amount in taken:
             there = self._machines[system][name]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from messiahs.core.ids import SystemId
+from messiahs.core.ids import SystemId, TaskId
 from messiahs.core.instants import MILLISECOND
 
 HOP_DELAY_NS = MILLISECOND
@@ -33,6 +33,8 @@ class Conditions:
     """Control messages that arrive twice, which a connection does not do: a repetition must do no harm."""
     lingering_ns: int = 0
     """How long a task takes at most to end when it is asked to."""
+    memory: dict[TaskId, int] = field(default_factory=dict)
+    """What memory tasks use, in bytes, beside the little that others do."""
     cuts: dict[tuple[SystemId, SystemId], int] = field(default_factory=dict)
     """Directions in which nothing passes, and how many faults say so."""
 

@@ -20,11 +20,14 @@ from messiahs.core.actions import (
     ExtendLease,
     FetchOutputs,
     Forget,
+    MeasureAttempts,
+    ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
     StartAttempt,
     Store,
+    SuspendAttempt,
 )
 from messiahs.core.descriptions import SDV
 from messiahs.core.events import Event, Measured, StoreChanged
@@ -281,7 +284,15 @@ class SimulatedHost:
                 around.connections.send_vector(name, action.to, action.message)
             case SendTasks():
                 around.tasks.send(name, action)
-            case StartAttempt() | EndAttempt() | ExtendLease() | DiscardAttempt():
+            case (
+                StartAttempt()
+                | EndAttempt()
+                | SuspendAttempt()
+                | ResumeAttempt()
+                | MeasureAttempts()
+                | ExtendLease()
+                | DiscardAttempt()
+            ):
                 assert self.machine is not None, "only a system with a machine grants claims"
                 self.machine.perform(action)
             case FetchOutputs():

@@ -8,23 +8,35 @@ from dataclasses import dataclass
 from random import Random
 from typing import assert_never
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.actions import (
+    DiscardAttempt,
+    EndAttempt,
+    ExtendLease,
+    MeasureAttempts,
+    ResumeAttempt,
+    StartAttempt,
+    SuspendAttempt,
+)
+from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.ids import AttemptId, SystemId, TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.resuming import RunningAttempt
 from messiahs.executor.frames import Ended, Start, event_of
 from messiahs.executor.layout import folder_name
-from messiahs.executor.starter.table import LOST, NEVER, Held, Phase, Table
+from messiahs.executor.starter.table import LOST, NEVER, Held, Phase, Table, ran_ns
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.sim.conditions import Conditions
 from messiahs.sim.disk import Disk
 from messiahs.sim.watching import Watcher
 
-ExecutorAction = StartAttempt | EndAttempt | ExtendLease | DiscardAttempt
+ExecutorAction = (
+    StartAttempt | EndAttempt | SuspendAttempt | ResumeAttempt | MeasureAttempts | ExtendLease | DiscardAttempt
+)
+ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 _KILLED_SIGNAL = 9
 _AT_ONCE = 1_000_000
 _OUTPUT_BYTES = 100
+_MEMORY_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +81,17 @@ class SimulatedMachine:
     """Starts attempts in order, at most `places` of a claim at a time (mutable)."""
 
     def __init__(self, parts: MachineParts) -> None:
-        self.tell: Callable[[AttemptStarted | AttemptEnded], None] | None = None
+        self.tell: Callable[[ExecutorEvent], None] | None = None
         """Where the daemon listens, None while there is none."""
         self.is_frozen = False
         self._parts = parts
         self._table = Table()
         self._starts: dict[AttemptId, StartAttempt] = {}
         self._untold: dict[AttemptId, Ended] = {}
+        self._left_ns: dict[AttemptId, int] = {}
+        """What running attempts had still to run when they began or went on."""
+        self._went_on_at: dict[AttemptId, int] = {}
+        """When those that are not suspended did so."""
         self._deferred: list[Callable[[], None]] = []
         self._life = 0
         self._wakes_at = NEVER
@@ -87,6 +103,16 @@ class SimulatedMachine:
                 self._start(action)
             case EndAttempt():
                 self._end(action)
+            case SuspendAttempt():
+                self._suspend(action.attempt)
+            case ResumeAttempt():
+                self._resume(action.attempt)
+            case MeasureAttempts():
+                used = self._parts.conditions.memory
+                memory = [
+                    (each, used.get(each.task, _MEMORY_BYTES)) for each in action.attempts if each in self._left_ns
+                ]
+                self._say(AttemptsMeasured(memory=tuple(memory)))
             case ExtendLease():
                 self._table.extend(action.claim, action.until)
             case DiscardAttempt():
@@ -97,10 +123,13 @@ class SimulatedMachine:
 
     def known(self) -> tuple[RunningAttempt, ...]:
         """Name every attempt that was started and not discarded; an end that is not written down counts as running."""
+        now = self._now()
         return tuple(
             RunningAttempt(
                 attempt=held.attempt,
                 is_running=held.phase is not Phase.QUEUED and ended is None,
+                ran_ns=ran_ns(held, now),
+                suspended_ns=now - held.suspended_at if held.suspended_at else None,
                 ended=event_of(ended) if ended is not None else None,
             )
             for held in self._table.attempts.values()
@@ -197,6 +226,9 @@ class SimulatedMachine:
             self._finish(held, Ended(attempt=held.attempt, cause=action.cause))
         elif held.phase is Phase.RUNNING:
             held.cause = held.cause or action.cause
+            if action.grace_ns:
+                # One that stands still has to run once more to end by itself.
+                self._resume(held.attempt)
             conditions = self._parts.conditions
             delay_ns = conditions.up_to(min(action.grace_ns, conditions.lingering_ns))
             if delay_ns:
@@ -254,14 +286,36 @@ class SimulatedMachine:
         self._table.began(held, self._now())
         self._parts.watcher.began(self._parts.system, held.attempt, self._starts[held.attempt])
         self._say(AttemptStarted(attempt=held.attempt))
-        self._when(run_ns, lambda: self._exit(held, run_ns))
+        self._left_ns[held.attempt] = run_ns
+        self._go_on(held)
 
-    def _exit(self, held: Held, ran_ns: int) -> None:
-        if held.phase is Phase.RUNNING:
-            ended = self._parts.run_times.end_of(held.attempt, ran_ns)
+    def _suspend(self, attempt: AttemptId) -> None:
+        held, went_on_at = self._table.attempts.get(attempt), self._went_on_at.get(attempt)
+        if held is None or went_on_at is None or held.cause:
+            return
+        self._table.suspend(held, self._now())
+        self._left_ns[attempt] -= self._parts.agenda.now - self._went_on_at.pop(attempt)
+        self._parts.watcher.paused(self._parts.system, attempt, is_paused=True)
+
+    def _resume(self, attempt: AttemptId) -> None:
+        held = self._table.attempts.get(attempt)
+        if held is not None and held.suspended_at and held.phase is Phase.RUNNING:
+            self._table.resume(held, self._now())
+            self._parts.watcher.paused(self._parts.system, attempt, is_paused=False)
+            self._go_on(held)
+
+    def _go_on(self, held: Held) -> None:
+        now = self._went_on_at[held.attempt] = self._parts.agenda.now
+        self._when(self._left_ns[held.attempt], lambda: self._exit(held, now))
+
+    def _exit(self, held: Held, went_on_at: int) -> None:
+        """Let an attempt end by itself, if nothing has stopped it since it went on."""
+        if held.phase is Phase.RUNNING and self._went_on_at.get(held.attempt) == went_on_at:
+            run_ns = self._parts.run_times.of(held.attempt.task)
+            ended = self._parts.run_times.end_of(held.attempt, run_ns)
             if held.cause:
                 # It was asked to end, and did so.
-                ended = Ended(attempt=held.attempt, exit_code=ended.exit_code, cause=held.cause, ran_ns=ran_ns)
+                ended = Ended(attempt=held.attempt, exit_code=ended.exit_code, cause=held.cause, ran_ns=run_ns)
             self._finish(held, ended)
             self._turn()
 
@@ -272,9 +326,11 @@ class SimulatedMachine:
 
     def _stop(self, held: Held, ended: Ended) -> None:
         self._starts.pop(held.attempt, None)
+        self._left_ns.pop(held.attempt, None)
+        self._went_on_at.pop(held.attempt, None)
         self._parts.watcher.stopped(self._parts.system, event_of(ended))
 
-    def _say(self, event: AttemptStarted | AttemptEnded) -> None:
+    def _say(self, event: ExecutorEvent) -> None:
         if self.tell is not None:
             self.tell(event)
 

@@ -30,6 +30,9 @@ class Watcher(Protocol):
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
         """Hear of an attempt of which nothing runs any more; it may never have run."""
 
+    def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
+        """Hear of an attempt that is suspended, or goes on."""
+
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
         """Hear of a machine that stands still with all that runs on it, or goes on."""
 
@@ -53,6 +56,9 @@ class Nobody:
         """Look away."""
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
+        """Look away."""
+
+    def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
         """Look away."""
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:

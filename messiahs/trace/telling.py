@@ -17,16 +17,20 @@ from messiahs.core.actions import (
     ExtendLease,
     FetchOutputs,
     Forget,
+    MeasureAttempts,
     Report,
+    ResumeAttempt,
     SendControl,
     SendTasks,
     SendVector,
     StartAttempt,
     Store,
+    SuspendAttempt,
     TaskEnded,
 )
 from messiahs.core.events import (
     AttemptEnded,
+    AttemptsMeasured,
     AttemptStarted,
     CancelRequested,
     ControlReceived,
@@ -80,6 +84,10 @@ def action_text(system: SystemId, action: Action, /) -> str:
             said = f"starts {action.attempt}, at most {action.places} at a time"
         case EndAttempt():
             said = f"ends {action.attempt}: {action.cause}"
+        case SuspendAttempt():
+            said = f"suspends {action.attempt}"
+        case ResumeAttempt():
+            said = f"resumes {action.attempt}"
         case DiscardAttempt():
             said = f"discards what {action.attempt} left behind"
         case ExtendLease():
@@ -96,7 +104,7 @@ def action_text(system: SystemId, action: Action, /) -> str:
             said = f"drops the link with {action.neighbor}: {action.text}"
         case Decision():
             said = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
-        case Forget():
+        case Forget() | MeasureAttempts():
             said = ""
     return f"{system}: {said}" if said else ""
 
@@ -117,6 +125,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             said = f"{event.attempt} has started"
         case AttemptEnded():
             said = f"{event.attempt} has ended: {_end(event)}"
+        case AttemptsMeasured():
+            said = f"measures {', '.join(f'{attempt} {used} bytes' for attempt, used in event.memory)}"
         case OutputsHome():
             said = f"what {event.attempt} left behind is home"
         case OutputsFailed():

@@ -42,6 +42,8 @@ _TO_SUBSTATE: Final = {
     Substate.QUEUED: control_pb2.SUBSTATE_QUEUED,
     Substate.STAGING: control_pb2.SUBSTATE_STAGING,
     Substate.RUNNING: control_pb2.SUBSTATE_RUNNING,
+    Substate.SUSPENDED: control_pb2.SUBSTATE_SUSPENDED,
+    Substate.VACATING: control_pb2.SUBSTATE_VACATING,
 }
 _FROM_SUBSTATE: Final[dict[int, Substate]] = {number: substate for substate, number in _TO_SUBSTATE.items()}
 

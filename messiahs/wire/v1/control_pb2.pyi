@@ -24,6 +24,8 @@ class Substate(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SUBSTATE_QUEUED: _ClassVar[Substate]
     SUBSTATE_STAGING: _ClassVar[Substate]
     SUBSTATE_RUNNING: _ClassVar[Substate]
+    SUBSTATE_SUSPENDED: _ClassVar[Substate]
+    SUBSTATE_VACATING: _ClassVar[Substate]
 
 class DenyCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -52,6 +54,8 @@ SUBSTATE_UNSPECIFIED: Substate
 SUBSTATE_QUEUED: Substate
 SUBSTATE_STAGING: Substate
 SUBSTATE_RUNNING: Substate
+SUBSTATE_SUSPENDED: Substate
+SUBSTATE_VACATING: Substate
 DENY_CODE_UNSPECIFIED: DenyCode
 DENY_CODE_REFUSED_BY_POLICY: DenyCode
 DENY_CODE_LIMIT_REACHED: DenyCode

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.showing import ran_of, show_tasks
+from messiahs.cli.showing import ran_of, show_reasons, show_tasks
 from messiahs.cli.waiting import progress_line
 
 NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
@@ -80,3 +80,27 @@ def test_progress_counts_single_tasks_and_members() -> None:
     killed = {**TASK, "state": "killed", "exit_code": None}
     told = progress_line([TASK, ARRAY, running, failed, killed])
     assert told == "7 of 9 ended, 2 running, 4 failed"
+
+
+def test_a_task_that_its_machines_owner_holds_says_so_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    held = {**TASK, "state": "executing", "ended_at": None, "exit_code": None}
+    suspended = {**held, "substate": "suspended", "text": "the owner is back"}
+    show_tasks([suspended, {**held, "id": "left.3", "substate": "vacating", "text": ""}, TASK], now=NOW)
+    told = capsys.readouterr().out
+    assert "left.1 is suspended by the owner of right: the owner is back\n" in told
+    assert "left.3 is told to leave by the owner of right\n" in told
+    assert told.count("owner of") == 2
+
+
+def test_the_whole_story_of_a_task_has_what_owners_did_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right"}
+    history = [
+        {**entry, "event": "bound", "text": ""},
+        {**entry, "event": "suspended", "text": "the owner is back"},
+        {**entry, "event": "vacated", "text": ""},
+    ]
+    show_reasons([{**TASK, "history": history}])
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
+        "  2026-03-01T12:00:00.000Z attempt 1 vacated at right",
+    ]

@@ -105,7 +105,7 @@ def test_the_severest_act_wins_wherever_it_stands(severer: int) -> None:
 
 def test_of_equally_severe_rules_the_first_of_the_file_acts() -> None:
     first, second = Rule(act=Act.VACATE, grace_ns=5), Rule(act=Act.VACATE)
-    assert Task((first, second)).look(0) == Due(act=Act.VACATE, rule=first, grace_ns=5)
+    assert Task((first, second)).look(0) == Due(act=Act.VACATE, rule=first, place=0, grace_ns=5)
 
 
 def test_a_task_that_vacates_is_killed_when_its_grace_is_over_whatever_happens_meanwhile() -> None:

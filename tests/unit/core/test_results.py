@@ -319,3 +319,35 @@ def test_an_attempt_whose_inputs_are_on_their_way_is_not_missed(bound: Rig) -> N
     bound.wait(6 * SECOND)
     bound.handle(InputsMoving(claim=CLAIM))
     assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskStatusQuery) == ()
+
+
+def test_what_the_owner_of_its_machine_does_to_a_task_is_told_and_kept(bound: Rig) -> None:
+    bound.hear(CHILD, statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.RUNNING)))
+    began_at = bound.now
+    bound.wait(SECOND)
+    held = statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.SUSPENDED, text="the owner is back"))
+    (stored,) = only(bound.hear(CHILD, held), Store)
+    row = bound.state.origin.tasks[TASK]
+    assert stored == Store(row=row)
+    assert (row.substate, row.started_at) == (Substate.SUSPENDED, began_at)
+    assert only(bound.hear(CHILD, held), Store) == ()
+    bound.hear(CHILD, statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.RUNNING)))
+    leaving = statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.VACATING, text="the day begins"))
+    bound.hear(CHILD, leaving)
+    row = bound.state.origin.tasks[TASK]
+    assert row.started_at == began_at
+    assert [(entry.event, entry.text) for entry in row.history[1:]] == [
+        ("suspended", "the owner is back"),
+        ("resumed", ""),
+        ("vacating", "the day begins"),
+    ]
+
+
+def test_what_an_owner_revoked_is_tried_again_and_consumes_no_retry(rig: Rig) -> None:
+    bind(rig, retries=1)
+    ended = status(attempt(1), TaskState.REVOKED, cause="vacated", text="the day begins", exit_code=0)
+    rig.hear(CHILD, statuses(ended))
+    row = rig.state.origin.tasks[TASK]
+    assert (row.state, row.substate, row.failures) == (TaskState.EXECUTING, Substate.QUEUED, 0)
+    assert (row.history[-1].event, row.history[-1].text) == ("vacated", "the day begins")
+    assert rig.state.origin.lost_at == {CHILD: rig.now}

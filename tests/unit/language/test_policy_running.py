@@ -104,6 +104,7 @@ PROBLEMS = [
     ("running { kill when 1 = 1 for 5; }", "1:31", Code.DIMENSION, "`5` is no duration"),
     ("running { kill when 1 = 1 for -5s; }", "1:31", Code.RANGE, "not negative"),
     ("running { kill when 1 = 1 grace 5MB; }", "1:33", Code.DIMENSION, "`5MB` is no duration"),
+    ("running { move when 1 = 1 grace 0s; }", "1:31", Code.RANGE, "in no time"),
     ("running { suspend when 1 = 1 grace 5s; }", "1:30", Code.MEANING, "`suspend` has no grace"),
     ("running { resume when 1 = 1 then kill; }", "1:29", Code.MEANING, "nothing follows `resume`"),
     ("running { kill when 1 = 1 grace 1s then kill; }", "1:36", Code.MEANING, "nothing follows `kill`"),

@@ -1,0 +1,277 @@
+"""What the rules of a machine's owner do to the attempts that run there (MESSIAHS 2; 5.3.2 task_status).
+
+The rules are looked at whenever the machine was measured, every second, and when a duration ends, while anything runs.
+`protecting` says what is due; here it is done, and told to the task's origin at once. What the owner's rules end is
+revoked: its task is tried again elsewhere, and shapes of which a task was revoked get no new places for a while.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.actions import Action, Decision, EndAttempt, MeasureAttempts, ResumeAttempt, Store, SuspendAttempt
+from messiahs.core.advertising import mark_changed
+from messiahs.core.attributes import Value
+from messiahs.core.descriptions import TDV, Description
+from messiahs.core.events import AttemptsMeasured
+from messiahs.core.granting import status_actions
+from messiahs.core.ids import AttemptId, SystemId
+from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.messages import Substate, TaskState
+from messiahs.core.own_machine import seen_by_owner, wake
+from messiahs.core.ports import Act, RunningQuery
+from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
+from messiahs.core.state import GrantedClaim, Guard, ModuleState
+from messiahs.core.timers import TimerKind
+
+VACATED, REVOKED = "vacated", "revoked"
+"""Causes: an owner's rule let an attempt vacate its machine, or killed it."""
+_LOOK_NS = 1 * SECOND
+_LEAST_NS = 50 * MILLISECOND
+"""Attempts that start one after the other are looked at together."""
+_PENALTY_NS = 60 * SECOND
+"""How long a shape of which a task was revoked gets no new places here."""
+_CAUSES = {Act.KILL: REVOKED, Act.VACATE: VACATED}
+_KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
+"""What a task's TDV cannot say of itself."""
+
+
+def expect_look(state: ModuleState, now: Instant) -> None:
+    """Look at the rules soon: an attempt has begun."""
+    if state.policy.running:
+        looked_at = state.executor.looked_at
+        at = now if looked_at is None else max(now, after(looked_at, _LEAST_NS))
+        state.timers.set(TimerKind.LOOK, state.system, at)
+
+
+def on_look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
+    actions = look(state, now)
+    running = tuple(attempt for _, attempt in _running(state))
+    if running and any(rule.reads_memory for rule in state.policy.running):
+        return (*actions, MeasureAttempts(attempts=running))
+    return actions
+
+
+def on_attempts_measured(state: ModuleState, event: AttemptsMeasured, now: Instant) -> tuple[Action, ...]:
+    """Note what memory attempts use, and do what is due for that."""
+    for attempt, memory_bytes in event.memory:
+        guard = state.executor.guards.get(attempt)
+        if guard is not None:
+            guard.mem_used = memory_bytes
+    return look(state, now)
+
+
+def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Do to every attempt that runs here what the policy's rules want done now.
+
+    Those that are suspended come first, the longest of them before the others: they may want their slots back. Without
+    any rules, whatever an earlier policy has suspended goes on.
+    """
+    rules, guards = state.policy.running, state.executor.guards
+    running = _running(state) if rules or guards else []
+    if not running:
+        return ()
+    state.executor.looked_at = now
+    here = seen_by_owner(state)
+    facts = here.description() if here is not None else {}
+    actions: list[Action] = []
+    next_at = after(now, _LOOK_NS)
+    for claim, attempt in running:
+        guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
+        actions.extend(_look_at(state, claim, attempt, here=facts, now=now))
+        ends = next_look(rules, guard.memory, now)
+        next_at = next_at if ends is None else min(next_at, ends)
+    state.timers.set(TimerKind.LOOK, state.system, next_at)
+    return tuple(actions)
+
+
+def is_revoked(state: ModuleState, origin: SystemId, tdv: TDV, /, now: Instant) -> bool:
+    """Say whether the owner's rules have ended a task of this origin and shape a short while ago."""
+    until = state.executor.revoked.get((origin, tdv))
+    return until is not None and now < until
+
+
+def take_up(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, suspended_ns: int | None, now: Instant
+) -> tuple[Action, ...]:
+    """Go on with an attempt that runs since before a restart: it stands as it was stored, whatever it does now.
+
+    `suspended_ns` is how long it has been suspended, None if it is not.
+    """
+    status = state.executor.attempts[attempt].status
+    expect_look(state, now)
+    match status.substate:
+        case Substate.SUSPENDED:
+            began_at = Instant(now - (suspended_ns or 0))
+            memory = Memory(standing=Standing.SUSPENDED)
+            guard = Guard(slots=claim.need.slots, memory=memory, suspended_at=began_at)
+            claim.still += 1
+            actions: tuple[Action, ...] = (SuspendAttempt(attempt=attempt),)
+        case Substate.VACATING:
+            guard = Guard(slots=claim.need.slots, memory=Memory(standing=Standing.VACATING))
+            grace_ns = state.policy.timeouts.kill_grace_ns
+            actions = (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=status.cause),)
+        case _:
+            return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
+    state.executor.guards[attempt] = guard
+    return actions
+
+
+def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> None:
+    """Let go of what is known of an attempt that has ended."""
+    guard = state.executor.guards.pop(attempt, None)
+    if guard is not None and guard.suspended_at is not None and claim is not None:
+        claim.still -= 1
+
+
+def end_action(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, grace_ns: int, cause: str, now: Instant
+) -> EndAttempt:
+    """End an attempt; one that is suspended has no time to do so by itself if others have its slots."""
+    can_hear = wake(state, claim, attempt, now)
+    if state.policy.running or state.executor.guards:
+        guard = state.executor.guards.setdefault(attempt, Guard(slots=claim.need.slots))
+        guard.memory = Memory(standing=Standing.VACATING)
+    return EndAttempt(attempt=attempt, grace_ns=grace_ns if can_hear else 0, cause=cause)
+
+
+def _running(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]:
+    guards = state.executor.guards
+
+    def suspended_at(place: tuple[GrantedClaim, AttemptId]) -> tuple[bool, int]:
+        guard = guards.get(place[1])
+        at = guard.suspended_at if guard is not None else None
+        return at is None, at or 0
+
+    claims = [claim for claim in state.executor.claims.values() if not claim.is_over]
+    running = [(claim, attempt) for claim in claims for attempt in claim.started]
+    return sorted(running, key=suspended_at)
+
+
+def _look_at(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, here: Description, now: Instant
+) -> tuple[Action, ...]:
+    guard, rules = state.executor.guards[attempt], state.policy.running
+    guard.is_waiting = False
+    if not rules:
+        return _resume(state, claim, attempt, now) or ()
+    query = RunningQuery(task=_facts(state, claim, attempt, now), here=here, now=state.calendar(now))
+    actions: list[Action] = []
+    # Each act changes how the attempt stands, so that a few are all there can be.
+    for _ in Act:
+        guard.memory, due = decide(rules, guard.memory, query, now)
+        done = _perform(state, claim, attempt, due, now) if due is not None else None
+        if due is None or done is None:
+            break
+        guard.memory = acted(guard.memory, due, now)
+        actions.append(Decision(what=due.act, task=str(attempt), text=due.rule.rule))
+        actions.extend(done)
+    return tuple(actions)
+
+
+def _perform(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
+) -> tuple[Action, ...] | None:
+    """Do what is due; None if that is not possible now."""
+    match due.act:
+        case Act.SUSPEND:
+            return _suspend(state, claim, attempt, due, now)
+        case Act.RESUME:
+            return _resume(state, claim, attempt, now)
+        case Act.VACATE | Act.KILL:
+            return _revoke(state, claim, attempt, due, now)
+        case Act.MOVE:
+            return ()
+
+
+def _suspend(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
+) -> tuple[Action, ...]:
+    """Stop an attempt; if all places of its claim are stopped now, what waits in them is given back."""
+    guard = state.executor.guards[attempt]
+    if guard.suspended_at is None:
+        guard.suspended_at = now
+        claim.still += 1
+    mark_changed(state, now)
+    told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
+    queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
+    given_back = queued if claim.still >= claim.row.places else ()
+    return (
+        *told,
+        SuspendAttempt(attempt=attempt),
+        *(EndAttempt(attempt=each, grace_ns=0, cause=VACATED) for each in given_back),
+    )
+
+
+def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...] | None:
+    """Let an attempt go on, if its slots are free; else they are kept for it from now on."""
+    guard = state.executor.guards[attempt]
+    if guard.suspended_at is None:
+        return ()
+    if not wake(state, claim, attempt, now):
+        guard.is_waiting = True
+        mark_changed(state, now)
+        return None
+    mark_changed(state, now)
+    return (*_tell(state, claim, attempt, Substate.RUNNING), ResumeAttempt(attempt=attempt))
+
+
+def _revoke(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
+) -> tuple[Action, ...]:
+    """End an attempt for its machine's owner; tasks like it get no new places here for a while."""
+    revoked = state.executor.revoked
+    for key in [key for key, until in revoked.items() if until <= now]:
+        del revoked[key]
+    revoked[claim.row.origin, claim.row.tdv] = after(now, _PENALTY_NS)
+    cause = _CAUSES[due.act]
+    grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
+    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
+    mark_changed(state, now)
+    return (*_tell(state, claim, attempt, Substate.VACATING, text=_text(state, claim, due), cause=cause), end)
+
+
+def _tell(
+    state: ModuleState,
+    claim: GrantedClaim,
+    attempt: AttemptId,
+    substate: Substate,
+    /,
+    *,
+    text: str = "",
+    cause: str = "",
+) -> tuple[Action, ...]:
+    """Store what an attempt does now, and say so to its origin."""
+    row = state.executor.attempts[attempt]
+    row = replace(row, status=replace(row.status, substate=substate, cause=cause, text=text))
+    state.executor.attempts[attempt] = row
+    claim.unreported.pop(attempt, None)
+    return (Store(row=row), *status_actions(claim, (row.status,)))
+
+
+def _text(state: ModuleState, claim: GrantedClaim, due: Due) -> str:
+    """Give what an origin is told of the reason: a rule is its owner's, and only own users read it."""
+    return due.rule.text or (due.rule.rule if claim.row.via == state.system else "")
+
+
+def _is_executing(state: ModuleState, attempt: AttemptId) -> bool:
+    return state.executor.attempts[attempt].status.state is TaskState.EXECUTING
+
+
+def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant, /) -> Description:
+    """Give what the owner's rules know of a task: its TDV, and what is known of it here and nobody can state."""
+    guard, started_at = state.executor.guards[attempt], claim.started[attempt]
+    tdv = claim.row.tdv.description()
+    suspended_ns = 0 if guard.suspended_at is None else now - guard.suspended_at
+    facts: dict[str, Value] = {name: value for name, value in tdv.items() if name not in _KNOWN_HERE}
+    facts |= {
+        "from": claim.row.via,
+        "waited": max(0, started_at - claim.attempts[attempt]) // SECOND,
+        "ran": max(0, now - started_at - guard.paused_ns - suspended_ns) // SECOND,
+        "suspended": suspended_ns // SECOND,
+        "attempt": attempt.number,
+    }
+    if guard.mem_used is not None:
+        facts["mem_used"] = guard.mem_used
+    if "mem" in tdv:
+        facts["mem_reserved"] = tdv["mem"]
+    return facts
