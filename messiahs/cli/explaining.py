@@ -15,23 +15,27 @@ Document = dict[str, Any]
 def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...]) -> Document:
     """Describe every block, rule and comparison; lines count from 1."""
     text = file.read_text(encoding="utf-8")
-    return {"file": str(file), "blocks": [_block_document(block, text) for block in blocks]}
+    return {"file": str(file), "blocks": [block_document(block, text) for block in blocks]}
 
 
 def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
     """Print every block with its rules, and below each rule its comparisons; `<- against` marks what makes it false."""
     text = file.read_text(encoding="utf-8")
     for block in blocks:
-        click.echo(f"{file}:{line_of(text, block.start)}: {block.head}: {block.verdict}")
-        for rule in block.rules:
-            for line in rule_lines(rule, text):
-                click.echo(f"  {line}")
+        for line in block_lines(block, file, text=text):
+            click.echo(line)
     if not blocks:
         click.echo(f"{file}: no rule of it applies")
 
 
-def rule_lines(rule: ExplainedRule, text: str) -> Iterator[str]:
-    """Give a rule on one line, and what it found below; `text` is that of its file."""
+def block_lines(block: ExplainedBlock, file: Path, *, text: str) -> Iterator[str]:
+    """Give a block, its rules and their comparisons, line by line; `text` is that of its file."""
+    yield f"{file}:{line_of(text, block.start)}: {block.head}: {block.verdict}"
+    for rule in block.rules:
+        yield from (f"  {line}" for line in _rule_lines(rule, text))
+
+
+def _rule_lines(rule: ExplainedRule, text: str) -> Iterator[str]:
     yield f"{line_of(text, rule.start):4} {'true ' if rule.is_true else 'false'} {rule.text}"
     if rule.note:
         yield f"{'':11}{rule.note}"
@@ -59,7 +63,8 @@ def _named(term: JudgedTerm) -> str:
     return f"{term.let}: {term.term.text}" if term.let else term.term.text
 
 
-def _block_document(block: ExplainedBlock, text: str) -> Document:
+def block_document(block: ExplainedBlock, text: str) -> Document:
+    """Describe one block with its rules; `text` is that of its file."""
     return {
         "block": block.head,
         "line": line_of(text, block.start),

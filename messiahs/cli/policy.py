@@ -152,6 +152,20 @@ def explain(file: Path, *, as_json: bool, **stated: Unpack["Stated"]) -> None:
 
 
 @policy.command()
+@click.argument("files", metavar="[FILE.policytest...]", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--coverage", "with_coverage", is_flag=True, help="List the rules that were not seen true and false.")
+@JSON
+def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
+    """Try policies with the tests in FILE, or in every *.policytest here; 1 if something is not as expected.
+
+    A failure comes with the rules that were judged. With --coverage 1 also if a rule was not seen both ways.
+    """
+    from messiahs.cli.policy_testing import test_policies
+
+    return test_policies(files, with_coverage=with_coverage, as_json=as_json)
+
+
+@policy.command()
 @JSON
 def schema(*, as_json: bool) -> None:
     """List the attributes that policies and predicates may name."""

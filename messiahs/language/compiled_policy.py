@@ -102,6 +102,8 @@ class CompiledPolicy:
     ranking: tuple[RankKey, ...] | None = None
     running: tuple[CompiledRule, ...] = ()
     declared: tuple[Attribute, ...] = ()
+    lets: tuple[tuple[str, int], ...] = ()
+    """The names of its `let`s, and where in the file what they stand for begins, counted from 0."""
     task_order: TaskOrder | None = None
     migrating: Migrating = field(default_factory=NoMigrating)
     joining: JoinRules = field(default_factory=JoinRules)

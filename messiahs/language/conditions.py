@@ -13,7 +13,7 @@ from messiahs.language.class_truth import ClassTruth, class_truth_of
 from messiahs.language.generated import Binding
 from messiahs.language.readings import Facts, Reading
 from messiahs.language.syntax import Expression
-from messiahs.language.written import Written
+from messiahs.language.written import Written, text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,11 @@ class Condition:
     class_truth: ClassTruth = field(compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
     start: int = field(default=0, compare=False, repr=False)
+
+    @property
+    def predicate(self) -> str:
+        """The predicate as it was written, on one line; the rule in a file with errors."""
+        return self.text if self.written is None else text_of(self.written)
 
     def reads(self, scope: str) -> bool:
         """Say whether anything of a scope is used."""

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from messiahs.core.ports import Accepted, AcceptQuery
-from messiahs.language.accepting import AcceptBlock, AcceptRules, Limit, Requirement, facts_of, is_true_for, slots_of
+from messiahs.core.vectors import Vector
+from messiahs.language.accepting import AcceptBlock, AcceptRules, Limit, Requirement, facts_of, slots_of
 from messiahs.language.conditions import Condition
 from messiahs.language.explaining import Explanation, explain, why_false
+from messiahs.language.explaining_classes import ClassPart, explain_classes, machines_in
 from messiahs.language.readings import HERE, Facts
 
 _WHY_LIMIT: Final = 1000
@@ -17,7 +19,8 @@ _WHY_LIMIT: Final = 1000
 class ExplainedRule:
     """A rule as it was written, where in the file it begins (counted from 0), and whether it is true.
 
-    A limit is true while it is not reached; `note` says what no comparison does.
+    A limit is true while it is not reached; `note` says what no comparison does. `classes` are judged in
+    place of the own machine where there is none.
     """
 
     text: str
@@ -25,6 +28,7 @@ class ExplainedRule:
     is_true: bool
     explanation: Explanation | None = None
     note: str = ""
+    classes: ClassPart | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +81,17 @@ def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) 
     condition = requirement.condition
     if query.here is not None or not condition.reads(HERE):
         return explain_rule(condition, requirement.rule, facts)
-    is_true = is_true_for(condition, query, facts)
-    note = f"{'a' if is_true else 'no'} machine below could meet it"
-    return ExplainedRule(text=requirement.rule, start=condition.start, is_true=is_true, note=note)
+    return explain_below(condition, requirement.rule, facts, query.subtree)
+
+
+def explain_below(
+    condition: Condition, text: str, facts: Facts, machines: Vector, /, *, scope: str = HERE
+) -> ExplainedRule:
+    """Judge the condition of a rule by many machines, of which one is enough."""
+    classes = explain_classes(condition, facts, scope, machines)
+    is_true = classes.judged[1] != 0
+    note = f"{machines_in(classes.judged, machines)} of {machines.machines} machines could meet it"
+    return ExplainedRule(text=text, start=condition.start, is_true=is_true, note=note, classes=classes)
 
 
 def _limit(limit: Limit, query: AcceptQuery) -> ExplainedRule:

@@ -9,7 +9,6 @@ from messiahs.language.compiled_policy import CompiledPolicy, Setting
 from messiahs.language.explaining import value_text
 from messiahs.language.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
 from messiahs.language.readings import Facts
-from messiahs.language.written import text_of
 
 
 def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
@@ -21,7 +20,7 @@ def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool)
     blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
     explained = [explain_accept(block, query) for block in blocks]
     here = query.here or SDV(())
-    explained += [_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
+    explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
     return tuple(sorted(explained, key=lambda block: block.start))
 
 
@@ -32,7 +31,8 @@ def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:
     return tuple({block.start: block for block in found}.values())
 
 
-def _setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
+def explain_setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
+    """Judge every condition under which the own machine says something of one attribute."""
     told = policy.describe_here(measured, now).description()
     value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
     rules = tuple(_choices(setting, policy.facts_here(measured, now)))
@@ -41,5 +41,4 @@ def _setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: Calen
 
 def _choices(setting: Setting, facts: Facts) -> Iterator[ExplainedRule]:
     for _, condition in setting.choices:
-        assert condition.written is not None, "a policy without mistakes"
-        yield explain_rule(condition, f"when {text_of(condition.written)}", facts)
+        yield explain_rule(condition, f"when {condition.predicate}", facts)

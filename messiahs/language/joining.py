@@ -30,8 +30,7 @@ class JoinRules:
 
     def judge(self, query: JoinQuery) -> Accepted | Refused:
         """Let in whom one rule lets in; what is undefined lets nobody in."""
-        peer: Description = {"name": query.name, "relation": query.role.value}
-        facts: Facts = {PEER: peer, NOW: calendar_facts(query.now)}
+        facts = entry_facts(query)
         full = None
         for entry in self.entries:
             if entry.role is not query.role or not entry.condition.holds(facts):
@@ -40,3 +39,9 @@ class JoinRules:
                 return Accepted()
             full = Refused(code=DenyCode.LIMIT_REACHED, rule=entry.rule, text=f"there are {query.members} already")
         return full or no_entry(query)
+
+
+def entry_facts(query: JoinQuery, /) -> Facts:
+    """Give what a system that wants to join is judged by."""
+    peer: Description = {"name": query.name, "relation": query.role.value}
+    return {PEER: peer, NOW: calendar_facts(query.now)}

@@ -21,6 +21,7 @@ from messiahs.language.ranking import RankKey
 from messiahs.language.revealing import EVERYTHING, Disclosure, Revealing
 from messiahs.language.running import CompiledRule
 from messiahs.language.task_ranking import TaskRanking
+from messiahs.language.written import start_of
 from messiahs.policy.absent import NoMigrating
 
 DEFAULT: Final = "default:"
@@ -94,6 +95,7 @@ class Draft:
             migrating=self._migrating(),
             joining=JoinRules(tuple(self.entries)),
             running=tuple(rule for rule, _ in self.running),
+            lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
             declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
             warnings=warnings,
         )

@@ -1,6 +1,6 @@
 """From one statement of a policy file to its tree, and what to say of one that is put together wrongly."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
@@ -54,15 +54,18 @@ _OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "TEXT"})
 
 
 @cache
-def _grammar() -> Lark:
+def policy_grammar() -> Lark:
+    """Give the grammar of the statements of policy files."""
     return Lark.open_from_package(__name__, "policy_grammar.lark", parser="lalr", lexer="basic", start=list(STARTS))
 
 
-def parse_statement(statement: Statement, start: str, notebook: Notebook, /) -> Tree[Token] | None:
+def parse_statement(
+    statement: Statement, start: str, notebook: Notebook, /, *, grammar: Callable[[], Lark] = policy_grammar
+) -> Tree[Token] | None:
     """Give the tree of a statement; None, with a problem, if it is ill-formed or beyond a limit."""
     if any(word.type == BAD for word in statement.words) or not _keeps_limits(statement, notebook):
         return None
-    parser = _grammar().parse_interactive(start=start)
+    parser = grammar().parse_interactive(start=start)
     token = statement.words[0]
     try:
         for word in statement.words:

@@ -64,8 +64,11 @@ _WORD_HINTS: Final = {"lt": "write ls for strings, < for integers", "gt": "write
 _STRING_LIMIT_BYTES: Final = 4096
 
 
-def tokens_in(notebook: Notebook) -> Iterator[Token]:
-    """Give the words of a file, each with its place; what is none is of type `BAD` and noted."""
+def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> Iterator[Token]:
+    """Give the words of a file, each with its place; what is none is of type `BAD` and noted.
+
+    A keyword is of the type that is called like it in capital letters, other words are names.
+    """
     text = notebook.text
     for character in FORBIDDEN.finditer(text):
         if notebook.is_full:
@@ -89,7 +92,7 @@ def tokens_in(notebook: Notebook) -> Iterator[Token]:
         else:
             token = _token(match.lastgroup or "", match, notebook)
         before = token.type
-        yield token
+        yield token.update(type=token.upper()) if token.type == "NAME" and token in keywords else token
 
 
 def _token(group: str, match: re.Match[str], notebook: Notebook) -> Token:
@@ -141,8 +144,6 @@ def _number(token: Token, notebook: Notebook) -> str:
 def _word(token: Token, notebook: Notebook) -> str:
     if token in COMPARATORS:
         return "COMPARATOR"
-    if token in KEYWORDS:
-        return token.upper()
     if token in _WORD_HINTS:
         notebook.error(token, Code.WORD, f"{quoted(token)} is no comparator", hint=_WORD_HINTS[token])
         return BAD

@@ -121,5 +121,5 @@ def shown(value: int, unit: Unit) -> str:
 
 def _largest(value: int, units: dict[str, int]) -> str:
     fitting = [(size, name) for name, size in units.items() if value % size == 0]
-    size, name = max(fitting)
+    size, name = max(fitting) if value else min(fitting)
     return f"{value // size}{name}"

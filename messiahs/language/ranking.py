@@ -60,9 +60,9 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
     ]
     turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
     ranked: list[tuple[bool, list[_Order], SystemId]] = []
-    common = _facts_of(query)
+    common = ranking_facts(query)
     for place, (candidate, classes) in enumerate(able):
-        facts = {**common, CANDIDATE: _link(candidate)}
+        facts = {**common, CANDIDATE: link_of(candidate)}
         values = [
             (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
             for key in keys
@@ -79,12 +79,14 @@ def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
     return [(place - start) % count for place in range(count)]
 
 
-def _facts_of(query: RankQuery) -> Facts:
+def ranking_facts(query: RankQuery, /) -> Facts:
+    """Give what is the same for all candidates."""
     here = query.here.description() if query.here is not None else {}
     return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
 
 
-def _link(candidate: Candidate) -> Description:
+def link_of(candidate: Candidate, /) -> Description:
+    """Give what `$cand` is for a candidate."""
     return {"name": candidate.system, "relation": candidate.relation.value, "count": candidate.view.machines}
 
 

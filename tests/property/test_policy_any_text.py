@@ -8,6 +8,9 @@ from messiahs.errors import PolicyError, Problem
 from messiahs.language.policy_files import parse_policy
 from messiahs.language.policy_scanning import KEYWORDS
 from messiahs.language.syntax import COMPARATORS
+from messiahs.language.trial_files import KEYWORDS as TRIAL_KEYWORDS
+from messiahs.language.trial_files import read_trials
+from messiahs.language.trying import try_out
 
 WORDS = [
     *sorted(KEYWORDS),
@@ -103,3 +106,45 @@ def _can_be_shown(problem: Problem, text: str) -> None:
 def test_texts_that_were_made_to_hurt_are_refused(text: str) -> None:
     with pytest.raises(PolicyError):
         parse_policy(text, file="hostile.policy")
+
+
+SIGNS_OF_TRIALS = [
+    "{",
+    "}",
+    ";",
+    ",",
+    "=",
+    "-",
+    '"x"',
+    '"parent"',
+    "1",
+    "4GiB",
+    "5%",
+    "30s",
+    "22:30",
+    "2026-11-21",
+    "\0",
+    "#",
+]
+PHRASES = [
+    'test "t" {',
+    'peer { relation = "parent"; }',
+    "here { load = 5%; }",
+    "expect accept;",
+    "after 30s {",
+    "$mem",
+]
+TRIAL_WORDS = st.sampled_from([*sorted(TRIAL_KEYWORDS), *SIGNS_OF_TRIALS, *PHRASES])
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join))
+def test_any_test_file_is_tried_or_refused_with_problems_that_can_be_shown(text: str) -> None:
+    problems: tuple[Problem, ...] = ()
+    try:
+        file = read_trials(f'policy "p";{text}', file="any", policy_of=lambda name: parse_policy("", file=name))
+        assert len(try_out(file)) == len(file.trials)
+    except PolicyError as error:
+        problems = error.problems
+        assert problems, "an error without a problem"
+    assert all(str(problem) for problem in problems)

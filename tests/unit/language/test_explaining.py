@@ -128,7 +128,7 @@ def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a
             query = type(query)(tdv=query.tdv, asker=query.asker, here=None, subtree=below, now=query.now)
         return policy(RULES).why_refused(query)
 
-    assert why(None, 0) == "require $here.free_slots >= 99: no machine below could meet it"
+    assert why(None, 0) == "require $here.free_slots >= 99: 0 of 0 machines could meet it"
     assert why(None, 100) == ""
     assert why(sdv(), 0).endswith("is false ($here.free_slots is 8)")
 

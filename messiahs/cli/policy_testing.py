@@ -1,0 +1,121 @@
+"""`messiahs policy test`: what came of the trials in `*.policytest` files, and which rules they left unseen."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from messiahs.cli.explaining import block_document, block_lines, line_of
+from messiahs.cli.output import print_document
+from messiahs.config.policies import policy_text, read_policy
+from messiahs.errors import ClientError
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.coverage import Sighting, Unseen, unseen_rules
+from messiahs.language.trial_files import read_trials
+from messiahs.language.trying import Failure, Outcome, try_out
+
+Document = dict[str, Any]
+_ENDING = "*.policytest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """A test file, its policy, and what came of its tests."""
+
+    file: Path
+    text: str
+    policy_file: Path
+    policy: CompiledPolicy
+    outcomes: tuple[Outcome, ...]
+
+
+def test_policies(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
+    """Try every file, or all that stand here, and tell; gives the exit code. Raises PolicyError for mistakes in one."""
+    chosen = files or tuple(sorted(Path().glob(_ENDING)))
+    if not chosen:
+        raise ClientError(f"no {_ENDING} stands here: name the files")
+    tried = [_tried(file) for file in chosen]
+    unseen = _unseen_in(tried) if with_coverage else {}
+    if as_json:
+        documents = [_document(each) for each in tried]
+        print_document({"files": documents, **({"coverage": _coverage(unseen)} if with_coverage else {})})
+    else:
+        _show(tried, unseen, with_coverage=with_coverage)
+    has_failed = any(outcome.failures for each in tried for outcome in each.outcomes)
+    return 1 if has_failed or any(unseen.values()) else 0
+
+
+def _tried(file: Path) -> _Tried:
+    text = policy_text(file)
+    trials = read_trials(text, file=str(file), policy_of=lambda name: read_policy(file.parent / name))
+    policy_file = file.parent / trials.policy_name
+    return _Tried(file=file, text=text, policy_file=policy_file, policy=trials.policy, outcomes=try_out(trials))
+
+
+def _unseen_in(tried: Iterable[_Tried]) -> dict[Path, tuple[Unseen, ...]]:
+    """Give the rules of each policy that no test of any file saw both true and false."""
+    seen: dict[Path, set[Sighting]] = {}
+    policies: dict[Path, CompiledPolicy] = {}
+    for each in tried:
+        policies[each.policy_file] = each.policy
+        seen.setdefault(each.policy_file, set()).update(*(outcome.seen for outcome in each.outcomes))
+    return {file: unseen_rules(policy, seen[file]) for file, policy in policies.items()}
+
+
+def _show(tried: list[_Tried], unseen: dict[Path, tuple[Unseen, ...]], *, with_coverage: bool) -> None:
+    for each in tried:
+        rules_text = policy_text(each.policy_file)
+        for outcome in each.outcomes:
+            click.echo(f"{each.file}: {outcome.trial.name}: {'failed' if outcome.failures else 'ok'}")
+            for failure in outcome.failures:
+                _show_failure(failure, each, rules=rules_text)
+    count = sum(len(each.outcomes) for each in tried)
+    failed = sum(bool(outcome.failures) for each in tried for outcome in each.outcomes)
+    click.echo(f"{count} {'test' if count == 1 else 'tests'}, {f'{failed} failed' if failed else 'all ok'}")
+    for file, rules in unseen.items():
+        text = policy_text(file)
+        for missed in rules:
+            never = " or ".join("true" if value else "false" for value in missed.never)
+            click.echo(f"{file}:{line_of(text, missed.rule.start)}: never {never}: {missed.rule.text}")
+    if with_coverage and not any(unseen.values()):
+        click.echo("every rule was seen true and false")
+
+
+def _show_failure(failure: Failure, tried: _Tried, *, rules: str) -> None:
+    click.echo(f"  {tried.file}:{line_of(tried.text, failure.step.start)}: {failure.step.text}: {failure.came}")
+    for block in failure.blocks:
+        for line in block_lines(block, tried.policy_file, text=rules):
+            click.echo(f"    {line}")
+
+
+def _document(tried: _Tried) -> Document:
+    rules = policy_text(tried.policy_file)
+    tests = [
+        {
+            "name": outcome.trial.name,
+            "line": line_of(tried.text, outcome.trial.start),
+            "ok": not outcome.failures,
+            "failures": [
+                {
+                    "line": line_of(tried.text, failure.step.start),
+                    "expected": failure.step.text,
+                    "came": failure.came,
+                    "blocks": [block_document(block, rules) for block in failure.blocks],
+                }
+                for failure in outcome.failures
+            ],
+        }
+        for outcome in tried.outcomes
+    ]
+    return {"file": str(tried.file), "policy": str(tried.policy_file), "tests": tests}
+
+
+def _coverage(unseen: dict[Path, tuple[Unseen, ...]]) -> list[Document]:
+    return [{"policy": str(file), "unseen": [_missed(each, file) for each in rules]} for file, rules in unseen.items()]
+
+
+def _missed(unseen: Unseen, file: Path) -> Document:
+    line = line_of(policy_text(file), unseen.rule.start)
+    return {"line": line, "rule": unseen.rule.text, "never": list(unseen.never)}

@@ -1,0 +1,136 @@
+"""Whether what a trial expects is what its policy does, judged by the very policy that would decide."""
+
+from messiahs.core.messages import DenyCode
+from messiahs.core.ports import Accepted, HereQuery, JoinQuery, RunningQuery
+from messiahs.language.accepting import calendar_facts
+from messiahs.language.explaining import value_text
+from messiahs.language.explaining_accept import (
+    explain_accept,
+    explain_below,
+    explain_rule,
+)
+from messiahs.language.explaining_policy import explain_setting
+from messiahs.language.joining import entry_facts
+from messiahs.language.migrating import CompiledMigration
+from messiahs.language.readings import HERE, MACHINE, NOW, TASK
+from messiahs.language.stating import attributes_of
+from messiahs.language.trial_ranking import judge_candidates, judge_tasks
+from messiahs.language.trial_revealing import judge_reveal
+from messiahs.language.trial_situation import Situation
+from messiahs.language.trial_verdicts import Verdict, block_of
+from messiahs.language.trials import (
+    ExpectAccept,
+    ExpectAsk,
+    ExpectEntry,
+    ExpectOffer,
+    ExpectRank,
+    ExpectRefuse,
+    ExpectReveal,
+    ExpectSend,
+    Wanted,
+)
+
+AtOnce = ExpectAccept | ExpectRefuse | ExpectSend | ExpectRank | ExpectReveal | ExpectOffer | ExpectAsk | ExpectEntry
+"""What a policy answers at once, whatever happened before."""
+
+
+def judge(expected: AtOnce, situation: Situation, /) -> Verdict:
+    """Ask the policy, and explain what it says."""
+    match expected:
+        case ExpectAccept() | ExpectRefuse():
+            return _judge_accept(expected, situation)
+        case ExpectSend(wanted):
+            return _judge_send(wanted, situation)
+        case ExpectRank(names, of_tasks=True):
+            return judge_tasks(names, situation)
+        case ExpectRank(names):
+            return judge_candidates(names, situation)
+        case ExpectReveal():
+            return judge_reveal(expected, situation)
+        case ExpectOffer(is_offered):
+            return _judge_offer(is_offered, situation)
+        case ExpectAsk(is_asking):
+            return _judge_ask(is_asking, situation)
+        case ExpectEntry(is_admitted):
+            return _judge_entry(is_admitted, situation)
+
+
+def _judge_accept(expected: ExpectAccept | ExpectRefuse, situation: Situation) -> Verdict:
+    query, rules = situation.request, situation.policy.accepting
+    answer, block = situation.policy.accept(query), rules.block_for(query.asker)
+    blocks = () if block is None else (explain_accept(block, query),)
+    if isinstance(answer, Accepted):
+        return Verdict(is_met=isinstance(expected, ExpectAccept), came="it is accepted", blocks=blocks)
+    came = f'it is refused with "{answer.text}"' if answer.text else f"it is refused: {answer.code} ({answer.rule})"
+    if isinstance(expected, ExpectAccept):
+        return Verdict(is_met=False, came=came, blocks=blocks)
+    is_text = expected.text is None or answer.text == expected.text or answer.text.startswith(f"{expected.text}; ")
+    is_cause = not expected.by_limit or answer.code is DenyCode.LIMIT_REACHED
+    return Verdict(is_met=is_text and is_cause, came=came, blocks=blocks)
+
+
+def _judge_send(wanted: Wanted, situation: Situation) -> Verdict:
+    policy, here = situation.policy, situation.here
+    assert here is not None, "what is sent is expected of a machine only"
+    told = policy.describe_here(here, situation.now).description()
+    names = {name for name, _ in wanted}
+    settings = [setting for setting in policy.advertising.settings if setting.name in names]
+    return Verdict(
+        is_met=all(told.get(name) == value for name, value in wanted),
+        came=_shown({name: told.get(name) for name, _ in wanted}, situation),
+        blocks=tuple(explain_setting(policy, setting, here, situation.now) for setting in settings),
+    )
+
+
+def _judge_offer(is_offered: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
+    migrating = situation.policy.migrating
+    query = RunningQuery(task=situation.task, here=situation.known_here, now=situation.now)
+    offers = migrating.offers(query)
+    facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
+    conditions = migrating.offered if isinstance(migrating, CompiledMigration) else ()
+    rules = tuple(explain_rule(condition, condition.text, facts) for condition in conditions)
+    came = "it is offered" if offers else "it is kept"
+    return Verdict(is_met=offers is is_offered, came=came, blocks=(block_of("migrate", came, rules),))
+
+
+def _judge_ask(is_asking: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
+    migrating = situation.policy.migrating
+    query = HereQuery(
+        here=situation.known_here,
+        has_machine=situation.here is not None,
+        subtree=situation.below,
+        now=situation.now,
+    )
+    facts = {HERE: query.here, NOW: calendar_facts(query.now)}
+    asks = migrating.asks if isinstance(migrating, CompiledMigration) else ()
+    rules = tuple(
+        explain_rule(ask.condition, ask.condition.text, facts)
+        if query.has_machine or not ask.condition.reads(HERE)
+        else explain_below(ask.condition, ask.condition.text, facts, query.subtree)
+        for ask in asks
+    )
+    came = "others are asked" if any(ask.is_wanted(query) for ask in asks) else "nobody is asked"
+    is_met = any(ask.is_wanted(query) for ask in asks) is is_asking
+    return Verdict(is_met=is_met, came=came, blocks=(block_of("migrate", came, rules),))
+
+
+def _judge_entry(is_admitted: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
+    asker = situation.asker
+    query = JoinQuery(name=asker.system, role=asker.relation, members=situation.members, now=situation.now)
+    answer = situation.policy.admits(query)
+    rules = tuple(
+        explain_rule(entry.condition, entry.rule, entry_facts(query))
+        for entry in situation.policy.joining.entries
+        if entry.role is query.role
+    )
+    came = "it may join" if isinstance(answer, Accepted) else f"it may not join: {answer.text or answer.code}"
+    is_met = isinstance(answer, Accepted) is is_admitted
+    return Verdict(is_met=is_met, came=came, blocks=(block_of("join", came, rules),))
+
+
+def _shown(said: dict[str, int | str | None], situation: Situation) -> str:
+    known = attributes_of(MACHINE, situation.policy.declared)
+    return ", ".join(
+        f"${name} is not said" if value is None else f"${name} is {value_text(value, known[name].unit)}"
+        for name, value in said.items()
+    )

@@ -1,0 +1,102 @@
+"""`messiahs policy test`: what is printed of tests that hold and of tests that do not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.main import main
+
+POLICY = 'accept from parent {\n    require $mem <= 8GiB else "too large";\n    limit 2 tasks;\n}\n'
+TESTS = """policy "rules/a.policy";
+peer { name = "cs"; relation = "parent"; }
+test "small ones" { task { mem = 1GiB; } expect accept; }
+test "large ones" {
+    task { mem = 9GiB; }
+    expect accept;
+}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "a.policy").write_text(POLICY)
+    (tmp_path / "a.policytest").write_text(TESTS)
+    monkeypatch.chdir(tmp_path)
+    return Path("a.policytest")
+
+
+def test_a_failure_is_told_with_what_came_and_the_rules_that_were_judged(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["policy", "test"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "a.policytest: small ones: ok",
+        "a.policytest: large ones: failed",
+        '  a.policytest:6: expect accept: it is refused with "too large"',
+        "    rules/a.policy:1: accept from parent: refused",
+        "         2 false require $mem <= 8GiB",
+        "                 false    $mem <= 8GiB  $mem is 9GiB  <- against",
+        "         3 true  limit 2 tasks",
+        "                 0 of 2 slots taken, 1 wanted",
+        "2 tests, 1 failed",
+    ]
+
+
+def test_rules_that_were_not_seen_both_ways_fail_when_coverage_is_asked_for(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(TESTS.replace("expect accept;\n", 'expect refuse "too large";\n'))
+    assert main(["policy", "test", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 tests, all ok"
+    assert main(["policy", "test", str(file), "--coverage"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "rules/a.policy:3: never false: limit 2 tasks"
+
+
+def test_tests_in_several_files_cover_a_policy_together(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TESTS.replace("expect accept;\n", "expect refuse;\n"))
+    Path("b.policytest").write_text(
+        'policy "rules/a.policy";\ntest "t" { peer { relation = "parent"; } placed 2; expect refuse; }\n'
+    )
+    assert main(["policy", "test", "--coverage"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["3 tests, all ok", "every rule was seen true and false"]
+
+
+def test_everything_is_in_the_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policy", "test", "--coverage", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    (told,) = document["files"]
+    assert (document["schema"], told["file"], told["policy"]) == (1, "a.policytest", "rules/a.policy")
+    assert [(test["name"], test["line"], test["ok"]) for test in told["tests"]] == [
+        ("small ones", 3, True),
+        ("large ones", 4, False),
+    ]
+    (failure,) = told["tests"][1]["failures"]
+    assert (failure["line"], failure["expected"]) == (6, "expect accept")
+    assert failure["came"] == 'it is refused with "too large"'
+    assert [rule["result"] for rule in failure["blocks"][0]["rules"]] == [False, True]
+    assert document["coverage"] == [
+        {"policy": "rules/a.policy", "unseen": [{"line": 3, "rule": "limit 2 tasks", "never": [False]}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('policy "rules/a.policy";\ntest "t" { expect acept; }', "a.policytest:2:19: error[P106]"),
+        ('policy "missing";\n', "missing:1:1: error[P001]: the file cannot be read"),
+    ],
+)
+def test_mistakes_are_told_at_their_place(file: Path, capsys: pytest.CaptureFixture[str], text: str, told: str) -> None:
+    file.write_text(text)
+    assert main(["policy", "test", str(file)]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_without_a_file_there_must_be_some_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["policy", "test"]) == 1
+    assert "no *.policytest stands here" in capsys.readouterr().err

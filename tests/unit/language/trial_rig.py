@@ -1,0 +1,24 @@
+"""What tests of `*.policytest` files need: a policy and a text, and what came of it."""
+
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.trial_files import read_trials
+from messiahs.language.trials import TrialFile
+from messiahs.language.trying import Outcome, try_out
+
+
+def trials(text: str, policy: str = "") -> TrialFile:
+    """Read tests of the policy that is called `a.policy`."""
+    return read_trials(
+        f'policy "a.policy";\n{text}', file="a.policytest", policy_of=lambda name: parse_policy(policy, file=name)
+    )
+
+
+def outcome(steps: str, policy: str) -> Outcome:
+    """Give what comes of one test."""
+    (only,) = try_out(trials(f'test "t" {{ {steps} }}', policy))
+    return only
+
+
+def came(steps: str, policy: str) -> list[tuple[str, str]]:
+    """Give the expectations that were not met, each with what came instead."""
+    return [(failure.step.text, failure.came) for failure in outcome(steps, policy).failures]
