@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
-from typing import BinaryIO
 
 from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, USAGE, exit_code_of, failure_of
 from messiahs.cli.fetching import write_outputs
@@ -26,24 +26,50 @@ _PATIENCE_SECONDS = 3.0
 """After so long a task that waits says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The user, or the end of whoever reads the output, asks for the task's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The module has stored the task."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A stream of the task was shown to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The task's state is final."""
+
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A thread can do no more."""
+
+    error: BaseException
+
+
+News = Asked | Submitted | Shown | Ended | Failed
+Inbox = SimpleQueue[News]
+
+
 @dataclass(slots=True)
-class Interruption:
-    """How often the user asked for the end; the second time is always obeyed at once."""
+class Run:
+    """A task on its way, as far as is known (mutable)."""
 
+    inbox: Inbox
+    task: str = ""
+    ended: Document | None = None
     asked: int = 0
-    may_raise: bool = False
-
-    def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        """Count the request; while a submit is under way the first one only counts, for the task may exist already."""
-        self.asked += 1
-        if self.may_raise or self.asked > 1:
-            raise KeyboardInterrupt
-
-    def raise_if_asked(self) -> None:
-        """Let signals through from now on, and what came before, too."""
-        self.may_raise = True
-        if self.asked:
-            raise KeyboardInterrupt
+    shown: int = 0
 
 
 def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submission], *, as_json: bool) -> int:
@@ -52,22 +78,20 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
     The first Ctrl-C (or SIGTERM) cancels the task and waits for its end; the second one leaves at once. While
     `prepare` uploads, the first one ends it, and nothing was submitted.
     """
-    interruption = Interruption()
     with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
         submission = prepare(module)
-        try:
-            with _signals_to(interruption):
-                task = module.submit(submission)
-                ended = _followed(module, task, interruption, shows_output=not as_json)
-        except KeyboardInterrupt:
+        run = Run(inbox=SimpleQueue())
+        with _signals_to(run.inbox):
+            _follow(run, place.socket, submission, shows_output=not as_json)
+        if run.ended is None:
             return KILLED_BY_ITS_USER
         if as_json:
-            print_document(ended)
-        if failure := failure_of(ended):
+            print_document(run.ended)
+        if failure := failure_of(run.ended):
             sys.stderr.write(f"messiahs: {failure}\n")
-        if submission.outputs and ended["state"] != "denied":
-            write_outputs(module, outputs_of(module, task), into=Path())
-    return KILLED_BY_ITS_USER if interruption.asked else exit_code_of(ended)
+        if submission.outputs and run.ended["state"] != "denied":
+            write_outputs(module, outputs_of(module, run.task), into=Path())
+    return KILLED_BY_ITS_USER if run.asked else exit_code_of(run.ended)
 
 
 @contextmanager
@@ -79,24 +103,59 @@ def _as_failures_of_the_federation() -> Iterator[None]:
         raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
 
 
-def _followed(module: ModuleClient, task: str, interruption: Interruption, *, shows_output: bool) -> Document:
-    streams = {"stdout": sys.stdout.buffer, "stderr": sys.stderr.buffer} if shows_output else {}
-    followers = [
-        threading.Thread(target=_copy, args=(module.socket_path, task, stream, sink), daemon=True)
-        for stream, sink in streams.items()
-    ]
-    for follower in followers:
-        follower.start()
-    try:
-        interruption.raise_if_asked()
-        ended = _waited(module, task)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"messiahs: ending {task}; once more leaves it to its module\n")
+def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: bool) -> None:
+    """Hand a task in and stay until it has ended and was shown, or until the user has asked twice.
+
+    Whatever may block does so in a thread, with a client of its own, and this one listens. An exception that a signal
+    raises is lost when it comes while a destructor runs, so a signal is news like any other.
+    """
+    streams = {"stdout": sys.stdout, "stderr": sys.stderr} if shows_output else {}
+    _start(run.inbox, _hand_in, socket, submission)
+    while run.ended is None or run.shown < len(streams):
+        match run.inbox.get():
+            case Asked():
+                run.asked += 1
+            case Submitted(task):
+                run.task = task
+                for stream, sink in streams.items():
+                    _start(run.inbox, _copy, socket, task, stream, sink.fileno())
+            case Shown():
+                run.shown += 1
+                continue
+            case Ended(document):
+                run.ended = document
+                continue
+            case Failed(error):
+                raise error
+        if run.asked > 1:
+            run.ended = None
+            return
+        # Before it is known, the task may exist already.
+        if run.asked and run.task and run.ended is None:
+            sys.stderr.write(f"messiahs: ending {run.task}; once more leaves it to its module\n")
+            _start(run.inbox, _cancel, socket, run.task)
+
+
+def _start(inbox: Inbox, work: Callable[..., None], *words: object) -> None:
+    def run() -> None:
+        try:
+            work(inbox, *words)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the thread that listens raises it
+            inbox.put(Failed(error))
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def _hand_in(inbox: Inbox, socket: Path, submission: Submission) -> None:
+    with ModuleClient(socket) as module:
+        task = module.submit(submission)
+        inbox.put(Submitted(task))
+        inbox.put(Ended(_waited(module, task)))
+
+
+def _cancel(_: Inbox, socket: Path, task: str) -> None:
+    with ModuleClient(socket) as module:
         module.cancel(task)
-        ended = _waited(module, task)
-    for follower in followers:
-        follower.join()
-    return ended
 
 
 def _waited(module: ModuleClient, task: str) -> Document:
@@ -112,26 +171,33 @@ def _waited(module: ModuleClient, task: str) -> Document:
         raise ClientError(f"{error}\nthe task goes on: `messiahs wait {task}`", code=error.code) from error
 
 
-def _copy(socket: Path, task: str, stream: str, sink: BinaryIO) -> None:
-    """Copy a stream of the task until its end; runs in a thread of its own, with a client of its own."""
+def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None:
+    """Copy a stream of the task until its end."""
     try:
         with ModuleClient(socket) as module:
             for piece in module.logs(task, stream=stream, follow=True):
-                sink.write(piece)
-                sink.flush()
+                _write(sink, piece)
     except BrokenPipeError:
         # Nobody reads any more: end the task as the shell would. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sink.fileno())
-        main = threading.main_thread().ident
-        assert main is not None
-        signal.pthread_kill(main, signal.SIGTERM)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sink)
+        inbox.put(Asked())
     except ClientError as error:
         sys.stderr.write(f"messiahs: the task's {stream} cannot be shown: {error}\n")
+    inbox.put(Shown())
+
+
+def _write(sink: int, piece: bytes) -> None:
+    """Write without a buffer, whose lock would be held for as long as nobody reads, even at our end."""
+    while piece:
+        piece = piece[os.write(sink, piece) :]
 
 
 @contextmanager
-def _signals_to(interruption: Interruption) -> Iterator[None]:
-    before = {number: signal.signal(number, interruption.on_signal) for number in _SIGNALS}
+def _signals_to(inbox: Inbox) -> Iterator[None]:
+    def tell(_number: int, _frame: FrameType | None) -> None:
+        inbox.put(Asked())
+
+    before = {number: signal.signal(number, tell) for number in _SIGNALS}
     try:
         yield
     finally:

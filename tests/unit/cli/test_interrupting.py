@@ -17,12 +17,37 @@ RUNNING = {"id": "left.1", "state": "executing", "substate": "running"}
 KILLED = {"id": "left.1", "state": "killed", "signal": 15, "exit_code": None, "cause": "", "text": ""}
 
 
+SIGNALLED_IN_A_DESTRUCTOR = """
+import http.client, os, signal, sys
+from messiahs.cli.main import main
+
+awaited = ["/wait", "/cancel"]
+asked = []
+ask, close = http.client.HTTPConnection.request, http.client.HTTPResponse.close
+
+def asking(connection, method, path, **more):
+    asked.append(path)
+    ask(connection, method, path, **more)
+
+def closing(response):
+    if awaited and any(awaited[0] in path for path in asked):
+        awaited.pop(0)
+        os.kill(os.getpid(), signal.SIGINT)
+    close(response)
+
+http.client.HTTPConnection.request, http.client.HTTPResponse.close = asking, closing
+sys.exit(main())
+"""
+"""The command, with a signal when an answer is finalized after it has asked to wait, and one after the cancel."""
+
+
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]:
+def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start() -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
+    def start(*program: str) -> "subprocess.Popen[bytes]":
+        program = program or ("-m", "messiahs.cli.main")
+        command = [sys.executable, *program, "run", "--state", str(tmp_path), "--", "sleep", "9"]
         processes.append(
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
         )
@@ -83,6 +108,32 @@ def test_the_second_signal_leaves_at_once(
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert b"Traceback" not in process.communicate()[1]
+
+
+def test_no_signal_is_lost_that_comes_in_a_destructor(
+    tmp_path: Path, start_peer: StartPeer, started: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    process = started("-c", SIGNALLED_IN_A_DESTRUCTOR)
+    assert process.wait(30) == 130
+    assert any("/cancel" in path for _, path, _ in peer.asked)
+
+
+def test_a_second_signal_leaves_although_nobody_reads_the_output(
+    tmp_path: Path, start_peer: StartPeer, started: Callable[..., "subprocess.Popen[bytes]"]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"x" * 1_000_000, "stderr": b""}
+    process = started()
+    until(was_asked(peer, "/logs"))
+    process.send_signal(signal.SIGINT)
+    until(was_asked(peer, "/cancel"))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert b"Fatal" not in process.communicate()[1]
 
 
 def test_a_signal_during_an_upload_submits_nothing(
