@@ -47,15 +47,17 @@ class Problem:
     is_warning: bool = False
 
     def facts(self) -> dict[str, object]:
-        """Give it as a JSON document."""
+        """Give it as a JSON document; the place ends before `end_column`, at the latest with its first line."""
         return {
             "code": self.code,
             "severity": "warning" if self.is_warning else "error",
             "file": self.file,
             "line": self.line,
             "column": self.column,
+            "end_column": min(self.column + self.width, max(self.column, len(self.source)) + 1),
             "message": self.message,
             "hint": self.hint,
+            "label": self.label,
             "source": self.source,
         }
 

@@ -170,10 +170,22 @@ def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
 def schema(*, as_json: bool) -> None:
     """List the attributes that policies and predicates may name."""
     from messiahs.core.attributes import CATALOGUE, SEEN_BY_THE_OWNER
+    from messiahs.language.schema import facts_of, range_shown, spellings_of
 
-    columns = ("name", "scope", "kind", "unit", "supplier", "meaning")
-    rows = [[str(getattr(each, column)) for column in columns] for each in (*CATALOGUE, *SEEN_BY_THE_OWNER)]
+    attributes = (*CATALOGUE, *SEEN_BY_THE_OWNER)
     if as_json:
-        print_document({"attributes": [dict(zip(columns, row, strict=True)) for row in rows]})
-    else:
-        print_table([column.upper() for column in columns], rows)
+        print_document({"attributes": [facts_of(each) for each in attributes]})
+        return
+    rows = [
+        (
+            " ".join(spellings_of(each)),
+            each.kind,
+            each.unit,
+            range_shown(each),
+            each.supplier,
+            "may be unset" if each.is_optional else "",
+            each.meaning,
+        )
+        for each in attributes
+    ]
+    print_table(("WRITTEN", "TYPE", "UNIT", "RANGE", "FROM", "OPTIONAL", "MEANING"), rows)

@@ -44,6 +44,18 @@ class Scope(StrEnum):
     PRESENT_TASK = "present task"
 
 
+SCOPES: dict[Scope, tuple[str, ...]] = {
+    Scope.MACHINE: ("here", "best"),
+    Scope.TASK: ("task",),
+    Scope.HERE: ("here",),
+    Scope.CANDIDATE: ("cand", "best"),
+    Scope.PEER: ("peer",),
+    Scope.NOW: ("now",),
+    Scope.PRESENT_TASK: ("task",),
+}
+"""What may be written between `$` and the name in a policy file, and means an attribute of each kind."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
     """One row of the catalogue; `name` is written without `$`.

@@ -7,23 +7,16 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.core.attributes import MACHINE_ATTRIBUTES, SEEN_BY_THE_OWNER, TASK_ATTRIBUTES, Attribute, Scope
+from messiahs.core.attributes import MACHINE_ATTRIBUTES, SCOPES, SEEN_BY_THE_OWNER, TASK_ATTRIBUTES, Attribute
 from messiahs.language.policy_problems import Code, Notebook
 from messiahs.language.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 
 BEST: Final = "best"
 STATED: Final = "stated"
 """What a task says of itself and nothing else: whoever judges it elsewhere knows no more."""
-_SEEN_IN: Final = {
-    TASK: Scope.PRESENT_TASK,
-    HERE: Scope.HERE,
-    CANDIDATE: Scope.CANDIDATE,
-    PEER: Scope.PEER,
-    NOW: Scope.NOW,
-    BEST: Scope.CANDIDATE,
-}
 _SEEN: Final = {
-    scope: {each.name: each for each in SEEN_BY_THE_OWNER if each.scope is seen} for scope, seen in _SEEN_IN.items()
+    scope: {each.name: each for each in SEEN_BY_THE_OWNER if scope in SCOPES[each.scope]}
+    for scope in (TASK, HERE, CANDIDATE, PEER, NOW, BEST)
 }
 _DESCRIBED_IN: Final = {
     TASK: TASK_ATTRIBUTES,

@@ -7,15 +7,38 @@ from types import UnionType
 from typing import get_args
 
 from messiahs.core import messages
-from messiahs.core.attributes import CATALOGUE, Scope
+from messiahs.core.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
+from messiahs.language.schema import range_shown
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MADE = "This page is made from the code (`python tests/docs/regenerate.py`).\n"
 _ABOUT_ATTRIBUTES = """
 In predicates and policies an attribute's name begins with `$`. Sizes are bytes, durations seconds, loads and shares
 hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the topology, `--set`
-for a task): integers and strings.
+for a task): integers and strings. What may be unset makes every predicate that asks for it false where it is, also
+under `not`, unless the policy gives it a `default` or asks `has`. `messiahs policy schema` prints this page.
 """
+_SCOPES = {
+    Scope.MACHINE: (
+        "Machines",
+        "What a machine's description says.",
+        ", or without a scope where the block is about machines, and in `--require`",
+    ),
+    Scope.HERE: ("The own system", "What only the own policy sees.", ""),
+    Scope.TASK: (
+        "Tasks",
+        "What a task's description says.",
+        ", or without a scope where the block is about tasks",
+    ),
+    Scope.PRESENT_TASK: (
+        "Tasks that are here",
+        "What the own policy sees of a task that stands before it.",
+        ", or without a scope where the block is about tasks",
+    ),
+    Scope.CANDIDATE: ("Systems that could be asked", "What is known of the link to one.", ""),
+    Scope.PEER: ("Who asks", "What is known of the neighbor that sent a request.", ""),
+    Scope.NOW: ("The time", "Local time where the module runs.", ""),
+}
 _ABOUT_MESSAGES = """
 What modules say to each other. The scheduling messages go to a neighbor and are answered by it; the messages of a claim
 are passed on along the path on which it was granted; a status vector goes over the update channel, tasks and files over
@@ -32,12 +55,22 @@ def attribute_page() -> str:
     """Make the reference of attributes from the catalogue."""
     lines = ["# Attributes", "", _MADE]
     lines += [_ABOUT_ATTRIBUTES.strip()]
-    for scope in Scope:
-        rows = [attribute for attribute in CATALOGUE if attribute.scope is scope]
-        lines += ["", f"## {scope.value}", "", "| attribute | type | unit | comes from | meaning |"]
-        lines += ["|---|---|---|---|---|"]
-        lines += [f"| `${row.name}` | {row.kind} | {row.unit} | {row.supplier} | {row.meaning} |" for row in rows]
+    for scope, about in _SCOPES.items():
+        rows = [attribute for attribute in (*CATALOGUE, *SEEN_BY_THE_OWNER) if attribute.scope is scope]
+        written = ", ".join(f"`${each}.name`" for each in SCOPES[scope])
+        lines += ["", f"## {about[0]}", "", f"{about[1]} Written {written}{about[2]}.", ""]
+        lines += [
+            "| attribute | type | unit | range | comes from | may be unset | meaning |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += map(_row, rows)
     return "\n".join(lines) + "\n"
+
+
+def _row(row: Attribute) -> str:
+    unset = "yes" if row.is_optional else ""
+    cells = (f"`${row.name}`", row.kind, row.unit, range_shown(row), row.supplier, unset, row.meaning)
+    return f"| {' | '.join(cells)} |"
 
 
 def message_page() -> str:

@@ -1,6 +1,7 @@
 """`messiahs policy ...`: checking files, trying predicates, listing attributes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,26 @@ def test_problems_are_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture
         ("P204", "error", 1, 35),
         ("P106", "error", 2, 1),
     ]
-    assert document["problems"][0]["hint"] == "sizes are written 8MB or 8MiB"
+    assert document["problems"][0] == {
+        "code": "P204",
+        "severity": "error",
+        "file": str(file),
+        "line": 1,
+        "column": 35,
+        "end_column": 39,
+        "message": "size compared with a duration",
+        "hint": "sizes are written 8MB or 8MiB",
+        "label": "duration; $mem is a size in bytes",
+        "source": BAD.splitlines()[0],
+    }
+
+
+def test_a_problem_of_several_lines_ends_with_its_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.policy"
+    file.write_text("accept from any { require $cpus > 5 and\n$cpus < 3; limit 9 tasks; }\n")
+    assert main(["policy", "check", "--json", str(file)]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (problem["line"], problem["column"], problem["end_column"]) == (1, 27, 40)
 
 
 @pytest.mark.parametrize(
@@ -122,5 +142,29 @@ def test_the_schema_lists_every_attribute_with_its_unit(capsys: pytest.CaptureFi
     listed = {(each["scope"], each["name"]): each for each in json.loads(capsys.readouterr().out)["attributes"]}
     assert listed["task", "mem"]["unit"] == "bytes"
     assert listed["now", "clock"]["unit"] == "minutes of the day"
+    assert listed["machine", "load"] == {
+        "name": "load",
+        "scope": "machine",
+        "written": ["$load", "$here.load", "$best.load"],
+        "type": "integer",
+        "unit": "1/100 %",
+        "low": 0,
+        "high": 10_000,
+        "choices": [],
+        "supplier": "probe",
+        "optional": False,
+        "meaning": "busy share of all processors",
+    }
+    assert (listed["here", "keyboard_idle"]["optional"], listed["here", "keyboard_idle"]["high"]) == (True, None)
+    assert listed["peer", "relation"]["choices"] == ["self", "child", "sibling", "parent"]
     assert main(["policy", "schema"]) == 0
-    assert "keyboard_idle" in capsys.readouterr().out
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "keyboard_idle" in line)
+    assert re.split("  +", line) == [
+        "$here.keyboard_idle",
+        "integer",
+        "seconds",
+        "0s and more",
+        "probe",
+        "may be unset",
+        "time since somebody last used the console",
+    ]
