@@ -7,7 +7,8 @@ Messages, and the file that handles each:
 
 - hello: greeting.py. Opens a connection; what is unanswered is repeated after it.
 - status_vector, system_status_query: updating.py, with the sums U, D and S in sums.py and vectors.py.
-- sched_request, sched_accept, sched_deny: searching.py. A search climbs, crosses once and descends.
+- sched_request, sched_accept, sched_deny: searching.py, with routing.py. A search climbs, crosses once and descends.
+- task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py.
 - task_transfer: sent by placing.py, taken by executing.py.
 - task_status, task_status_ack, task_status_query, task_kill, claim_end: results.py at the origin, executing.py and
   granting.py at the executor, passing.py between them.
@@ -20,6 +21,7 @@ Words that are not the papers':
 - ticket: what an origin shows to bring a claim's tasks and to fetch what they left behind.
 - shape: tasks with equal TDV and requirement, placed together.
 - round: one search for places for a shape.
+- demand: places that a neighbor asked for lately, and that others had.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
 - window: how many attempts may be bound to a claim at once.
 """

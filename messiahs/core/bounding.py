@@ -7,10 +7,10 @@ submit.
 from messiahs.core.actions import Action
 from messiahs.core.ids import SearchId
 from messiahs.core.instants import SECOND, Instant, after
-from messiahs.core.messages import DenyCode, Reason, SchedRequest
+from messiahs.core.messages import DenyCode, Reason
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Asker
-from messiahs.core.state import ModuleState, Seen
+from messiahs.core.state import ModuleState, SearchRequest, Seen
 from messiahs.core.timers import TimerKind
 
 OPEN_LIMIT = 256
@@ -33,13 +33,14 @@ def why_too_many(state: ModuleState, asker: Asker) -> Reason | None:
     return Reason(module=state.system, code=DenyCode.LIMIT_REACHED, text=text)
 
 
-def remember(state: ModuleState, request: SchedRequest, asker: Asker, /, *, climbing: bool, now: Instant) -> None:
+def remember(state: ModuleState, request: SearchRequest, asker: Asker, /, *, climbing: bool, now: Instant) -> None:
     """Know a search until it is over wherever it still may be; it counts for whoever brought it first."""
     before = state.hop.seen.get(request.search)
     if before is None:
         state.hop.seen_from[asker.system] += 1
-        before = Seen(asker=asker.system, has_climbed=False)
-    state.hop.seen[request.search] = Seen(asker=before.asker, has_climbed=climbing or before.has_climbed)
+        before = Seen(asker=asker.system, latest=asker.system, has_climbed=False)
+    has_climbed = climbing or before.has_climbed
+    state.hop.seen[request.search] = Seen(asker=before.asker, latest=asker.system, has_climbed=has_climbed)
     state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
 
 

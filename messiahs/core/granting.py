@@ -13,12 +13,13 @@ from messiahs.core.descriptions import layout_of
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
-from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, TaskState, TaskStatus
+from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv, wake
-from messiahs.core.ports import Need
+from messiahs.core.ports import Asker, Need
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
-from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState, Search
+from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
+from messiahs.core.turns import waiting_above
 
 RENEWALS_PER_LEASE = 5
 UNUSED_NS = 30 * SECOND
@@ -60,7 +61,7 @@ def places_for(state: ModuleState, need: Need, wanted: int, /) -> int:
 
 
 def grant(
-    state: ModuleState, search: Search, places: int, /, *, now: Instant
+    state: ModuleState, request: SchedRequest, need: Need, /, *, asker: Asker, places: int, now: Instant
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
     """Reserve places and make the accept for them; `places_for` said that they are there."""
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
@@ -68,30 +69,30 @@ def grant(
     lease_ns = state.policy.timeouts.lease_ns
     row = GrantedClaimRow(
         id=claim_id,
-        origin=search.request.origin,
-        via=search.asker.system,
+        origin=request.origin,
+        via=asker.system,
         ticket=Ticket(state.randomness.bits(128).to_bytes(16)),
-        tdv=search.request.tdv,
+        tdv=request.tdv,
         places=places,
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
     )
-    claim = GrantedClaim(row=row, need=search.need, granted=places)
+    claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now
     watch(state, claim, now)
     accept = SchedAccept(
-        request=search.request.id,
+        request=request.id,
         claim=claim_id,
         address=state.identity.address,
         ticket=row.ticket,
         places=places,
         window=window_of(claim),
         lease_ns=lease_ns,
-        asks_left=search.asks_left,
+        asks_left=request.asks_left,
     )
-    _count_turn(state, search)
+    _count_turn(state, request)
     text = f"{places} places for {row.origin} in claim {claim_id}"
-    decision = Decision(what="sched_accept", task=search.request.search.hex()[:8], text=text)
+    decision = Decision(what="sched_accept", task=request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
 
 
@@ -228,10 +229,14 @@ def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
 def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     """Begin to end a claim that has kept the machine full for a turn: others may wait, and none can know of them.
 
-    Its origin may ask again at once, a little later than those who wait. What it has bound already still runs here.
+    A turn is over at once if the policy puts tasks that wait before those of the claim. Its origin may ask again at
+    once, a little later than those who wait. What it has bound already still runs here.
     """
     assert claim.turn_began_at is not None, "a claim that is watched has begun"
-    if claim.is_ending or claim.is_yielding or now - claim.turn_began_at < state.executor.turn_ns:
+    if claim.is_ending or claim.is_yielding:
+        return
+    is_long = now - claim.turn_began_at >= state.executor.turn_ns
+    if not is_long and not waiting_above(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
         return
     if places_for(state, claim.need, 1):
         claim.turn_began_at = now
@@ -241,11 +246,11 @@ def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _ON_ITS_WAY_NS))
 
 
-def _count_turn(state: ModuleState, search: Search) -> None:
+def _count_turn(state: ModuleState, request: SchedRequest) -> None:
     """Let turns become longer while nobody but the last one takes them."""
     executor = state.executor
     if executor.turn_before is not None:
-        is_alone = executor.turn_before == (search.request.origin, search.request.tdv)
+        is_alone = executor.turn_before == (request.origin, request.tdv)
         executor.turn_ns = Duration(min(2 * executor.turn_ns, _LONGEST_TURN_NS)) if is_alone else TURN_NS
         executor.turn_before = None
 

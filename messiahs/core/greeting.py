@@ -4,7 +4,7 @@ Control channels forget what was in flight when they break. So after each connec
 over the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
-from messiahs.core import advertising, searching, updating
+from messiahs.core import advertising, routing, updating
 from messiahs.core.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
 from messiahs.core.granting import on_path_lost, renew
 from messiahs.core.ids import ClaimId, SystemId
@@ -36,7 +36,7 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
         return ()
     updating.forget_views(state, neighbor, now)
     on_path_lost(state, neighbor, now)
-    return searching.on_neighbor_lost(state, neighbor, now)
+    return routing.on_neighbor_lost(state, neighbor, now)
 
 
 def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:

@@ -13,14 +13,16 @@ from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.events import AttemptsMeasured
 from messiahs.core.granting import status_actions
+from messiahs.core.here import own_facts
 from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.messages import Substate, TaskState
-from messiahs.core.own_machine import seen_by_owner, wake
+from messiahs.core.own_machine import wake
 from messiahs.core.ports import Act, RunningQuery
 from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
 from messiahs.core.state import GrantedClaim, Guard, ModuleState
 from messiahs.core.timers import TimerKind
+from messiahs.core.turns import waiting_above
 
 VACATED, REVOKED = "vacated", "revoked"
 """Causes: an owner's rule let an attempt vacate its machine, or killed it."""
@@ -71,13 +73,12 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     if not running:
         return ()
     state.executor.looked_at = now
-    here = seen_by_owner(state)
-    facts = here.description() if here is not None else {}
+    here = own_facts(state, now)
     actions: list[Action] = []
     next_at = after(now, _LOOK_NS)
     for claim, attempt in running:
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
-        actions.extend(_look_at(state, claim, attempt, here=facts, now=now))
+        actions.extend(_look_at(state, claim, attempt, here=here, now=now))
         ends = next_look(rules, guard.memory, now)
         next_at = next_at if ends is None else min(next_at, ends)
     state.timers.set(TimerKind.LOOK, state.system, next_at)
@@ -154,7 +155,9 @@ def _look_at(
     guard.is_waiting = False
     if not rules:
         return _resume(state, claim, attempt, now) or ()
-    query = RunningQuery(task=_facts(state, claim, attempt, now), here=here, now=state.calendar(now))
+    task = _facts(state, claim, attempt, now)
+    here = {**here, "waiting_above": waiting_above(state, task, now)}
+    query = RunningQuery(task=task, here=here, now=state.calendar(now))
     actions: list[Action] = []
     # Each act changes how the attempt stands, so that a few are all there can be.
     for _ in Act:

@@ -92,8 +92,9 @@ def _held(state: ModuleState) -> Iterator[str]:
                 yield f"held claim {claim_id} waits for or has news of {attempt}, which is not bound to it"
         if not claim.bound and (claim.is_ending or not claim.shape.count):
             yield f"held claim {claim_id} has no task and gets none"
-        if claim.shape.count and room_in(claim):
-            yield f"held claim {claim_id} has room for {room_in(claim)} tasks, and {claim.shape.count} wait"
+        # How much is kept changes with everything that waits; such a claim is filled at the next news of it.
+        if claim.shape.count and room_in(state, claim) and not claim.is_answer:
+            yield f"held claim {claim_id} has room for {room_in(state, claim)} tasks, and {claim.shape.count} wait"
 
 
 def _bindings(state: ModuleState) -> Iterator[str]:

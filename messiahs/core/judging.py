@@ -1,6 +1,7 @@
 """Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
 
 from messiahs.core.descriptions import TDV
+from messiahs.core.here import module_facts
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import Reason
@@ -43,6 +44,7 @@ def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: In
         now=state.calendar(now),
         placed=_placed(state),
         wanted_slots=slots,
+        module=module_facts(state, now),
     )
 
 

@@ -49,6 +49,7 @@ class DenyCode(StrEnum):
     UNREACHABLE = "unreachable"
     DRAINING = "draining"
     NO_SPACE = "no_space"
+    NO_TASK = "no_task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,9 @@ class Hello:
 class SchedRequest:
     """Ask for up to `count` places for tasks of one shape: a TDV, and a requirement over SDVs (empty: none).
 
-    Every answer names `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration.
+    Every answer names `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration. With `answers`
+    the tasks were promised to the sender of that `task_request`: who remembers it first asks the neighbor that brought
+    it.
     """
 
     id: MessageId
@@ -93,6 +96,7 @@ class SchedRequest:
     hops_left: int
     asks_left: int
     remaining_ns: int
+    answers: SearchId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,45 @@ class SchedAccept:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedDeny:
     """Close what is left of a request: no (more) places, and why."""
+
+    request: MessageId
+    reasons: tuple[Reason, ...]
+    asks_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRequest:
+    """Ask for up to `count` waiting tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
+
+    It is passed on and its budgets shrink as those of a `sched_request`. `requester` is named as the last border shows
+    it.
+    """
+
+    id: MessageId
+    search: SearchId
+    requester: SystemId
+    wanting: str
+    count: int
+    hops_left: int
+    asks_left: int
+    remaining_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAccept:
+    """Promise `count` tasks: a `sched_request` for them that names the request follows, along the same way.
+
+    If fewer tasks are promised than were asked for, more accepts or one deny for the rest follow.
+    """
+
+    request: MessageId
+    count: int
+    asks_left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDeny:
+    """Close what is left of a request for tasks: none (more) that match, or none that may go, and why."""
 
     request: MessageId
     reasons: tuple[Reason, ...]
@@ -274,4 +317,14 @@ class TaskTransfer:
 
 
 ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | ClaimEnd
-ControlMessage = Hello | SchedRequest | SchedAccept | SchedDeny | SystemStatusQuery | ClaimMessage
+ControlMessage = (
+    Hello
+    | SchedRequest
+    | SchedAccept
+    | SchedDeny
+    | TaskRequest
+    | TaskAccept
+    | TaskDeny
+    | SystemStatusQuery
+    | ClaimMessage
+)

@@ -21,7 +21,9 @@ from messiahs.core import (
     reloading,
     results,
     resuming,
+    routing,
     searching,
+    sharing,
     submitting,
     updating,
 )
@@ -56,6 +58,9 @@ from messiahs.core.messages import (
     SchedDeny,
     SchedRequest,
     SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
+    TaskRequest,
 )
 from messiahs.core.resuming import Remains
 from messiahs.core.state import ModuleState
@@ -73,6 +78,7 @@ class SchedulingModule:
     def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
         """Start: take up what was left behind (nothing, the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
+        sharing.watch_asks(self.state, now)
         return self._settle(resuming.resume(self.state, remains, now), now)
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
@@ -173,8 +179,12 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
             return searching.on_sched_request(state, message, sender=sender, now=now)
         case SchedAccept():
             return searching.on_sched_accept(state, message, sender=sender, now=now)
-        case SchedDeny():
-            return searching.on_sched_deny(state, message, sender=sender, now=now)
+        case TaskRequest():
+            return sharing.on_task_request(state, message, sender=sender, now=now)
+        case TaskAccept():
+            return sharing.on_task_accept(state, message, sender=sender, now=now)
+        case SchedDeny() | TaskDeny():
+            return routing.on_deny(state, message, sender=sender, now=now)
         case SystemStatusQuery():
             return advertising.advertise_to(state, sender, now)
         case _:
@@ -197,7 +207,7 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
 _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType(
     {
         TimerKind.INPUT: updating.on_input_timeout,
-        TimerKind.SEARCH: searching.on_search_timeout,
+        TimerKind.SEARCH: routing.on_search_timeout,
         TimerKind.SEEN: bounding.on_seen_timeout,
         TimerKind.ROUND: placing.on_round_timeout,
         TimerKind.DEADLINE: submitting.on_deadline,
@@ -209,5 +219,6 @@ _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Act
         TimerKind.IDLE: granting.on_idle_timeout,
         TimerKind.STATUS: executing.on_status_timeout,
         TimerKind.QUERY: results.on_query_timeout,
+        TimerKind.ASK: sharing.on_ask_timeout,
     }
 )

@@ -28,6 +28,7 @@ from messiahs.core.messages import (
 from messiahs.core.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
 from messiahs.core.state import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
+from messiahs.core.turns import in_turn
 from messiahs.core.vectors import Vector
 from messiahs.core.waiting import drop_if_unused, take_first, take_out
 
@@ -81,10 +82,13 @@ def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ..
 def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
     """Start a new round for shapes that a view newly could hold."""
     actions: list[Action] = []
-    for shape in tuple(state.origin.shapes.values()):
-        is_waiting = shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
-        if not is_waiting or not could_hold(shape.need, view) or could_hold(shape.need, before):
-            continue
+    waiting = (
+        shape
+        for shape in state.origin.shapes.values()
+        if shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
+    )
+    newly = (shape for shape in waiting if could_hold(shape.need, view) and not could_hold(shape.need, before))
+    for shape in in_turn(state, tuple(newly), now):
         pause_ns = _pause_ns(shape, now)
         if pause_ns:
             shape.delay_ns = FIRST_ROUND_DELAY_NS
@@ -132,7 +136,8 @@ def on_claim_granted(
         requirement=requirement,
         answered_at=now,
     )
-    claim = HeldClaim(row=row, shape=shape, window=accept.window)
+    is_answer = shape.promised > 0 and shape.answers is None and via != state.system
+    claim = HeldClaim(row=row, shape=shape, window=accept.window, is_answer=is_answer)
     hold(state, claim, now)
     shape.reasons = ()
     if is_last:
@@ -191,7 +196,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
     stores: list[Action] = []
     tasks: list[BoundTask] = []
-    for _ in range(min(claim.shape.count, room_in(claim))):
+    for _ in range(min(claim.shape.count, room_in(state, claim))):
         task = take_first(state, claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
         row = replace(
@@ -212,9 +217,21 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     return (*stores, *send_tasks(claim, tasks))
 
 
-def room_in(claim: HeldClaim) -> int:
-    """Give how many more tasks may be bound to a claim."""
-    return 0 if claim.is_ending else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
+def room_in(state: ModuleState, claim: HeldClaim) -> int:
+    """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
+    room = 0 if claim.is_ending else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
+    if not claim.is_answer:
+        return room
+    return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
+
+
+def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
+    """Look for places for so many tasks of a shape at once, or as soon as its search in flight is over.
+
+    Who remembers the task_request of that name asks the neighbor first that brought it.
+    """
+    shape.answers, shape.promised = search, count
+    return look_now(state, shape, now)
 
 
 def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
@@ -299,11 +316,13 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         origin=state.system,
         tdv=tdv,
         requirement=requirement,
-        count=min(shape.count, ASK_LIMIT),
+        count=min(shape.count, shape.promised or ASK_LIMIT, ASK_LIMIT),
         hops_left=HOPS,
         asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,
+        answers=shape.answers,
     )
+    shape.answers = None
     return SendControl(to=state.system, message=request)
 
 
@@ -315,6 +334,11 @@ def _forget_round(state: ModuleState, shape: Shape) -> None:
 def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:
     del state.origin.requests[request]
     shape.request = None
+    if shape.answers is not None:
+        # Promised while this round went on: the next one is for that, and begins at once.
+        state.timers.set(TimerKind.ROUND, shape.number, now)
+        return
+    shape.promised = 0
     # Three quarters to five quarters: modules that were denied together do not ask together again.
     delay_ns = 3 * shape.delay_ns // 4 + (shape.delay_ns * state.randomness.bits(16) >> 17)
     state.timers.set(TimerKind.ROUND, shape.number, after(now, delay_ns))

@@ -4,7 +4,7 @@ What was granted, bound or searched for under the old one stays. The new one is 
 once what it tells them, tasks that wait get a new round, and what is waited for is counted from now.
 """
 
-from messiahs.core import placing, updating
+from messiahs.core import placing, sharing, updating
 from messiahs.core.actions import Action
 from messiahs.core.events import PolicyChanged
 from messiahs.core.instants import Instant
@@ -15,6 +15,7 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     """Take up a policy."""
     state.policy = event.policy
     updating.wait_anew(state, now)
+    sharing.watch_asks(state, now)
     for claim in state.origin.claims.values():
         placing.await_status(state, claim, now)
     advertised = updating.on_output_timeout(state, now)

@@ -1,50 +1,45 @@
-"""Searching for places: sched_request, sched_accept, sched_deny (MESSIAHS 6.2).
+"""Searching for places: sched_request and sched_accept (MESSIAHS 6.2); how a search goes on is in routing.py.
 
-A search climbs, crosses once and descends. A request from a child or a local user may go to the module itself, its
-children, siblings and parents; one from a parent or sibling only to itself and its children: exactly what U and S
-promised. It never goes back to its asker, and one candidate is asked at a time (footnote 5).
+A search that answers a `task_request` goes first where that came from, at every hop that remembers it.
 """
 
 from bisect import bisect_left
 from dataclasses import replace
 
 from messiahs.core import placing
-from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
+from messiahs.core.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.attributes import INTEGER_HIGHEST
-from messiahs.core.bounding import remember, why_too_many
+from messiahs.core.demand import forget_demand, remember_demand
 from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.guarding import is_revoked
-from messiahs.core.ids import ClaimId, MessageId, SystemId
-from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND, Instant, after
-from messiahs.core.judging import judge, rank, refusal_of, summary_of
-from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedDeny, SchedRequest
-from messiahs.core.naming import hops_for, signed
-from messiahs.core.neighbors import Relation
+from messiahs.core.ids import ClaimId, SystemId
+from messiahs.core.instants import HOUR, SECOND, Instant, after
+from messiahs.core.judging import judge, rank, refusal_of
+from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedRequest
+from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.own_machine import own_sdv
-from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
-from messiahs.core.ports import Accepted, Asker, BadPredicate, Candidate, Need, Refused
+from messiahs.core.ports import Accepted, Asker, Candidate, Need, Refused
+from messiahs.core.routing import (
+    HOPEFUL,
+    MARGIN_NS,
+    Arrived,
+    after_accept,
+    answer_deny,
+    bounded,
+    go_on,
+    reachable,
+    search_of,
+    take_from,
+    take_in,
+)
 from messiahs.core.rows import PassedClaimRow
-from messiahs.core.state import ModuleState, Search, Seen
+from messiahs.core.state import ModuleState, Search
 from messiahs.core.sums import viewed_kind
-from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Vector
 
 _LONGEST_LEASE_NS = 7 * 24 * HOUR
 """An executor that wants to keep tasks for longer without a sign of life is not believed."""
-_HOPEFUL = (
-    DenyCode.NO_CAPACITY,
-    DenyCode.LIMIT_REACHED,
-    DenyCode.REFUSED_BY_POLICY,
-    DenyCode.TIMED_OUT,
-    DenyCode.LOST,
-    DenyCode.REQUIREMENT_UNMET,
-    DenyCode.NO_CLASS,
-)
-"""Codes from the one that is nearest to a yes to the one that is farthest."""
-_MARGIN_NS = 20 * MILLISECOND
-"""What a hop keeps for itself of the time that a search has left."""
-_LONGEST_SEARCH_NS = 10 * MINUTE
 _PENALTY_NS = 60 * SECOND
 """How long a neighbor through which an attempt was lost ranks last."""
 
@@ -57,25 +52,15 @@ def on_sched_request(
     `accept` is the gate: refused for good, nothing is forwarded; refused for this system, only a child's request may
     still climb or cross. Local users are not gated for forwarding.
     """
-    if (sender, request.id) in state.hop.searches:
-        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
-    request = _bounded(request)
-    asker = Asker(system=sender, relation=_relation_of(state, sender))
-    climbing = asker.relation in (Relation.SELF, Relation.CHILD)
-    seen = state.hop.seen.get(request.search)
-    refusal = _refuse_at_once(state, request, seen=seen, climbing=climbing) or why_too_many(state, asker)
-    parsed = state.parse(request.requirement)
-    if isinstance(parsed, BadPredicate):
-        refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
-    if refusal is not None or isinstance(parsed, BadPredicate):
-        assert refusal is not None
-        return _answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
-    remember(state, request, asker, climbing=climbing, now=now)
-    need = need_of(request.tdv, parsed)
+    request = bounded(request)
+    arrived = take_in(state, request, request.requirement, sender=sender, now=now)
+    if not isinstance(arrived, Arrived):
+        return arrived
+    asker, need = arrived.asker, need_of(request.tdv, arrived.predicate)
     verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
     if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
         reason = refusal_of(state, request.tdv, asker, verdict, slots=need.slots, now=now)
-        return _answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
+        return answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
     search = Search(
         request=request,
         asker=asker,
@@ -83,10 +68,10 @@ def on_sched_request(
         left=request.count,
         allowed=_allowed_places(state, request, asker, need, now),
         asks_left=request.asks_left,
-        until=after(now, request.remaining_ns - _MARGIN_NS),
+        until=after(now, request.remaining_ns - MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
     )
-    return _work_on(state, search, verdict, is_first=seen is None, now=now)
+    return _work_on(state, search, verdict, arrived, now=now)
 
 
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -97,118 +82,81 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     if _is_known(state, accept.claim):
         # Also when it comes twice: its end would end the claim that we know by this name.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
-    search = state.hop.asks.get(accept.request)
+    search = search_of(state, accept.request, SchedRequest, sender=sender)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= _LONGEST_LEASE_NS
-    if search is None or search.asked != sender or not is_fair:
+    if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
-    search.left -= accept.places
-    search.asked_left -= accept.places
-    if _is_child(state, sender):
-        search.allowed -= accept.places
-    search.asks_left = min(search.asks_left, accept.asks_left)
+    take_from(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
     if search.left == 0:
-        _close(state, accept.request, search)
+        forget_demand(state, search)
     passed = _pass_accept(state, search, accept, via=sender, now=now)
-    if search.left == 0 or search.asked_left:
-        return passed
-    # It has given all that it was asked for, which was less than is wanted, and says nothing more.
-    _end_ask(state, accept.request, search)
-    return (*passed, *_ask_next(state, search, now))
-
-
-def on_sched_deny(state: ModuleState, deny: SchedDeny, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Ask the next eligible system; when none is left, deny in turn (MESSIAHS 6.2).
-
-    A deny for a request that we no longer hold is late news, not an error, and changes nothing.
-    """
-    search = state.hop.asks.get(deny.request)
-    if search is None or search.asked != sender:
-        return ()
-    search.hops.extend((sender, reason) for reason in deny.reasons)
-    search.asks_left = min(search.asks_left, deny.asks_left)
-    _end_ask(state, deny.request, search)
-    return _ask_next(state, search, now)
-
-
-def on_search_timeout(state: ModuleState, ask: MessageId, now: Instant) -> tuple[Action, ...]:
-    """Go on without the neighbor that we asked: it has been silent for all the time that it was given."""
-    return _give_up_on(state, ask, DenyCode.TIMED_OUT, now)
-
-
-def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Count what a neighbor was asked as denied `lost`, and drop what it asked: a search is soft."""
-    actions: list[Action] = []
-    for key, search in list(state.hop.searches.items()):
-        if search.asker.system == neighbor:
-            del state.hop.searches[key]
-            for ask in [ask for ask, asked_for in state.hop.asks.items() if asked_for is search]:
-                _end_ask(state, ask, search)
-    for ask, search in list(state.hop.asks.items()):
-        if search.asked == neighbor:
-            actions.extend(_give_up_on(state, ask, DenyCode.LOST, now))
-    return tuple(actions)
+    return (*passed, *after_accept(state, search, accept.request, now=now))
 
 
 def _is_known(state: ModuleState, claim: ClaimId) -> bool:
     return claim.executor == state.system or claim in state.hop.passed or claim in state.origin.claims
 
 
-def _bounded(request: SchedRequest) -> SchedRequest:
-    """Give a request that cannot occupy us longer, send us further or want more than one of our own."""
-    return replace(
-        request,
-        count=min(request.count, ASK_LIMIT),
-        hops_left=min(request.hops_left, HOPS),
-        asks_left=min(request.asks_left, ASKS),
-        remaining_ns=min(request.remaining_ns, _LONGEST_SEARCH_NS),
-    )
-
-
-def _refuse_at_once(state: ModuleState, request: SchedRequest, *, seen: Seen | None, climbing: bool) -> Reason | None:
-    def reason(code: DenyCode, text: str = "") -> Reason:
-        return Reason(module=state.system, code=code, text=text)
-
-    if seen is not None and (seen.has_climbed or not climbing):
-        return reason(DenyCode.ALREADY_ASKED)
-    if request.remaining_ns <= _MARGIN_NS:
-        return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")
-    if not state.has_space:
-        return reason(DenyCode.NO_SPACE, "the disk of this module is full")
-    return None
-
-
 def _work_on(
-    state: ModuleState, search: Search, verdict: Accepted | Refused, *, is_first: bool, now: Instant
+    state: ModuleState, search: Search, verdict: Accepted | Refused, arrived: Arrived, *, now: Instant
 ) -> tuple[Action, ...]:
+    request, need = _subject(search)
     actions: list[Action] = []
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
-    is_open = isinstance(verdict, Accepted) and is_first
-    is_wanted = is_open and not is_revoked(state, search.request.origin, search.request.tdv, now)
-    places = places_for(state, search.need, min(search.left, search.allowed)) if is_wanted else 0
+    is_open = isinstance(verdict, Accepted) and arrived.is_first
+    is_wanted = is_open and not is_revoked(state, request.origin, request.tdv, now)
+    places = places_for(state, need, min(search.left, search.allowed)) if is_wanted else 0
     if places:
-        accept, granted = grant(state, search, places, now=now)
+        accept, granted = grant(state, request, need, asker=search.asker, places=places, now=now)
         search.left -= places
         search.allowed -= places
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
+    _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    relations = _allowed(search.asker, verdict, is_open=is_open)
+    relations = _allowed(arrived, verdict, is_open=is_open)
     candidates = _candidates(state, search, relations)
-    search.untried = list(rank(state, candidates, search.need, tdv=search.request.tdv, now=now))
-    search.reason = _own_reason(state, search, verdict, candidates, now=now)
+    ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
+    search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if is_open and not is_wanted:
         search.reason = replace(search.reason, text="a task like this was revoked here a short while ago")
-    state.hop.searches[search.asker.system, search.request.id] = search
-    actions.extend(_ask_next(state, search, now))
+    actions.extend(go_on(state, search, _hinted_first(state, request, candidates, ranked), now=now))
     return tuple(actions)
 
 
-def _allowed(asker: Asker, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
-    climbing = asker.relation in (Relation.SELF, Relation.CHILD)
+def _subject(search: Search) -> tuple[SchedRequest, Need]:
+    assert isinstance(search.request, SchedRequest), "it is places that are searched for"
+    assert search.need is not None, "a request for places says what a task takes"
+    return search.request, search.need
+
+
+def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: bool, now: Instant) -> None:
+    """Remember what a neighbor could have had but for others that have it."""
+    if search.asker.relation is Relation.SELF:
+        return
+    here = own_sdv(state) if is_open and search.left and search.allowed else None
+    if here is not None and why_not_here(need, here.description())[0] is DenyCode.NO_CAPACITY:
+        remember_demand(state, search, now)
+    elif not search.left:
+        forget_demand(state, search)
+
+
+def _hinted_first(
+    state: ModuleState, request: SchedRequest, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
+) -> tuple[SystemId, ...]:
+    """Put the neighbor in front that brought the task_request which is answered, whatever is known of its machines."""
+    asked = state.hop.seen.get(request.answers) if request.answers is not None else None
+    hinted = [each.system for each in candidates if asked is not None and each.system == asked.latest]
+    return (*hinted, *(system for system in ranked if system not in hinted))
+
+
+def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
     # Local users are not gated for forwarding: a refusal concerns the own machine only.
-    descends = is_open or (asker.relation is Relation.SELF and isinstance(verdict, Refused))
-    return ((Relation.CHILD,) if descends else ()) + ((Relation.SIBLING, Relation.PARENT) if climbing else ())
+    descends = is_open or (arrived.asker.relation is Relation.SELF and isinstance(verdict, Refused))
+    return ((Relation.CHILD,) if descends else ()) + (
+        (Relation.SIBLING, Relation.PARENT) if arrived.is_climbing else ()
+    )
 
 
 def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
@@ -227,20 +175,15 @@ def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, nee
     return bisect_left(range(1, request.count), True, key=is_refused)
 
 
-def _is_child(state: ModuleState, system: SystemId) -> bool:
-    return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD
-
-
 def _candidates(state: ModuleState, search: Search, relations: tuple[Relation, ...]) -> tuple[Candidate, ...]:
     return tuple(
         Candidate(
-            system=system,
+            system=neighbor.system,
             relation=neighbor.relation,
-            view=_view(state, system),
-            has_lost=_has_lost(state, system, search.until),
+            view=_view(state, neighbor),
+            has_lost=_has_lost(state, neighbor.system, search.until),
         )
-        for system, neighbor in state.neighbors.items()
-        if neighbor.relation in relations and system != search.asker.system and state.updates.links.get(system)
+        for neighbor in reachable(state, search.asker.system, relations)
     )
 
 
@@ -249,8 +192,8 @@ def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
     return lost_at is not None and until - lost_at < _PENALTY_NS
 
 
-def _view(state: ModuleState, system: SystemId) -> Vector:
-    view = state.updates.views.get((system, viewed_kind(state.neighbors[system])))
+def _view(state: ModuleState, neighbor: Neighbor) -> Vector:
+    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
     return view.message.vector if view is not None else EMPTY
 
 
@@ -260,97 +203,21 @@ def _own_reason(
     verdict: Accepted | Refused,
     candidates: tuple[Candidate, ...],
     *,
+    ranked: tuple[SystemId, ...],
     now: Instant,
 ) -> Reason:
+    request, need = _subject(search)
     if isinstance(verdict, Refused):
-        return refusal_of(state, search.request.tdv, search.asker, verdict, slots=search.need.slots, now=now)
+        return refusal_of(state, request.tdv, search.asker, verdict, slots=need.slots, now=now)
     # What the policy ranks are those that could hold the task.
-    ranked = set(search.untried)
-    left_out = tuple(candidate.view for candidate in candidates if candidate.system not in ranked)
-    code, text = why_not(search.need, left_out), ""
+    could_hold = set(ranked)
+    left_out = tuple(candidate.view for candidate in candidates if candidate.system not in could_hold)
+    code, text = why_not(need, left_out), ""
     here = own_sdv(state)
     if here is not None:
-        own_code, text = why_not_here(search.need, here.description())
-        code = min(code, own_code, key=_HOPEFUL.index)
+        own_code, text = why_not_here(need, here.description())
+        code = min(code, own_code, key=HOPEFUL.index)
     return Reason(module=state.system, code=code, text=text)
-
-
-def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action, ...]:
-    """Ask the likeliest candidate that is left, with what is left of the search's budgets."""
-    remaining_ns = search.until - now
-    while search.untried:
-        if search.request.hops_left <= 0:
-            return _deny(state, search, now, code=DenyCode.HOP_LIMIT)
-        if search.asks_left <= 0 or remaining_ns <= _MARGIN_NS:
-            return _deny(state, search, now, code=DenyCode.TIMED_OUT)
-        system = search.untried.pop(0)
-        if not state.updates.links.get(system) or (_is_child(state, system) and not search.allowed):
-            continue
-        # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
-        given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
-        search.asked, search.asks_left = system, search.asks_left - 1
-        search.asked_left = min(search.left, search.allowed) if _is_child(state, system) else search.left
-        ask = state.next_message_id()
-        state.hop.asks[ask] = search
-        state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
-        request = replace(
-            search.request,
-            id=ask,
-            count=search.asked_left,
-            hops_left=search.request.hops_left - 1,
-            asks_left=search.asks_left,
-            remaining_ns=given_ns,
-        )
-        return (SendControl(to=system, message=request),)
-    return _deny(state, search, now, code=search.reason.code)
-
-
-def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant) -> tuple[Action, ...]:
-    search = state.hop.asks.get(ask)
-    if search is None or search.asked is None:
-        return ()
-    search.hops.append((search.asked, Reason(module=search.asked, code=code)))
-    _end_ask(state, ask, search)
-    return _ask_next(state, search, now)
-
-
-def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:
-    del state.hop.asks[ask]
-    state.timers.cancel(TimerKind.SEARCH, ask)
-    search.asked = None
-
-
-def _close(state: ModuleState, ask: MessageId, search: Search) -> None:
-    _end_ask(state, ask, search)
-    state.hop.searches.pop((search.asker.system, search.request.id), None)
-
-
-def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:
-    state.hop.searches.pop((search.asker.system, search.request.id), None)
-    if code in _HOPEFUL:
-        code = min((code, *_answers(search)), key=_HOPEFUL.index)
-    reason = replace(search.reason, code=code, hops=hops_for(state, search))
-    return _answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
-
-
-def _answers(search: Search) -> list[DenyCode]:
-    """Give what those that were asked said: they know better than a view."""
-    codes = [hop.code for _, hop in search.hops if hop.code in _HOPEFUL]
-    if search.left < search.request.count or (search.hops and not codes):
-        # There are such machines, but none (more) is to be had now.
-        codes.append(DenyCode.NO_CAPACITY)
-    return codes
-
-
-def _answer_deny(
-    state: ModuleState, request: SchedRequest, asker: Asker, /, *, reason: Reason, asks_left: int, now: Instant
-) -> tuple[Action, ...]:
-    if asker.relation is Relation.SELF:
-        return placing.on_search_denied(state, request.id, (reason,), now)
-    text = f"{asker.system}: {summary_of(reason)}"
-    decision = Decision(what="sched_deny", task=request.search.hex()[:8], text=text)
-    deny = SchedDeny(request=request.id, reasons=(signed(state, reason, asker),), asks_left=asks_left)
-    return (decision, SendControl(to=asker.system, message=deny))
 
 
 def _pass_accept(
@@ -362,16 +229,13 @@ def _pass_accept(
     send = SendControl(to=search.asker.system, message=passed)
     if via == state.system:
         return (send,)
+    request, need = _subject(search)
     row = PassedClaimRow(
         id=accept.claim,
         toward_origin=search.asker.system,
         toward_executor=via,
-        tdv=search.request.tdv,
-        slots=min(accept.places * search.need.slots, INTEGER_HIGHEST),
+        tdv=request.tdv,
+        slots=min(accept.places * need.slots, INTEGER_HIGHEST),
     )
     state.hop.passed[accept.claim] = row
     return (Store(row=row), send)
-
-
-def _relation_of(state: ModuleState, sender: SystemId) -> Relation:
-    return Relation.SELF if sender == state.system else state.neighbors[sender].relation

@@ -11,7 +11,7 @@ from messiahs.core.calendar import utc
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
-from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskState, VectorKind
+from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskRequest, TaskState, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.protecting import Memory
@@ -100,15 +100,20 @@ class Updates:
     """Derived from the rest: it may be dropped at any time."""
 
 
+SearchRequest = SchedRequest | TaskRequest
+"""What is passed on from neighbor to neighbor until somebody accepts."""
+
+
 @dataclass(slots=True)
 class Search:
     """A request that this module works on (mutable): it asks one candidate at a time (MESSIAHS 6.2, footnote 5)."""
 
-    request: SchedRequest
+    request: SearchRequest
     asker: Asker
-    need: Need
+    need: Need | None
+    """What one task of a `sched_request` takes."""
     left: int
-    """Places still wanted."""
+    """Places, or tasks, still wanted."""
     allowed: int
     """How many of them the policy's limits leave to this system and its children."""
     asks_left: int
@@ -119,7 +124,7 @@ class Search:
     untried: list[SystemId] = field(default_factory=list)
     asked: SystemId | None = None
     asked_left: int = 0
-    """Places that `asked` was asked for and has not granted yet."""
+    """Of what `asked` was asked for, what it has not granted yet."""
     hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
     """Why those that were asked denied, each with the neighbor that said it."""
 
@@ -142,6 +147,10 @@ class Shape:
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing (more)."""
+    answers: SearchId | None = None
+    """The task_request that the next round answers."""
+    promised: int = 0
+    """Tasks that were promised to whoever asked for them, until the round for them is over."""
     has_lost: bool = False
     """The last attempt that came back was lost or refused."""
     turn_ended_at: Instant | None = None
@@ -174,6 +183,8 @@ class HeldClaim:
     """What its executor has spoken of since its last whole renewal."""
     is_ending: bool = False
     """No further task is bound to it."""
+    is_answer: bool = False
+    """It was granted to tasks that were promised to whoever asked for some. Soft: after a restart it is like others."""
     moving_at: Instant | None = None
     """When inputs of its tasks were last seen on their way."""
 
@@ -250,10 +261,24 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A search that asked here: who brought it first, and whether it ever came climbing."""
+    """A search that asked here: who brought it first, who brought it last, and whether it ever came climbing."""
 
     asker: SystemId
+    latest: SystemId
     has_climbed: bool
+
+
+DemandKey = tuple[SystemId, SystemId, TDV]
+"""The neighbor that asked, the origin and the TDV."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Places that were asked for and not to be had: since when, and until when it is remembered."""
+
+    count: int
+    since: Instant
+    until: Instant
 
 
 @dataclass(slots=True)
@@ -268,6 +293,8 @@ class Hop:
     seen_from: Counter[SystemId] = field(default_factory=Counter)
     """How many of them each neighbor brought."""
     passed: dict[ClaimId, PassedClaimRow] = field(default_factory=dict)
+    demands: dict[DemandKey, Demand] = field(default_factory=dict)
+    """What neighbors would have run here if there had been room."""
 
 
 @dataclass(slots=True)

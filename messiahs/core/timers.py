@@ -27,6 +27,7 @@ class TimerKind(IntEnum):
     STATUS = 14  # ClaimId at the executor: report what has started
     QUERY = 15  # ClaimId at the origin: ask what has become of it
     LOOK = 16  # SystemId, the own one: look what the owner's rules want of the tasks that run
+    ASK = 17  # int, the place of an ask in the policy: consider to ask others for tasks
 
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes

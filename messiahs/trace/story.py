@@ -9,7 +9,7 @@ from messiahs.core.descriptions import TDV
 from messiahs.core.events import ControlReceived, TransferReceived
 from messiahs.core.ids import ClaimId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.members import tdv_of
-from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, TaskAccept, TaskDeny, TaskRequest
 from messiahs.core.rows import SubmissionRow
 from messiahs.trace.conversation import Line
 
@@ -45,6 +45,10 @@ class Story:
                     self._asks[*line.ends, request.id] = request.search
                     if (request.origin, request.tdv, request.requirement) in self._shapes:
                         self._searches[request.search] = None
+                        if request.answers is not None:
+                            self._searches[request.answers] = None
+                case TaskRequest() as wanting:
+                    self._asks[*line.ends, wanting.id] = wanting.search
                 case SchedAccept() as accept if search is not None:
                     granted.setdefault(accept.claim, {})[search] = None
         for claim in self._claims:
@@ -91,9 +95,9 @@ class Story:
     def _search_of(self, line: Line) -> SearchId | None:
         sender, receiver = line.ends
         match line.message:
-            case SchedRequest() as request:
+            case (SchedRequest() | TaskRequest()) as request:
                 return request.search
-            case (SchedAccept() | SchedDeny()) as answer if receiver is not None:
+            case (SchedAccept() | SchedDeny() | TaskAccept() | TaskDeny()) as answer if receiver is not None:
                 return self._asks.get((receiver, sender, answer.request))
             case _:
                 return None

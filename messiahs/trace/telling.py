@@ -61,7 +61,10 @@ from messiahs.core.messages import (
     SchedRequest,
     StatusVector,
     SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
     TaskKill,
+    TaskRequest,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
@@ -157,13 +160,21 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"hello {message.system}"
         case SchedRequest():
             budgets = f"hops {message.hops_left}, asks {message.asks_left}, {message.remaining_ns / SECOND:.3f} s"
-            return f"sched_request #{message.id} from {message.origin}, count {message.count}; {budgets}"
+            answers = f" for task_request {message.answers.hex()[:8]}" if message.answers is not None else ""
+            return f"sched_request #{message.id} from {message.origin}{answers}, count {message.count}; {budgets}"
+        case TaskRequest():
+            budgets = f"hops {message.hops_left}, asks {message.asks_left}, {message.remaining_ns / SECOND:.3f} s"
+            wanted = f"{message.count} of {message.wanting or 'any'}"
+            return f"task_request #{message.id} from {message.requester}, wants {wanted}; {budgets}"
+        case TaskAccept():
+            return f"task_accept #{message.request} {message.count} tasks; asks {message.asks_left}"
         case SchedAccept():
             claim = f"{message.claim} at {message.address}, {message.places} places, window {message.window}"
             return f"sched_accept #{message.request} {claim}; asks {message.asks_left}"
-        case SchedDeny():
+        case SchedDeny() | TaskDeny():
+            name = "sched_deny" if isinstance(message, SchedDeny) else "task_deny"
             reasons = "; ".join(map(reason_text, message.reasons))
-            return f"sched_deny #{message.request} {reasons}; asks {message.asks_left}"
+            return f"{name} #{message.request} {reasons}; asks {message.asks_left}"
         case TaskStatus():
             attempts = ", ".join(f"{each.attempt} {each.substate or each.state}" for each in message.attempts)
             return f"task_status {message.claim} [{attempts}] window {message.window}, renewal {message.renewal}"

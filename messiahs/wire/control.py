@@ -11,13 +11,16 @@ from messiahs.core.messages import (
     SchedDeny,
     SchedRequest,
     SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
     TaskKill,
+    TaskRequest,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
 )
 from messiahs.errors import CodecError
-from messiahs.wire import claims, scheduling
+from messiahs.wire import claims, scheduling, sharing
 from messiahs.wire.limits import BATCH_LIMIT, at_most
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import control_pb2
@@ -87,6 +90,12 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             scheduling.write_sched_accept(wire.sched_accept, message)
         case SchedDeny():
             scheduling.write_sched_deny(wire.sched_deny, message)
+        case TaskRequest():
+            sharing.write_task_request(wire.task_request, message)
+        case TaskAccept():
+            sharing.write_task_accept(wire.task_accept, message)
+        case TaskDeny():
+            sharing.write_task_deny(wire.task_deny, message)
         case TaskStatusQuery():
             claims.write_task_status_query(wire.task_status_query, message)
         case TaskKill():
@@ -113,6 +122,12 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return scheduling.read_sched_accept(wire.sched_accept)
         case "sched_deny":
             return scheduling.read_sched_deny(wire.sched_deny)
+        case "task_request":
+            return sharing.read_task_request(wire.task_request)
+        case "task_accept":
+            return sharing.read_task_accept(wire.task_accept)
+        case "task_deny":
+            return sharing.read_task_deny(wire.task_deny)
         case "task_status_query":
             return claims.read_task_status_query(wire.task_status_query)
         case "task_kill":

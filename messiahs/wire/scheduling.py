@@ -1,6 +1,6 @@
 """The messages that find places for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
 from messiahs.core.ids import Epoch, MessageId, SearchId, Ticket
@@ -41,6 +41,7 @@ _TO_CODE: Final = {
     DenyCode.UNREACHABLE: control_pb2.DENY_CODE_UNREACHABLE,
     DenyCode.DRAINING: control_pb2.DENY_CODE_DRAINING,
     DenyCode.NO_SPACE: control_pb2.DENY_CODE_NO_SPACE,
+    DenyCode.NO_TASK: control_pb2.DENY_CODE_NO_TASK,
 }
 _FROM_CODE: Final[dict[int, DenyCode]] = {number: code for code, number in _TO_CODE.items()}
 
@@ -70,6 +71,8 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     wire.requirement, wire.count = request.requirement, request.count
     wire.hops_left, wire.asks_left = request.hops_left, request.asks_left
     wire.remaining_ns = request.remaining_ns
+    if request.answers is not None:
+        wire.answers = request.answers
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -84,6 +87,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         hops_left=amount(wire.hops_left),
         asks_left=amount(wire.asks_left),
         remaining_ns=counter(wire.remaining_ns),
+        answers=SearchId(secret(wire.answers)) if wire.answers else None,
     )
 
 
@@ -113,16 +117,26 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
 def write_sched_deny(wire: control_pb2.SchedDeny, deny: SchedDeny) -> None:
     """Fill in a denial; reasons beyond the limits of number and depth are left out."""
     wire.request, wire.asks_left = deny.request, deny.asks_left
-    wire.reasons.extend(_reasons_to_wire(deny.reasons, depth=1, left=[REASON_LIMIT]))
+    write_reasons(wire.reasons, deny.reasons)
 
 
 def read_sched_deny(wire: control_pb2.SchedDeny) -> SchedDeny:
     """Check a denial."""
     return SchedDeny(
         request=MessageId(counter(wire.request)),
-        reasons=_read_reasons(wire.reasons, depth=1, left=[REASON_LIMIT]),
+        reasons=read_reasons(wire.reasons),
         asks_left=amount(wire.asks_left),
     )
+
+
+def write_reasons(wires: MutableSequence[control_pb2.Reason], reasons: Iterable[Reason]) -> None:
+    """Fill in why something was denied; reasons beyond the limits of number and depth are left out."""
+    wires.extend(_reasons_to_wire(reasons, depth=1, left=[REASON_LIMIT]))
+
+
+def read_reasons(wires: Sequence[control_pb2.Reason]) -> tuple[Reason, ...]:
+    """Check why something was denied."""
+    return _read_reasons(wires, depth=1, left=[REASON_LIMIT])
 
 
 def _reasons_to_wire(reasons: Iterable[Reason], *, depth: int, left: list[int]) -> list[control_pb2.Reason]:

@@ -33,7 +33,10 @@ from messiahs.core.messages import (
     StatusVector,
     Substate,
     SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
     TaskKill,
+    TaskRequest,
     TaskState,
     TaskStatus,
     TaskStatusAck,
@@ -135,7 +138,20 @@ sched_requests = st.builds(
     hops_left=amounts,
     asks_left=amounts,
     remaining_ns=durations_ns,
+    answers=st.none() | search_ids,
 )
+task_requests = st.builds(
+    TaskRequest,
+    id=message_ids,
+    search=search_ids,
+    requester=system_ids,
+    wanting=unicode_texts,
+    count=positive_amounts,
+    hops_left=amounts,
+    asks_left=amounts,
+    remaining_ns=durations_ns,
+)
+task_accepts = st.builds(TaskAccept, request=message_ids, count=positive_amounts, asks_left=amounts)
 sched_accepts = st.builds(
     SchedAccept,
     request=message_ids,
@@ -149,6 +165,9 @@ sched_accepts = st.builds(
 )
 sched_denies = st.builds(
     SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts
+)
+task_denies = st.builds(
+    TaskDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts
 )
 outputs = st.builds(
     Output,
@@ -182,6 +201,9 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     sched_requests,
     sched_accepts,
     sched_denies,
+    task_requests,
+    task_accepts,
+    task_denies,
     task_statuses,
     task_status_acks,
     st.builds(TaskStatusQuery, claim=claim_ids, attempts=_attempts),

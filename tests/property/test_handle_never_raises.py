@@ -44,27 +44,50 @@ from messiahs.core.messages import (
     SchedRequest,
     StatusVector,
     SystemStatusQuery,
+    TaskAccept,
+    TaskDeny,
     TaskKill,
+    TaskRequest,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.ports import Timeouts
+from messiahs.core.ports import Policy, Timeouts
 from messiahs.language.policy_files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.rows import encode_key, encode_row
 from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes
 from tests.property import strategies as any_valid
-from tests.unit.core.rig import CHILD, COMMAND, EPOCH, ME, PARENT, SIBLING, STRANGER, Rig, hello, make_module, sdv, tdv
+from tests.unit.core.rig import (
+    CHILD,
+    COMMAND,
+    EPOCH,
+    ME,
+    PARENT,
+    SIBLING,
+    STRANGER,
+    Rig,
+    ScriptedPolicy,
+    hello,
+    make_module,
+    sdv,
+    tdv,
+)
 
 SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
-POLICIES = (
+POLICIES: tuple[Policy, ...] = (
+    ScriptedPolicy(),
     OpenPolicy(),
     OpenPolicy(timeouts=Timeouts(update_period_ns=SECOND // 2, input_ns=SECOND, lease_ns=SECOND, status_ns=SECOND)),
     parse_policy("reveal to any { only $arch; hide counts below 3; } accept from any { limit 1 tasks; }", file="x"),
+    parse_policy(
+        """migrate { ask every 1s when $here.waiting < 3 wanting { $cpus <= 2 }; keep at least 1 tasks; }
+        rank tasks by most $cpus, random; accept from any { limit 8 tasks; }""",
+        file="y",
+    ),
 )
 FEW = st.integers(1, 3)
 MESSAGES = st.one_of(
@@ -129,7 +152,11 @@ class Drawing:
         ask = self._draw(st.sampled_from([*asks, *asks, MessageId(0), MessageId(1)]))
         search = asks.get(ask)
         if search is not None and search.asked is not None and self._draw(st.booleans()):
-            answer = self._message(ask, st.one_of(any_valid.sched_accepts, any_valid.sched_denies))
+            places, tasks = (
+                any_valid.sched_accepts | any_valid.sched_denies,
+                any_valid.task_accepts | any_valid.task_denies,
+            )
+            answer = self._message(ask, places if isinstance(search.request, SchedRequest) else tasks)
             return ControlReceived(sender=search.asked, message=answer)
         return ControlReceived(sender=self._draw(SENDERS), message=self._message(ask, MESSAGES))
 
@@ -145,10 +172,17 @@ class Drawing:
                     "tdv": self._draw(NEEDS),
                     "origin": "far",
                 }
-                return replace(drawn, **known, requirement=self._draw(st.sampled_from(["", "$speed > 1", "("])))
+                requirement = self._draw(st.sampled_from(["", "$speed > 1", "("]))
+                answers = self._draw(st.none() | SEARCHES)
+                return replace(drawn, **known, requirement=requirement, answers=answers)
+            case TaskRequest():
+                wanting = self._draw(st.sampled_from(["", "$mem > 1", "$cpus = 1", "("]))
+                return replace(drawn, id=self._draw(FEW), search=self._draw(SEARCHES), wanting=wanting)
+            case TaskAccept():
+                return replace(drawn, request=ask, count=self._draw(FEW))
             case SchedAccept():
                 return replace(drawn, request=ask, claim=self._claim(), places=self._draw(FEW))
-            case SchedDeny():
+            case SchedDeny() | TaskDeny():
                 return replace(drawn, request=ask)
             case TaskStatus():
                 attempts = tuple(self._status(self._attempt()) for _ in range(self._draw(st.integers(0, 2))))
@@ -220,7 +254,8 @@ def _far(number: int) -> TaskId:
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
-    rig = Rig(module=make_module())
+    first: Policy = data.draw(st.sampled_from(POLICIES))
+    rig = Rig(module=make_module(policy=first))
     rig.resume()
     rig.greet(CHILD, SIBLING, PARENT)
     for system in (CHILD, SIBLING, PARENT):

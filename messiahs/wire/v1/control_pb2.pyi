@@ -43,6 +43,7 @@ class DenyCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     DENY_CODE_UNREACHABLE: _ClassVar[DenyCode]
     DENY_CODE_DRAINING: _ClassVar[DenyCode]
     DENY_CODE_NO_SPACE: _ClassVar[DenyCode]
+    DENY_CODE_NO_TASK: _ClassVar[DenyCode]
 TASK_STATE_UNSPECIFIED: TaskState
 TASK_STATE_EXECUTING: TaskState
 TASK_STATE_FINISHED: TaskState
@@ -70,6 +71,7 @@ DENY_CODE_BAD_PREDICATE: DenyCode
 DENY_CODE_UNREACHABLE: DenyCode
 DENY_CODE_DRAINING: DenyCode
 DENY_CODE_NO_SPACE: DenyCode
+DENY_CODE_NO_TASK: DenyCode
 
 class Hello(_message.Message):
     __slots__ = ("system", "epoch", "wire_versions", "release")
@@ -84,7 +86,7 @@ class Hello(_message.Message):
     def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
-    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns")
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +96,7 @@ class SchedRequest(_message.Message):
     HOPS_LEFT_FIELD_NUMBER: _ClassVar[int]
     ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
     REMAINING_NS_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     origin: str
@@ -103,7 +106,8 @@ class SchedRequest(_message.Message):
     hops_left: int
     asks_left: int
     remaining_ns: int
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
+    answers: bytes
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
     __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left")
@@ -140,6 +144,46 @@ class Reason(_message.Message):
     def __init__(self, module: _Optional[str] = ..., code: _Optional[_Union[DenyCode, str]] = ..., rule: _Optional[str] = ..., text: _Optional[str] = ..., hops: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ...) -> None: ...
 
 class SchedDeny(_message.Message):
+    __slots__ = ("request", "reasons", "asks_left")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    reasons: _containers.RepeatedCompositeFieldContainer[Reason]
+    asks_left: int
+    def __init__(self, request: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., asks_left: _Optional[int] = ...) -> None: ...
+
+class TaskRequest(_message.Message):
+    __slots__ = ("id", "search", "requester", "wanting", "count", "hops_left", "asks_left", "remaining_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_FIELD_NUMBER: _ClassVar[int]
+    REQUESTER_FIELD_NUMBER: _ClassVar[int]
+    WANTING_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    HOPS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    search: bytes
+    requester: str
+    wanting: str
+    count: int
+    hops_left: int
+    asks_left: int
+    remaining_ns: int
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., requester: _Optional[str] = ..., wanting: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
+
+class TaskAccept(_message.Message):
+    __slots__ = ("request", "count", "asks_left")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    request: int
+    count: int
+    asks_left: int
+    def __init__(self, request: _Optional[int] = ..., count: _Optional[int] = ..., asks_left: _Optional[int] = ...) -> None: ...
+
+class TaskDeny(_message.Message):
     __slots__ = ("request", "reasons", "asks_left")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
@@ -234,7 +278,7 @@ class SystemStatusQuery(_message.Message):
     def __init__(self) -> None: ...
 
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_request", "task_accept", "task_deny")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -245,6 +289,9 @@ class ControlMessage(_message.Message):
     TASK_KILL_FIELD_NUMBER: _ClassVar[int]
     CLAIM_END_FIELD_NUMBER: _ClassVar[int]
     SYSTEM_STATUS_QUERY_FIELD_NUMBER: _ClassVar[int]
+    TASK_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    TASK_ACCEPT_FIELD_NUMBER: _ClassVar[int]
+    TASK_DENY_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     sched_request: SchedRequest
     sched_accept: SchedAccept
@@ -255,7 +302,10 @@ class ControlMessage(_message.Message):
     task_kill: TaskKill
     claim_end: ClaimEnd
     system_status_query: SystemStatusQuery
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ...) -> None: ...
+    task_request: TaskRequest
+    task_accept: TaskAccept
+    task_deny: TaskDeny
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)

@@ -45,6 +45,7 @@ from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, RowKey, key_of
+from messiahs.language.policy_files import parse_policy
 from tests.unit.core.rig import ScriptedPolicy, make_module, sdv
 
 ORIGIN, HOP, EXECUTOR = SystemId("origin"), SystemId("hop"), SystemId("executor")
@@ -66,6 +67,10 @@ _TIMEOUTS = Timeouts(
     kill_grace_ns=0,
     status_ns=4 * SECOND,
 )
+_RULES = {
+    ORIGIN: "migrate { }",
+    EXECUTOR: "migrate { ask every 20s when 1 = 1 wanting { }; ask every 21s when 1 = 1 wanting { $cpus > 8 }; }",
+}
 _START = Instant(0)
 _LATE_NS = 3 * SECOND // 2
 
@@ -101,7 +106,8 @@ class Chain:
     def start(self) -> None:
         """Start and link all."""
         for name, neighbors in _NEIGHBORS.items():
-            policy = ScriptedPolicy(timeouts=_TIMEOUTS)
+            rules = parse_policy(_RULES.get(name, ""), file=f"{name}.policy")
+            policy = ScriptedPolicy(timeouts=_TIMEOUTS, migrating=rules.migrating)
             self.modules[name] = make_module(system=name, neighbors=neighbors, policy=policy)
             self.rows[name] = {}
             self._perform(name, self.modules[name].resume(Remains(), self.now))

@@ -1,7 +1,7 @@
 """Each message of a whole conversation in turn is doubled, late, or lost with its link: nothing is lost or doubled.
 
 The conversation of an origin, a hop and an executor has every message in it: an array, a task that is cancelled, one
-that nobody takes, renewals, and a link that is made anew.
+that nobody takes, renewals, a link that is made anew, and an executor that asks for tasks.
 """
 
 from typing import get_args
@@ -17,7 +17,7 @@ from tests.unit.core.chain import LINKS, ORIGIN, Chain, Meddling
 from tests.unit.core.rig import COMMAND, EPOCH, tdv
 
 MEMBERS = 3
-FIRST, LONG, CANCELLED, UNWANTED = range(1, 5)
+FIRST, LONG, CANCELLED, UNWANTED, WANTED = range(1, 6)
 END = Instant(50 * SECOND)
 """By now every lease, also as the origin counts it, and every idle claim is over."""
 _RUN_NS = {LONG: 2 * SECOND, CANCELLED: 100 * SECOND}
@@ -37,6 +37,9 @@ def _talk(meddling: Meddling = Meddling.NOTHING, number: int = 0) -> Chain:
     chain.cut(LINKS[1])
     chain.run(until=Instant(3 * SECOND))
     chain.post(ORIGIN, CancelRequested(answer_to=AnswerTo(8), task=_task(CANCELLED)))
+    chain.run(until=Instant(19 * SECOND))
+    # It waits in vain: whoever asks for tasks could not run it either.
+    _submit(chain, WANTED, requirement="$speed > 1000", deadline_ns=3 * SECOND)
     chain.run(until=END)
     return chain
 
@@ -45,7 +48,7 @@ def test_the_conversation_has_every_message_in_it() -> None:
     chain = _talk()
     control = {kind.__name__ for kind in get_args(ControlMessage)}
     assert set(chain.messages) == control | {"StatusVector", "TaskTransfer"}
-    assert _outcome(chain) == ["FINISHED"] * (MEMBERS + 1) + ["KILLED", "DENIED"]
+    assert _outcome(chain) == ["FINISHED"] * (MEMBERS + 1) + ["KILLED", "DENIED", "DENIED"]
 
 
 def test_a_message_that_comes_again_changes_nothing() -> None:

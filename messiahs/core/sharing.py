@@ -1,0 +1,159 @@
+"""Receiver-initiated load sharing: task_request, task_accept, task_deny (MESSIAHS 5.3.2, 6.2).
+
+A module with room to spare asks where tasks wait. Whoever has some that match and that its policy offers accepts, and
+at once searches for places for them, with the name of the request: each hop that remembers it asks the neighbor first
+from which it came. So a task comes to the requester as any other does, through every gate, and not in a way of its own.
+"""
+
+from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.here import own_facts
+from messiahs.core.ids import SearchId, SystemId
+from messiahs.core.instants import Instant, after
+from messiahs.core.messages import DenyCode, Reason, TaskAccept, TaskRequest
+from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.offering import offer
+from messiahs.core.own_machine import own_sdv
+from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS, promise
+from messiahs.core.ports import Asking, HereQuery
+from messiahs.core.routing import (
+    MARGIN_NS,
+    Arrived,
+    after_accept,
+    bounded,
+    go_on,
+    reachable,
+    search_of,
+    take_from,
+    take_in,
+)
+from messiahs.core.state import ModuleState, Search
+from messiahs.core.sums import viewed_kind
+from messiahs.core.timers import TimerKind
+
+_EVERYBODY = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
+
+
+def watch_asks(state: ModuleState, now: Instant) -> None:
+    """Begin to consider the asks of the policy, from now on, in place of those of an earlier one."""
+    for kind, place, _ in tuple(state.timers.waiting()):
+        if kind is TimerKind.ASK:
+            state.timers.cancel(kind, place)
+    for place, ask in enumerate(state.policy.migrating.asks):
+        state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
+
+
+def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action, ...]:
+    """Ask for as many tasks as there is room for, if the policy wants to and anybody is known to have some."""
+    ask = state.policy.migrating.asks[place]
+    state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
+    count = min(_free_slots(state), ASK_LIMIT)
+    if not count or _is_asking(state) or not _wants(state, ask, now) or not _likely(state, state.system, _EVERYBODY):
+        return ()
+    request = TaskRequest(
+        id=state.next_message_id(),
+        search=SearchId(state.randomness.bits(128).to_bytes(16)),
+        requester=state.system,
+        wanting=ask.wanting,
+        count=count,
+        hops_left=HOPS,
+        asks_left=ASKS,
+        remaining_ns=state.policy.timeouts.request_ns,
+    )
+    text = f"up to {count} tasks: {ask.wanting or 'any'}"
+    decision = Decision(what="task_request", task=request.search.hex()[:8], text=text)
+    return (decision, SendControl(to=state.system, message=request))
+
+
+def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Offer waiting tasks that match, ask the likeliest neighbor for the rest, or deny (MESSIAHS 6.2)."""
+    request = bounded(request)
+    arrived = take_in(state, request, request.wanting, sender=sender, now=now)
+    if not isinstance(arrived, Arrived):
+        return arrived
+    is_asked = arrived.is_first and sender != state.system
+    offered = offer(state, arrived.predicate, count=request.count, now=now) if is_asked else None
+    search = Search(
+        request=request,
+        asker=arrived.asker,
+        need=None,
+        left=request.count,
+        allowed=request.count,
+        asks_left=request.asks_left,
+        until=after(now, request.remaining_ns - MARGIN_NS),
+        reason=Reason(module=state.system, code=offered.why_not if offered is not None else DenyCode.NO_TASK),
+    )
+    actions: list[Action] = []
+    if offered is not None and offered.count:
+        search.left -= offered.count
+        search.allowed -= offered.count
+        actions.extend(_pass_accept(search, offered.count))
+        for shape, count in offered.shapes:
+            actions.extend(promise(state, shape, count, request.search, now=now))
+    if search.left == 0:
+        return tuple(actions)
+    relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
+        (Relation.SIBLING, Relation.PARENT) if arrived.is_climbing else ()
+    )
+    return (*actions, *go_on(state, search, _likely(state, sender, relations), now=now))
+
+
+def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Pass the word towards the requester; the tasks themselves come by `sched_request` (MESSIAHS 6.2).
+
+    One that comes too late changes nothing: whoever promised the tasks searches for places anyway.
+    """
+    search = search_of(state, accept.request, TaskRequest, sender=sender)
+    if search is None:
+        return ()
+    if accept.count > search.asked_left:
+        text = f"{accept.count} tasks for {search.asked_left} that were asked for"
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=text),)
+    take_from(state, search, accept.request, given=accept.count, asks_left=accept.asks_left)
+    return (*_pass_accept(search, accept.count), *after_accept(state, search, accept.request, now=now))
+
+
+def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
+    decision = Decision(what="task_accept", task=search.request.search.hex()[:8], text=f"{count} tasks")
+    if search.asker.relation is Relation.SELF:
+        return (decision,)
+    accept = TaskAccept(request=search.request.id, count=count, asks_left=search.asks_left)
+    return (decision, SendControl(to=search.asker.system, message=accept))
+
+
+def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[SystemId, ...]:
+    """Give the neighbors behind which tasks wait, those with the most in front, and equal ones by name."""
+    waiting = {each.system: _waiting_behind(state, each) for each in reachable(state, asker, relations)}
+    return tuple(sorted((system for system in waiting if waiting[system]), key=lambda each: (-waiting[each], each)))
+
+
+def _waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
+    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
+    return view.message.waiting if view is not None else 0
+
+
+def _free_slots(state: ModuleState) -> int:
+    """Give how many slots are free here; at a system without a machine, how many there surely are in its subtree."""
+    sdv = own_sdv(state)
+    if sdv is not None:
+        free = sdv.description().get("free_slots")
+        return free if isinstance(free, int) else 0
+    up = state.updates.up
+    (said,) = up.said("free_slots")
+    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.classes, said.ends, strict=True) if ends)
+
+
+def _is_asking(state: ModuleState) -> bool:
+    return any(
+        system == state.system and isinstance(search.request, TaskRequest)
+        for (system, _), search in state.hop.searches.items()
+    )
+
+
+def _wants(state: ModuleState, ask: Asking, now: Instant) -> bool:
+    query = HereQuery(
+        here=own_facts(state, now),
+        has_machine=state.updates.measured is not None,
+        subtree=state.updates.up,
+        now=state.calendar(now),
+    )
+    return ask.is_wanted(query)
