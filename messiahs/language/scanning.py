@@ -5,7 +5,7 @@ A predicate comes from strangers: nothing recursive sees a text before it has pa
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NoReturn
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST
 from messiahs.language.places import error_at, quoted
@@ -16,6 +16,7 @@ NESTING_LIMIT: Final = 64
 COMPARISON_LIMIT: Final = 256
 
 _KEYWORDS: Final = frozenset({"not", *Connective, *COMPARATORS})
+_COUNTED: Final = _KEYWORDS | {"(", ")"}
 _INTEGER_DIGITS: Final = 19
 
 # Every character belongs to one token, and none is looked at more than a fixed number of times.
@@ -83,8 +84,10 @@ def scan(text: str) -> None:
         )
     sizes = _Sizes()
     for token in _TOKEN.finditer(text):
-        _check_token(text, token)
-        _check_sizes(text, token, sizes)
+        if token[0] in _COUNTED:
+            _check_sizes(text, token, sizes)
+        else:
+            _check_token(text, token)
 
 
 def is_too_long(text: str) -> bool:
@@ -167,10 +170,8 @@ def _check_number(text: str, token: re.Match[str]) -> None:
         raise error_at(text, token.start(), "the integer does not fit into 64 bits", hint)
 
 
-def _check_word(text: str, token: re.Match[str]) -> None:
+def _check_word(text: str, token: re.Match[str]) -> NoReturn:
     word = token[0]
-    if word in _KEYWORDS:
-        return
     if word in _WORD_HINTS:
         hint = _WORD_HINTS[word]
     elif word.lower() in _KEYWORDS:
@@ -182,8 +183,6 @@ def _check_word(text: str, token: re.Match[str]) -> None:
     raise error_at(text, token.start(), f"{quoted(word)} is no word of the language", hint)
 
 
-def _check_symbol(text: str, token: re.Match[str]) -> None:
-    symbol = token[0]
-    if symbol not in COMPARATORS and symbol not in "()":
-        hint = SYMBOL_HINTS.get(symbol, "")
-        raise error_at(text, token.start(), f"{quoted(symbol)} means nothing here", hint)
+def _check_symbol(text: str, token: re.Match[str]) -> NoReturn:
+    hint = SYMBOL_HINTS.get(token[0], "")
+    raise error_at(text, token.start(), f"{quoted(token[0])} means nothing here", hint)

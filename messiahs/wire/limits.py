@@ -19,7 +19,8 @@ COUNT_END: Final = 1 << 40
 COUNTER_END: Final = 1 << 63
 REASON_LIMIT: Final = 256
 REASON_DEPTH_LIMIT: Final = 32
-REQUIREMENT_LIMIT_BYTES: Final = 4096
+PREDICATE_LIMIT_BYTES: Final = 4096
+_LONGEST_CHARACTER_BYTES: Final = 4
 COMMAND_LIMIT_BYTES: Final = 128 << 10
 ATTEMPT_LIMIT: Final = 8192
 FILE_LIMIT: Final = 1024
@@ -97,6 +98,19 @@ def bounded(text: str, limit_bytes: int) -> str:
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise CodecError(f"a text of {len(text.encode())} bytes, at most {limit_bytes} are allowed")
     return text
+
+
+def predicate_text(content: bytes) -> str:
+    """Give the text of a predicate, of which its parser is the judge.
+
+    Of one that is too long so much is left that it still is, and where it is no UTF-8 it ends in a NUL, which no
+    predicate has: the sender is answered, and never left to wait.
+    """
+    kept = content[: PREDICATE_LIMIT_BYTES + _LONGEST_CHARACTER_BYTES]
+    try:
+        return kept.decode()
+    except UnicodeDecodeError as error:
+        return kept[: error.start].decode() + "\0"
 
 
 def shortened(text: str, limit_bytes: int) -> str:

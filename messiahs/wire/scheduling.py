@@ -11,7 +11,6 @@ from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (
     REASON_DEPTH_LIMIT,
     REASON_LIMIT,
-    REQUIREMENT_LIMIT_BYTES,
     RULE_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     WIRE_VERSION_LIMIT,
@@ -21,6 +20,7 @@ from messiahs.wire.limits import (
     at_most,
     bounded,
     counter,
+    predicate_text,
     secret,
     shortened,
     system_id,
@@ -68,7 +68,7 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     """Fill in a request for places."""
     wire.id, wire.search, wire.origin = request.id, request.search, request.origin
     write_tdv(wire.tdv, request.tdv)
-    wire.requirement, wire.count = request.requirement, request.count
+    wire.requirement, wire.count = request.requirement.encode(), request.count
     wire.hops_left, wire.asks_left = request.hops_left, request.asks_left
     wire.remaining_ns = request.remaining_ns
     if request.answers is not None:
@@ -82,7 +82,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         search=SearchId(secret(wire.search)),
         origin=system_id(wire.origin),
         tdv=read_tdv(wire.tdv),
-        requirement=bounded(wire.requirement, REQUIREMENT_LIMIT_BYTES),
+        requirement=predicate_text(wire.requirement),
         count=amount(wire.count, lowest=1),
         hops_left=amount(wire.hops_left),
         asks_left=amount(wire.asks_left),

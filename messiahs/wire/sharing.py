@@ -2,7 +2,7 @@
 
 from messiahs.core.ids import MessageId, SearchId
 from messiahs.core.messages import TaskAccept, TaskDeny, TaskRequest
-from messiahs.wire.limits import REQUIREMENT_LIMIT_BYTES, amount, bounded, counter, secret, system_id
+from messiahs.wire.limits import amount, counter, predicate_text, secret, system_id
 from messiahs.wire.scheduling import read_reasons, write_reasons
 from messiahs.wire.v1 import control_pb2
 
@@ -10,7 +10,7 @@ from messiahs.wire.v1 import control_pb2
 def write_task_request(wire: control_pb2.TaskRequest, request: TaskRequest) -> None:
     """Fill in a request for tasks."""
     wire.id, wire.search, wire.requester = request.id, request.search, request.requester
-    wire.wanting, wire.count = request.wanting, request.count
+    wire.wanting, wire.count = request.wanting.encode(), request.count
     wire.hops_left, wire.asks_left = request.hops_left, request.asks_left
     wire.remaining_ns = request.remaining_ns
 
@@ -21,7 +21,7 @@ def read_task_request(wire: control_pb2.TaskRequest) -> TaskRequest:
         id=MessageId(counter(wire.id)),
         search=SearchId(secret(wire.search)),
         requester=system_id(wire.requester),
-        wanting=bounded(wire.wanting, REQUIREMENT_LIMIT_BYTES),
+        wanting=predicate_text(wire.wanting),
         count=amount(wire.count, lowest=1),
         hops_left=amount(wire.hops_left),
         asks_left=amount(wire.asks_left),

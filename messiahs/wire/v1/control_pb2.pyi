@@ -101,13 +101,13 @@ class SchedRequest(_message.Message):
     search: bytes
     origin: str
     tdv: _descriptions_pb2.TaskDescription
-    requirement: str
+    requirement: bytes
     count: int
     hops_left: int
     asks_left: int
     remaining_ns: int
     answers: bytes
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
     __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left")
@@ -166,12 +166,12 @@ class TaskRequest(_message.Message):
     id: int
     search: bytes
     requester: str
-    wanting: str
+    wanting: bytes
     count: int
     hops_left: int
     asks_left: int
     remaining_ns: int
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., requester: _Optional[str] = ..., wanting: _Optional[str] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., requester: _Optional[str] = ..., wanting: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
 
 class TaskAccept(_message.Message):
     __slots__ = ("request", "count", "asks_left")

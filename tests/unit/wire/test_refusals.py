@@ -20,13 +20,16 @@ from messiahs.core.messages import (
     SchedRequest,
     StatusVector,
     SystemStatusQuery,
+    TaskRequest,
     TaskState,
     TaskStatus,
     TaskTransfer,
     VectorKind,
 )
+from messiahs.core.ports import BadPredicate
 from messiahs.core.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
+from messiahs.language.predicates import predicate_parser
 from messiahs.wire.codec import (
     control_from_bytes,
     control_to_bytes,
@@ -37,6 +40,7 @@ from messiahs.wire.codec import (
     status_vector_to_bytes,
 )
 from messiahs.wire.v1 import control_pb2, descriptions_pb2, task_pb2
+from tests.hostile.predicates import refused_bytes
 
 CS = SystemId("cs")
 CLAIM = ClaimId(CS, Epoch(1), 1)
@@ -124,8 +128,6 @@ CPUS, ORIGIN, USER = ("cpus", 1), ("origin", "cs"), ("user", "ada")
         lambda wire: setattr(wire, "count", 2**40),
         lambda wire: setattr(wire, "id", 2**63),
         lambda wire: setattr(wire, "remaining_ns", 2**63),
-        lambda wire: setattr(wire, "requirement", "x" * 4097),
-        lambda wire: setattr(wire, "requirement", "é" * 2049),
         lambda wire: set_pairs(wire, CPUS, ORIGIN),
         lambda wire: set_pairs(wire, ORIGIN, CPUS, USER),
         lambda wire: set_pairs(wire, CPUS, CPUS, ORIGIN, USER),
@@ -286,6 +288,32 @@ def test_reasons_that_are_too_many_or_too_deep_are_left_out_when_they_are_sent()
     (received,) = control_from_bytes(control_to_bytes((sent,)))
     assert isinstance(received, SchedDeny)
     assert len(received.reasons) == 8
+
+
+@pytest.mark.parametrize("name", refused_bytes())
+def test_a_predicate_of_whatever_bytes_arrives_and_its_parser_refuses_it(name: str) -> None:
+    for_places, for_tasks = request(), control_pb2.ControlBatch()
+    for_places.messages[0].sched_request.requirement = refused_bytes()[name]
+    wanted = for_tasks.messages.add().task_request
+    wanted.id, wanted.search, wanted.requester, wanted.count = 2, SIXTEEN, CS, 1
+    wanted.wanting = refused_bytes()[name]
+    (asked_for_places,) = control_from_bytes(for_places.SerializeToString())
+    (asked_for_tasks,) = control_from_bytes(for_tasks.SerializeToString())
+    assert isinstance(asked_for_places, SchedRequest)
+    assert isinstance(asked_for_tasks, TaskRequest)
+    for text in (asked_for_places.requirement, asked_for_tasks.wanting):
+        assert isinstance(predicate_parser(text), BadPredicate)
+        assert len(text) < 4200
+
+
+def test_a_predicate_of_the_greatest_length_arrives_whole() -> None:
+    batch = request()
+    text = f'$a eq "{"é" * 2044}"'
+    batch.messages[0].sched_request.requirement = text.encode()
+    (message,) = decode_control(batch)
+    assert isinstance(message, SchedRequest)
+    assert message.requirement == text
+    assert len(text.encode()) == 4096
 
 
 def test_a_message_that_is_no_unicode_cannot_be_sent_but_raises_only_a_codec_error() -> None:

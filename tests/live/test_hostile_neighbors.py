@@ -1,0 +1,154 @@
+"""A neighbor with a valid certificate sends what no honest one would: it is answered, and nobody else notices."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from secrets import token_bytes
+
+import pytest
+
+from messiahs.channel.contract import ChannelSettings, Connection
+from messiahs.channel.grpc_channels import GrpcTransport
+from messiahs.channel.tls import TlsFiles, load
+from messiahs.config.settings import load_settings
+from messiahs.core.descriptions import TDV
+from messiahs.core.greeting import WIRE_VERSIONS
+from messiahs.core.ids import Epoch, MessageId, SearchId, SystemId
+from messiahs.core.instants import MINUTE
+from messiahs.core.messages import DenyCode, Hello, SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest
+from messiahs.wire.codec import control_from_bytes, control_to_bytes, encode_control
+from messiahs.wire.v1 import control_pb2
+from tests.contract.channel_modules import Recorded
+from tests.hostile.predicates import costly_texts, refused_bytes
+from tests.live.conftest import PATIENCE_SECONDS, Federation
+from tests.live.lab import lab
+
+Answer = SchedAccept | SchedDeny | TaskDeny
+
+HOME, EVIL = SystemId("home"), SystemId("evil")
+_TOPOLOGY = """
+version: 1
+federation: lab
+systems:
+  home: {machine: {slots: 2}}
+  evil: {parent: home}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """Share a module whose only neighbor is gone and has left its key to the tests."""
+    topology = tmp_path_factory.mktemp("hostile") / "lab.yaml"
+    topology.write_text(_TOPOLOGY)
+    with lab(topology, name="lab", module="home") as made:
+        made.kill("evil")
+        yield made.federation
+
+
+@pytest.mark.parametrize("ask", ["for places", "for tasks"])
+def test_every_hostile_predicate_is_denied_and_the_link_stays_while_users_are_served(
+    home: Federation, ask: str
+) -> None:
+    async def scene() -> tuple[dict[str, Answer], dict[str, Answer]]:
+        connection = await _connected(home)
+        make = _for_places if ask == "for places" else _for_tasks
+        user = asyncio.create_task(asyncio.to_thread(home.run, "run", "--", "echo", "served"))
+        answers = await _asked(connection, refused_bytes(), make)
+        honest = await _asked(connection, {"honest": b"$slots >= 1"}, _for_places, first=1_000)
+        done = await user
+        await connection.close()
+        assert done.stdout == "served\n", done.stderr
+        return answers, honest
+
+    answers, honest = asyncio.run(scene())
+    assert isinstance(honest["honest"], SchedAccept)
+    assert answers.keys() == refused_bytes().keys()
+    for name, answer in answers.items():
+        assert not isinstance(answer, SchedAccept), name
+        assert [reason.code for reason in answer.reasons] == [DenyCode.BAD_PREDICATE], name
+        assert 0 < len(answer.reasons[0].text) < 500, name
+
+
+def test_costly_predicates_are_judged_and_the_link_stays(home: Federation) -> None:
+    texts = {name: text.encode() for name, text in costly_texts().items()}
+
+    async def scene() -> dict[str, Answer]:
+        connection = await _connected(home)
+        answers = await _asked(connection, texts, _for_places)
+        answers |= await _asked(connection, {f"tasks: {name}": text for name, text in texts.items()}, _for_tasks)
+        await connection.close()
+        return answers
+
+    answers = asyncio.run(scene())
+    assert len(answers) == 2 * len(texts)
+    denied = [reason for answer in answers.values() if not isinstance(answer, SchedAccept) for reason in answer.reasons]
+    assert DenyCode.BAD_PREDICATE not in {reason.code for reason in denied}
+
+
+async def _connected(home: Federation) -> Connection:
+    settings = load_settings(home.folder(EVIL) / "settings.json")
+    (neighbor,) = settings.neighbors
+    assert neighbor.address is not None
+    channels = ChannelSettings(federation=settings.federation, name=EVIL, listen=settings.listen)
+    files = TlsFiles(
+        certificate_file=settings.certificate_file, key_file=settings.key_file, trust_file=settings.trust_file
+    )
+    transport = GrpcTransport(channels, Recorded(name=EVIL).callbacks(), load(files))
+    connection = await transport.dial(HOME, neighbor.address)
+    hello = Hello(system=EVIL, epoch=Epoch(666), wire_versions=WIRE_VERSIONS, release="evil")
+    await connection.control.write(control_to_bytes((hello,)))
+    return connection
+
+
+async def _asked(
+    connection: Connection,
+    predicates: Mapping[str, bytes],
+    make: Callable[[MessageId, bytes], control_pb2.ControlBatch],
+    *,
+    first: int = 1,
+) -> dict[str, Answer]:
+    """Send a request with each predicate, in messages of their own, and give the answers by the predicates' names."""
+    names = {MessageId(number): name for number, name in enumerate(predicates, start=first)}
+    for number, name in names.items():
+        await connection.control.write(make(number, predicates[name]).SerializeToString())
+    answers: dict[str, Answer] = {}
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(answers) < len(names):
+            content = await connection.control.read()
+            assert content is not None, "the link was ended"
+            for message in control_from_bytes(content):
+                if isinstance(message, SchedAccept | SchedDeny | TaskDeny):
+                    answers[names[message.request]] = message
+    return answers
+
+
+def _for_places(number: MessageId, predicate: bytes) -> control_pb2.ControlBatch:
+    request = SchedRequest(
+        id=number,
+        search=SearchId(token_bytes(16)),
+        origin=EVIL,
+        tdv=TDV((("cpus", 1), ("origin", EVIL), ("user", "mallory"))),
+        requirement="",
+        count=1,
+        hops_left=1,
+        asks_left=1,
+        remaining_ns=MINUTE,
+    )
+    batch = encode_control((request,))
+    batch.messages[0].sched_request.requirement = predicate
+    return batch
+
+
+def _for_tasks(number: MessageId, predicate: bytes) -> control_pb2.ControlBatch:
+    request = TaskRequest(
+        id=number,
+        search=SearchId(token_bytes(16)),
+        requester=EVIL,
+        wanting="",
+        count=1,
+        hops_left=1,
+        asks_left=1,
+        remaining_ns=MINUTE,
+    )
+    batch = encode_control((request,))
+    batch.messages[0].task_request.wanting = predicate
+    return batch
