@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeGuard
 
 from messiahs.core.columns import ClassSet
+from messiahs.core.ports import TaskOrder
 from messiahs.language.compiled_policy import CompiledPolicy
 from messiahs.language.conditions import Condition
 from messiahs.language.explaining import JudgedCompound, JudgedPart
@@ -40,7 +41,7 @@ class Unseen:
 
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
     """Give every rule of a policy, in the order of the file; a `let` is one of its own."""
-    rules = [Rule(text=condition.text, start=condition.start) for condition in _conditions(policy)]
+    rules = [Rule(text=text, start=condition.start) for text, condition in _conditions(policy)]
     limits = (each for block in accept_blocks(policy.accepting) for each in block.limits)
     rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
     rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
@@ -86,17 +87,27 @@ def _class_lets(part: ClassPart) -> Iterator[Sighting]:
         yield from _class_lets(each)
 
 
-def _conditions(policy: CompiledPolicy) -> Iterator[Condition]:
+def _conditions(policy: CompiledPolicy) -> Iterator[tuple[str, Condition]]:
+    """Give every condition with the rule in which it stands; where a rule has several, with its own part of that."""
     for block in accept_blocks(policy.accepting):
-        yield from (each.condition for each in (*block.requirements, *block.occasions))
+        yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
     for setting in policy.advertising.settings:
-        yield from (condition for _, condition in setting.choices)
+        for _, condition in setting.choices:
+            yield f"set ${setting.name} when {condition.predicate}", condition
     order = policy.task_order
-    keys = (*(policy.ranking or ()), *(order.keys if isinstance(order, TaskRanking) else ()))
-    yield from (key.condition for key in keys if isinstance(key, First))
+    for what, keys in (("candidates", policy.ranking or ()), ("tasks", order.keys if _is_ranking(order) else ())):
+        for key in keys:
+            if isinstance(key, First):
+                yield f"rank {what} by first where {key.condition.predicate}", key.condition
     for rule in policy.running:
-        yield from (rule.condition,) if rule.head is None else (rule.head, rule.condition)
+        if rule.head is not None:
+            yield rule.head.text, rule.head
+        yield rule.rule, rule.condition
     if isinstance(policy.migrating, CompiledMigration):
-        yield from policy.migrating.offered
-        yield from (ask.condition for ask in policy.migrating.asks)
-    yield from (entry.condition for entry in policy.joining.entries)
+        yield from ((condition.text, condition) for condition in policy.migrating.offered)
+        yield from ((ask.condition.text, ask.condition) for ask in policy.migrating.asks)
+    yield from ((entry.rule, entry.condition) for entry in policy.joining.entries)
+
+
+def _is_ranking(order: TaskOrder | None) -> TypeGuard[TaskRanking]:
+    return isinstance(order, TaskRanking)
