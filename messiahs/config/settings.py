@@ -25,9 +25,13 @@ class NeighborSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSettings:
-    """The machine of a system: `probe` is `proc` (measured) or `fixed`; `attributes` (without `$`) override it."""
+    """The machine of a system: `probe` is `proc` (measured) or `fixed`; `attributes` (without `$`) override it.
+
+    The age of `console_file` says how long nobody used the console; None: the age of what its devices were read last.
+    """
 
     probe: str = "proc"
+    console_file: Path | None = None
     attributes: dict[str, Value] = field(default_factory=dict)
 
 

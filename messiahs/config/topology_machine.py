@@ -1,6 +1,7 @@
 """Read the machine of a system: what it is told to say of itself instead of, or beside, what is measured."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from messiahs.config.quantities import duration_seconds, share, size_bytes
 from messiahs.config.settings import MachineSettings
@@ -10,6 +11,7 @@ from messiahs.config.topology_yaml import Section, refuse_unknown_keys, subsecti
 from messiahs.core.attributes import (
     EXTENSION_LIMIT,
     MACHINE_ATTRIBUTES,
+    SEEN_BY_THE_OWNER,
     STRING_LIMIT_BYTES,
     TASK_ATTRIBUTES,
     Attribute,
@@ -24,6 +26,9 @@ _PROBES = ("proc", "fixed")
 _ALWAYS_TOLD = ("slots", "speed")
 """What no probe can measure: how many processors tasks may use, and how fast this machine is beside others."""
 
+_TOLD = {**MACHINE_ATTRIBUTES, **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"}}
+"""What a probe measures."""
+
 _READERS: dict[Unit, Callable[[str], int]] = {
     Unit.BYTES: size_bytes,
     Unit.SECONDS: duration_seconds,
@@ -36,20 +41,30 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
     probe = section.values.get("probe", "proc")
     if probe not in _PROBES:
         problems.add(section.value_place("probe"), f"unknown probe `{probe}`: {' or '.join(_PROBES)}")
-    allowed = ("probe", "attributes", *MACHINE_ATTRIBUTES)
+    allowed = ("probe", "attributes", "console", *_TOLD)
     refuse_unknown_keys(section, allowed, problems)
     attributes: dict[str, Value] = {}
-    for name in (key for key in section.values if key in MACHINE_ATTRIBUTES):
+    for name in (key for key in section.values if key in _TOLD):
         if probe != "fixed" and name not in _ALWAYS_TOLD:
             problems.add(section.key_place(name), f"`{name}` is measured; it can be told with `probe: fixed` only")
             continue
-        value = _fixed_value(MACHINE_ATTRIBUTES[name], section, problems)
+        value = _fixed_value(_TOLD[name], section, problems)
         if value is not None:
             attributes[name] = value
     extensions = subsection(section, "attributes", problems) if "attributes" in section else None
     if extensions is not None:
         attributes.update(_read_extensions(extensions, problems))
-    return MachineSettings(probe=str(probe), attributes=attributes)
+    console = _console(section, problems) if "console" in section.values else None
+    return MachineSettings(probe=str(probe), attributes=attributes, console_file=console)
+
+
+def _console(section: Section, problems: Problems) -> Path | None:
+    raw = section.values["console"]
+    if isinstance(raw, str) and raw.startswith("/"):
+        return Path(str(raw))
+    text = f"console: `{raw}` is no path from the root: it is a file on the machine that is touched when it is used"
+    problems.add(section.value_place("console"), text)
+    return None
 
 
 def _fixed_value(attribute: Attribute, section: Section, problems: Problems) -> Value | None:
@@ -94,7 +109,7 @@ def _read_extensions(section: Section, problems: Problems) -> dict[str, Value]:
 def _problem_with_name(name: object) -> str:
     if not isinstance(name, str) or not ATTRIBUTE_NAME.fullmatch(name):
         return "an attribute's name is letters, digits and `_`, at most 64, and no digit first"
-    if name in MACHINE_ATTRIBUTES:
+    if name in _TOLD:
         return "is an attribute of every machine; write it under `machine`, not under `attributes`"
     return "is an attribute of tasks; find another name" if name in TASK_ATTRIBUTES else ""
 

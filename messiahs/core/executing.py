@@ -107,10 +107,10 @@ def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
 
 
 def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) -> tuple[Action, ...]:
-    """Note the start; it is reported only if the attempt runs for a while."""
+    """Note the start; it is reported only if the attempt runs for a while. One that is told again is no news."""
     row = state.executor.attempts.get(event.attempt)
     claim = state.executor.claims.get(row.claim) if row is not None else None
-    if row is None or claim is None or row.status.state is not TaskState.EXECUTING:
+    if row is None or claim is None or row.status.state is not TaskState.EXECUTING or event.attempt in claim.started:
         return ()
     claim.started[event.attempt] = now
     _note_wait(state, now - claim.attempts[event.attempt])

@@ -44,6 +44,14 @@ def expect_look(state: ModuleState, now: Instant) -> None:
         state.timers.set(TimerKind.LOOK, state.system, at)
 
 
+def count_anew(state: ModuleState, now: Instant) -> None:
+    """Count the durations of the rules of a new policy from now; what the old one has done stays done."""
+    for guard in state.executor.guards.values():
+        guard.memory = replace(guard.memory, since=())
+    if _running(state):
+        state.timers.set(TimerKind.LOOK, state.system, now)
+
+
 def on_look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
     actions = look(state, now)

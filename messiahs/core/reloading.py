@@ -4,7 +4,7 @@ What was granted, bound or searched for under the old one stays. The new one is 
 once what it tells them, tasks that wait get a new round, and what is waited for is counted from now.
 """
 
-from messiahs.core import placing, sharing, updating
+from messiahs.core import guarding, placing, sharing, updating
 from messiahs.core.actions import Action
 from messiahs.core.events import PolicyChanged
 from messiahs.core.instants import Instant
@@ -18,5 +18,6 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     sharing.watch_asks(state, now)
     for claim in state.origin.claims.values():
         placing.await_status(state, claim, now)
+    guarding.count_anew(state, now)
     advertised = updating.on_output_timeout(state, now)
     return (*advertised, *placing.look_everywhere(state, now))

@@ -8,6 +8,9 @@ from messiahs.core.descriptions import SDV
 CORES_OWN = frozenset(name for name, attribute in MACHINE_ATTRIBUTES.items() if attribute.supplier == "module")
 """What no probe reports, even if it is told to: the core knows it."""
 
+KEYBOARD_IDLE = "keyboard_idle"
+"""Seconds since somebody last used the console; not said where nothing can tell. It is for the owner's policy alone."""
+
 
 class Probe(Protocol):
     """Describes the machine as it is now; never says anything of `CORES_OWN`."""

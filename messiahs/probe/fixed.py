@@ -1,19 +1,22 @@
 """The probe that measures nothing: for tests, and for machines whose owner wants to say what they are."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.probe.contract import CORES_OWN
+from messiahs.probe.console import keyboard_idle_seconds
+from messiahs.probe.contract import CORES_OWN, KEYBOARD_IDLE
 
 
 class FixedProbe:
-    """Always says what it was given."""
+    """Always says what it was given; only the use of a console that was named is measured."""
 
-    def __init__(self, attributes: Mapping[str, Value]) -> None:
+    def __init__(self, attributes: Mapping[str, Value], console: Path | None = None) -> None:
         said = {name: value for name, value in attributes.items() if name not in CORES_OWN}
-        self._sdv = SDV(sorted_pairs(said))
+        self._sdv, self._console = SDV(sorted_pairs(said)), console
 
     def measure(self) -> SDV:
-        """Give the same description every time."""
-        return self._sdv
+        """Give the same description every time, but for `keyboard_idle` if there is a console."""
+        idle = keyboard_idle_seconds(self._console) if self._console is not None else None
+        return self._sdv if idle is None else SDV(sorted_pairs({**self._sdv.description(), KEYBOARD_IDLE: idle}))

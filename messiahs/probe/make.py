@@ -17,8 +17,8 @@ def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
             raise MessiahsError(f"attribute {name}: {value!r} is out of range (64 bits, or 64 bytes of text)")
     match settings.probe:
         case "fixed":
-            return FixedProbe(settings.attributes)
+            return FixedProbe(settings.attributes, settings.console_file)
         case "proc":
-            return ProcProbe(settings.attributes, disk_path)
+            return ProcProbe(settings.attributes, disk_path, settings.console_file)
         case unknown:
             raise MessiahsError(f"there is no probe {unknown!r}: write fixed or proc")

@@ -9,21 +9,24 @@ import psutil
 
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.probe.contract import CORES_OWN
+from messiahs.probe.console import keyboard_idle_seconds
+from messiahs.probe.contract import CORES_OWN, KEYBOARD_IDLE
 
 _WHOLE = 10_000
 """100 %, in the catalogue's unit for shares."""
 
 
 class ProcProbe:
-    """Measures processors, memory, load, and the disk that holds `disk_path`; what is given in `attributes` wins.
+    """Measures processors, memory, load, the disk that holds `disk_path`, and the use of the console.
+
+    What is given in `attributes` wins; `console` is a file that stands for the console's devices.
 
     The load is that of the time since the previous measurement (at first: since the probe was made).
     """
 
-    def __init__(self, attributes: Mapping[str, Value], disk_path: Path) -> None:
+    def __init__(self, attributes: Mapping[str, Value], disk_path: Path, console: Path | None = None) -> None:
         self._given = {name: value for name, value in attributes.items() if name not in CORES_OWN}
-        self._disk_path = disk_path
+        self._disk_path, self._console = disk_path, console
         # What never changes is asked once: platform starts by reading files.
         self._constant: dict[str, Value] = {"arch": platform.machine(), "os": platform.system()}
         self._times = _busy_and_total()
@@ -39,10 +42,15 @@ class ProcProbe:
             "avail_mem": memory.available,
             "load": self._current_load(),
             **_disk(self._disk_path),
+            **self._keyboard_idle(),
             **self._given,
         }
         found.setdefault("slots", found["nproc"])
         return SDV(sorted_pairs(found))
+
+    def _keyboard_idle(self) -> dict[str, Value]:
+        idle = keyboard_idle_seconds(self._console)
+        return {} if idle is None else {KEYBOARD_IDLE: idle}
 
     def _current_load(self) -> int:
         busy, total = _busy_and_total()

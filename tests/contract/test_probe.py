@@ -1,5 +1,7 @@
 """What every probe promises, over both."""
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from messiahs.config.settings import MachineSettings
 from messiahs.core.attributes import MACHINE_ATTRIBUTES, Kind, Value
 from messiahs.core.descriptions import is_valid_value
-from messiahs.probe.contract import Probe
+from messiahs.probe.contract import KEYBOARD_IDLE, Probe
 from messiahs.probe.make import make_probe
 
 Make = Callable[[dict[str, Value]], Probe]
@@ -42,4 +44,27 @@ def test_nothing_is_said_of_what_the_core_knows_itself(make: Make) -> None:
 def test_every_value_is_of_its_kind_and_range(make: Make) -> None:
     for name, value in make({}).measure().pairs:
         assert is_valid_value(value)
-        assert isinstance(value, str) == (MACHINE_ATTRIBUTES[name].kind is Kind.STRING)
+        attribute = MACHINE_ATTRIBUTES.get(name)
+        assert attribute is not None or name == KEYBOARD_IDLE
+        assert isinstance(value, str) == (attribute is not None and attribute.kind is Kind.STRING)
+
+
+@pytest.mark.parametrize("probe", ["fixed", "proc"])
+def test_the_age_of_a_file_that_was_named_is_how_long_the_console_was_not_used(probe: str, tmp_path: Path) -> None:
+    console = tmp_path / "used"
+    made = make_probe(MachineSettings(probe=probe, console_file=console), tmp_path)
+    assert KEYBOARD_IDLE not in made.measure().description()
+    console.touch()
+    os.utime(console, (1, time.time() - 600))
+    idle = made.measure().description()[KEYBOARD_IDLE]
+    assert isinstance(idle, int)
+    assert 600 <= idle < 1200
+    console.touch()
+    assert made.measure().description()[KEYBOARD_IDLE] in range(300)
+    os.utime(console, (1, time.time() + 1000))
+    assert made.measure().description()[KEYBOARD_IDLE] == 0
+
+
+def test_a_fixed_machine_says_a_fixed_time_without_a_console(tmp_path: Path) -> None:
+    made = make_probe(MachineSettings(probe="fixed", attributes={KEYBOARD_IDLE: 600}), tmp_path)
+    assert made.measure().description()[KEYBOARD_IDLE] == 600

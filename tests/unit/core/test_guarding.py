@@ -297,6 +297,9 @@ def test_a_suspended_task_stays_suspended_when_its_daemon_comes_back(
         SuspendAttempt,
     ]
     assert [claim.still for claim in rig.state.executor.claims.values()] == [1]
+    # The executor answers a start that is repeated.
+    rig.handle(AttemptStarted(attempt=remote()))
+    assert rig.state.executor.attempts[remote()].status.substate is Substate.SUSPENDED
     assert look(rig, keyboard_idle=3) == ()
     # It has been suspended for ten minutes as its owner counts, whatever happened to the daemon.
     assert only(rig.wait(10 * SECOND), EndAttempt)

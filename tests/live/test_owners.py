@@ -1,0 +1,219 @@
+"""Owners who come and go: tasks on their machines are suspended, resumed, vacated, killed and moved; really."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from messiahs.cli.temporary import remove_tasks
+from tests.live.conftest import Federation, eventually
+
+TOPOLOGY = """version: 1
+federation: desks
+defaults: {policy: desk.policy, update_period: 500ms}
+systems:
+  top:  {}
+  left: {parent: top, machine: MACHINE}
+  right: {parent: top, machine: MACHINE}
+"""
+MACHINE = (
+    "{probe: fixed, nproc: 1, slots: 1, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
+    "avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, console: CONSOLE}"
+)
+POLICY = """policy "desk";
+attribute $kind string optional;
+accept from any {
+    require $here.keyboard_idle default 1h >= 30s else "its owner is at the desk";
+    limit 100 tasks;
+}
+running {
+    suspend unless $here.keyboard_idle >= 30s else "the owner is back";
+    resume  when   $here.keyboard_idle >= 60s;
+}
+running tasks where $kind eq "leaving" { vacate when $task.suspended >= 2s grace 2s else "it took too long"; }
+running tasks where $kind eq "hungry"  { kill   when $task.mem_used > $task.mem_reserved for 1s else "memory"; }
+"""
+TREE = """
+setsid sh -c 'while :; do :; done' &
+(setsid sh -c 'trap "" TERM; while :; do :; done' &)
+sh -c 'while [ ! -e stop ]; do :; done; true' &
+trap 'touch heard; kill %2; exit 0' TERM
+echo ready
+wait %2
+"""
+"""Busy processes: one in another session, an orphan that ignores SIGTERM, one in the group; and who waits for it."""
+_TREE_SIZE = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desks:
+    """Two machines with owners."""
+
+    federation: Federation
+    folder: Path
+
+    def use(self, machine: str) -> None:
+        """Let its owner touch the keyboard of a machine."""
+        (self.folder / machine).touch()
+
+    def leave(self, *machines: str) -> None:
+        """Let machines have been without their owners for ten minutes."""
+        for machine in machines:
+            (self.folder / machine).touch()
+            os.utime(self.folder / machine, (time.time() - 600, time.time() - 600))
+
+    def begin(self, *words: str) -> tuple[str, dict[str, Any]]:
+        """Submit a task, and wait until it runs."""
+        task = self.federation.submit(*words)
+        return task, self.until(task, substate="running")
+
+    def until(self, task: str, **said: object) -> dict[str, Any]:
+        """Wait until the status of a task says something."""
+        found: dict[str, Any] = {}
+
+        def is_so() -> bool:
+            found.update(self.federation.status(task))
+            return all(found[name] == value for name, value in said.items())
+
+        eventually(is_so)
+        return found
+
+
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
+    """Share two machines among the tests of this file."""
+    folder = tmp_path_factory.mktemp("desks")
+    topology = TOPOLOGY
+    for name in ("left", "right"):
+        topology = topology.replace("MACHINE", MACHINE.replace("CONSOLE", str(folder / name)), 1)
+    (folder / "desks.yaml").write_text(topology)
+    (folder / "desk.policy").write_text(POLICY)
+    made = Desks(
+        federation=Federation(topology=folder / "desks.yaml", name="desks", state=folder / "state", module="top"),
+        folder=folder,
+    )
+    made.leave("left", "right")
+    made.federation.up()
+    try:
+        yield made
+    finally:
+        made.federation.down()
+        remove_tasks(folder / "state")
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_there(desks: Desks) -> None:
+    """Begin every test without owners."""
+    desks.leave("left", "right")
+
+
+def processes_of(task: str) -> list[int]:
+    """Name every process that has the task's id in its environment."""
+    said, found = f"MESSIAHS_TASK_ID={task}".encode(), []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if said in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return sorted(found)
+
+
+def fields_of(process: int) -> list[str]:
+    """Give the fields of a process' stat file, from its state on; a process that is gone has state X."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return ["X"] * 20
+
+
+def ticks_of(processes: list[int]) -> list[int]:
+    """Give the processor time that processes have used."""
+    return [int(fields_of(process)[11]) + int(fields_of(process)[12]) for process in processes]
+
+
+def states_of(processes: list[int]) -> set[str]:
+    """Give the letters for what processes do."""
+    return {fields_of(process)[0] for process in processes}
+
+
+def events_of(document: dict[str, Any]) -> list[str]:
+    """Give the steps in the life of a task."""
+    return [entry["event"] for entry in document["history"]]
+
+
+def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gone(desks: Desks) -> None:
+    task, running = desks.begin("--", "sh", "-c", TREE)
+    eventually(lambda: len(processes_of(task)) == _TREE_SIZE)
+    processes = processes_of(task)
+    desks.use(running["executed_on"])
+    held = desks.until(task, substate="suspended")
+    assert held["text"] == "the owner is back"
+    assert (
+        f"suspended by the owner of {running['executed_on']}: the owner is back"
+        in desks.federation.run("status", task).stdout
+    )
+    assert states_of(processes) == {"T"}
+    before = ticks_of(processes)
+    desks.use(running["executed_on"])
+    eventually(lambda: int(desks.until(task, substate="suspended")["attempt"]) == 1)
+    assert (ticks_of(processes), processes_of(task)) == (before, processes)
+    desks.leave(running["executed_on"])
+    desks.until(task, substate="running")
+    eventually(lambda: all(now > then for now, then in zip(ticks_of(processes)[1:], before[1:], strict=True)))
+    assert desks.federation.run("cancel", task).returncode == 0
+    ended = desks.until(task, state="killed")
+    assert [event for event in events_of(ended) if event in ("suspended", "resumed")] == ["suspended", "resumed"]
+    eventually(lambda: processes_of(task) == [])
+
+
+def test_a_suspended_task_outlives_its_daemon_and_goes_on_by_rule(desks: Desks) -> None:
+    task, running = desks.begin("--", "sh", "-c", TREE)
+    machine = running["executed_on"]
+    eventually(lambda: len(processes_of(task)) == _TREE_SIZE)
+    processes = processes_of(task)
+    desks.use(machine)
+    desks.until(task, substate="suspended")
+    before, daemon = ticks_of(processes), desks.federation.pid(machine, "daemon")
+    os.kill(daemon, signal.SIGKILL)
+    desks.use(machine)
+    eventually(lambda: desks.federation.pid(machine, "daemon") != daemon)
+    eventually(lambda: desks.federation.run("module", "vectors", "--module", machine).returncode == 0)
+    assert (states_of(processes), ticks_of(processes)) == ({"T"}, before)
+    assert desks.federation.status(task)["substate"] == "suspended"
+    desks.leave(machine)
+    resumed = desks.until(task, substate="running")
+    assert (resumed["attempt"], processes_of(task)) == (1, processes)
+    desks.federation.run("cancel", task)
+    desks.until(task, state="killed")
+
+
+def test_a_task_that_must_leave_is_told_so_and_goes_on_elsewhere_as_its_next_attempt(desks: Desks) -> None:
+    script = "if [ $MESSIAHS_ATTEMPT = 2 ]; then exit 0; fi; trap 'echo heard' TERM; while :; do sleep 0.1; done"
+    task, running = desks.begin("--set", "kind=leaving", "--", "sh", "-c", script)
+    first = running["executed_on"]
+    desks.use(first)
+    ended = desks.until(task, state="finished")
+    assert (ended["attempt"], ended["exit_code"]) == (2, 0)
+    assert ended["executed_on"] != first
+    steps = [(entry["event"], entry["module"]) for entry in ended["history"]]
+    assert ("vacating", first) in steps
+    assert ("vacated", first) in steps
+    (vacated,) = [entry for entry in ended["history"] if entry["event"] == "vacated"]
+    assert vacated["text"] == "it took too long"
+
+
+def test_a_task_that_uses_more_memory_than_it_was_promised_is_killed_and_tried_elsewhere(desks: Desks) -> None:
+    script = (
+        "import os, time; own = os.environ['MESSIAHS_ATTEMPT'] == '1' and bytearray(96 << 20); own and time.sleep(600)"
+    )
+    task = desks.federation.submit("--mem", "64MiB", "--set", "kind=hungry", "--", "python3", "-c", script)
+    ended = desks.until(task, state="finished")
+    assert (ended["attempt"], ended["exit_code"]) == (2, 0)
+    (revoked,) = [entry for entry in ended["history"] if entry["event"] == "revoked"]
+    assert (revoked["text"], revoked["attempt"]) == ("memory", 1)
+    assert revoked["module"] != ended["executed_on"]
