@@ -100,8 +100,8 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
 
 def look_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Start a new round for every shape that waits for one."""
-    waiting = [shape for shape in state.origin.shapes.values() if shape.count and shape.request is None]
-    return tuple(action for shape in waiting for action in look_now(state, shape, now))
+    waiting = tuple(shape for shape in state.origin.shapes.values() if shape.count and shape.request is None)
+    return tuple(action for shape in in_turn(state, waiting, now) for action in look_now(state, shape, now))
 
 
 def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:

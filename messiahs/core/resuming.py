@@ -29,7 +29,6 @@ from messiahs.core.rows import (
 )
 from messiahs.core.state import GrantedClaim, HeldClaim, ModuleState
 from messiahs.core.submitting import enter
-from messiahs.core.turns import in_turn
 from messiahs.core.waiting import add_members, shape_of
 
 _RENEWAL_BITS = 48
@@ -93,9 +92,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     for holding in state.origin.claims.values():
         # Before anything is searched for: else the own searches take the places that these tasks were bound to.
         actions.extend(send_tasks(holding, [bound_task(state, attempt) for attempt in holding.unconfirmed]))
-    shapes = tuple(state.origin.shapes.values())
-    waiting = in_turn(state, tuple(shape for shape in shapes if shape.count), now)
-    for shape in (*(shape for shape in shapes if not shape.count), *waiting):
+    for shape in tuple(state.origin.shapes.values()):
         actions.extend(place(state, shape, now))
     return tuple(actions)
 

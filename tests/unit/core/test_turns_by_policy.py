@@ -1,0 +1,190 @@
+"""Whose turn it is by `rank tasks`, and what a policy is told of the tasks that wait."""
+
+from messiahs.core.actions import Action, ResumeAttempt, SuspendAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived
+from messiahs.core.here import own_facts
+from messiahs.core.ids import ClientKey, SearchId
+from messiahs.core.instants import SECOND
+from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, TaskStatus
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.turns import waiting_above
+from messiahs.language.policy_files import parse_policy
+from tests.unit.core.conftest import ModuleFactory
+from tests.unit.core.rig import (
+    CHILD,
+    GIB,
+    ORIGIN,
+    PARENT,
+    Rig,
+    ScriptedPolicy,
+    deny,
+    only,
+    remote,
+    request,
+    sdv,
+    sent,
+    tdv,
+    told,
+    transfer,
+    view,
+)
+
+BY_PRIORITY = "rank tasks by most $task.priority default 0;"
+NEIGHBORS = (
+    Neighbor(system=CHILD, is_child=True, is_primary_child=True),
+    Neighbor(system=PARENT, is_parent=True, is_primary_parent=True),
+)
+
+
+def ruled(module: ModuleFactory, text: str = BY_PRIORITY, *, slots: int = 1) -> Rig:
+    """Make a machine whose neighbors are known to have none."""
+    rules = parse_policy(text, file="rules.policy")
+    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(task_order=rules.task_order, running=rules.running))
+    rig.greet(CHILD, PARENT)
+    if slots:
+        rig.measure(slots=slots)
+    return rig
+
+
+def submit(rig: Rig, *priorities: int, mem: int = 0) -> tuple[Action, ...]:
+    """Let users submit tasks of these priorities, one after the other."""
+    said = [tdv(priority=priority, mem=mem) for priority in priorities]
+    return tuple(
+        action
+        for place, each in enumerate(said)
+        for action in rig.submit(key=ClientKey(f"{place}/{mem}/{rig.now}"), tdv=each)
+    )
+
+
+def ask(rig: Rig, number: int, *, priority: int = 0, count: int = 1, origin: str = "other") -> tuple[Action, ...]:
+    """Let the parent ask for places."""
+    search = SearchId(bytes([number] * 16))
+    return rig.hear(PARENT, request(number, search=search, tdv=tdv(priority=priority), count=count, origin=origin))
+
+
+def occupy(rig: Rig, *members: int, priority: int = 1) -> SchedAccept:
+    """Let tasks of the parent's take places."""
+    granted = told(ask(rig, 9, priority=priority, count=len(members), origin=ORIGIN), SchedAccept)
+    tasks = [remote(member=member) for member in members]
+    rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, *tasks)))
+    for task in tasks:
+        rig.handle(AttemptStarted(attempt=task))
+    return granted
+
+
+def end(rig: Rig, member: int) -> int:
+    """Let an attempt end, and give the window that its origin is told then."""
+    return told(rig.end(AttemptEnded(attempt=remote(member=member), exit_code=0, ran_ns=SECOND)), TaskStatus).window
+
+
+def priorities(actions: tuple[Action, ...]) -> list[object]:
+    return [asked.tdv.description()["priority"] for _, asked in sent(actions, SchedRequest)]
+
+
+def test_when_places_are_seen_those_are_looked_for_first_whose_turn_it_is(module: ModuleFactory) -> None:
+    rig = ruled(module, slots=0)
+    submit(rig, 1, 3, 2)
+    assert priorities(rig.see(CHILD, view())) == [3, 2, 1]
+
+
+def test_under_a_new_policy_all_look_again_in_its_order(module: ModuleFactory) -> None:
+    rig = ruled(module, "", slots=0)
+    submit(rig, 1, 3, 2)
+    rig.see(CHILD, view())
+    for ask_id in tuple(rig.state.hop.asks):
+        rig.hear(CHILD, deny(ask_id))
+    order = parse_policy(BY_PRIORITY, file="rules.policy").task_order
+    assert priorities(rig.handle(PolicyChanged(policy=ScriptedPolicy(task_order=order)))) == [3, 2, 1]
+
+
+def test_without_the_block_those_come_first_that_came_first(module: ModuleFactory) -> None:
+    rig = ruled(module, "", slots=0)
+    submit(rig, 1, 3, 2)
+    assert priorities(rig.see(CHILD, view())) == [1, 3, 2]
+
+
+def test_a_claim_that_keeps_the_machine_full_ends_as_soon_as_others_come_before_it(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    submit(rig, 2)
+    assert end(rig, 1) == 0
+
+
+def test_equal_tasks_wait_for_the_end_of_the_turn(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    submit(rig, 1)
+    assert end(rig, 1) == 1
+
+
+def test_tasks_that_this_machine_could_never_run_end_no_turn(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    submit(rig, 5, mem=1_000 * GIB)
+    assert waiting_above(rig.state, {"priority": 1}, rig.now) == 0
+    assert end(rig, 1) == 1
+
+
+def test_what_a_neighbor_found_no_room_for_counts_as_waiting_for_a_while(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    assert told(ask(rig, 1, priority=3, count=4), SchedDeny).reasons[0].code == "no_capacity"
+    assert own_facts(rig.state, rig.now)["waiting"] == 4
+    assert waiting_above(rig.state, {"priority": 1}, rig.now) == 4
+    assert waiting_above(rig.state, {"priority": 3}, rig.now) == 0
+    rig.wait(20 * SECOND)
+    ask(rig, 2, priority=3, count=2)
+    rig.wait(29 * SECOND)
+    assert own_facts(rig.state, rig.now)["waiting"] == 2
+    rig.wait(SECOND)
+    assert own_facts(rig.state, rig.now)["waiting"] == 0
+
+
+def test_what_is_granted_waits_no_longer(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    ask(rig, 1)
+    rig.handle(Measured(sdv=sdv(slots=2)))
+    assert told(ask(rig, 2), SchedAccept).places == 1
+    assert own_facts(rig.state, rig.now)["waiting"] == 0
+
+
+def test_what_no_machine_here_could_run_is_not_remembered(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    rig.hear(PARENT, request(tdv=tdv(mem=1_000 * GIB)))
+    assert rig.state.hop.demands == {}
+
+
+def test_one_neighbor_cannot_make_a_module_remember_without_end(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    for number in range(1, 80):
+        ask(rig, number, priority=number + 10)
+    assert len(rig.state.hop.demands) == 64
+
+
+def test_a_policy_knows_how_many_tasks_are_here_and_wait(module: ModuleFactory) -> None:
+    rig = ruled(module, slots=2)
+    occupy(rig, 1, 2)
+    submit(rig, 1, 1)
+    facts = own_facts(rig.state, rig.now)
+    assert (facts["tasks"], facts["waiting"], facts["free_slots"]) == (2, 2, 0)
+
+
+def test_the_paying_partners_task_takes_the_place_of_one_that_pays_less(module: ModuleFactory) -> None:
+    rig = ruled(
+        module,
+        """let partner = $task.from eq "parent" and $task.priority default 0 > 5;
+        rank tasks by first where partner;
+        running tasks where not partner {
+            suspend when $here.waiting_above >= 1;
+            resume when $here.waiting_above = 0 for 2s;
+        }""",
+    )
+    occupy(rig, 1)
+    assert told(ask(rig, 1, priority=9), SchedDeny).reasons[0].code == "no_capacity"
+    assert only(rig.wait(SECOND), SuspendAttempt) == (SuspendAttempt(attempt=remote(member=1)),)
+    granted = told(ask(rig, 2, priority=9), SchedAccept)
+    assert granted.places == 1
+    # Its tasks do not come: the claim ends after a while, and what was suspended goes on.
+    assert only(rig.wait(60 * SECOND), ResumeAttempt) == (ResumeAttempt(attempt=remote(member=1)),)
