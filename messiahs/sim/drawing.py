@@ -43,6 +43,13 @@ _POLICIES = (
     'accept from any { require $mem default 0 <= 1GiB else "too large"; }',
 )
 _PICKY = _POLICIES[3]
+_SHARING = (
+    "",
+    "migrate { ask every 3s when 1 = 1 wanting { }; }",
+    "migrate { ask every 5s when $here.waiting = 0 wanting { $cpus <= 1 }; keep at least 2 tasks; }",
+    "migrate { offer when $task.waited > 2s; } rank tasks by least $task.mem default 0;",
+    "rank tasks by most $task.cpus, random;",
+)
 _RARE = (Fault.STATE_WIPED,)
 
 
@@ -65,7 +72,9 @@ def draw(seed: int) -> Drawn:
     random = Random(f"swarm/{seed}")  # noqa: S311 - a simulation wants to be repeated
     topology = _topology(random)
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
-    systems = _systems(random, topology, is_picky=is_picky)
+    # Drawn apart, so that the rest of a run is what it was without.
+    sharing = Random(f"swarm/{seed}/sharing")  # noqa: S311 - a simulation wants to be repeated
+    systems = _systems(random, topology, is_picky=is_picky, sharing=sharing)
     healed_at_ns = random.randrange(60, 240) * SECOND
     return Drawn(
         systems=systems,
@@ -121,7 +130,7 @@ def _topology(random: Random) -> Topology:
     )
 
 
-def _systems(random: Random, topology: Topology, *, is_picky: bool) -> dict[SystemId, SimulatedSystem]:
+def _systems(random: Random, topology: Topology, *, is_picky: bool, sharing: Random) -> dict[SystemId, SimulatedSystem]:
     timeouts = Timeouts(
         update_period_ns=random.choice((2, 5)) * SECOND,
         request_ns=random.choice((3, 10)) * SECOND,
@@ -134,7 +143,7 @@ def _systems(random: Random, topology: Topology, *, is_picky: bool) -> dict[Syst
     for system in topology.systems:
         accepts = random.choice((_OPEN, random.choice(policies)))
         text = f'policy "swarm" version 1; attribute ${NAME} string; advertise every 2s {{ send all; }}'
-        text += f" combine {{ ${NAME}: key; default: carry; }} {accepts}"
+        text += f" combine {{ ${NAME}: key; default: carry; }} {accepts} {sharing.choice(_SHARING)}"
         systems[system.name] = SimulatedSystem(
             name=system.name,
             neighbors=neighbors_of(topology, system.name),

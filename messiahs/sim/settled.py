@@ -13,7 +13,7 @@ from messiahs.core.vectors import Interval, Vector
 from messiahs.sim.host import SimulatedHost
 from messiahs.sim.oracle import Kinship, Machines
 
-_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.CHANGE, TimerKind.SEEN)
+_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.SEEN)
 NAME = "is"
 """The attribute by which each machine of a simulation says its name, and on which all classes split."""
 
@@ -58,6 +58,8 @@ def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
                 yield f"{neighbor.system} tells {state.system} of {_listed(told)}, and not of {_listed(expected)}"
             if view is not None:
                 yield from _busy(state, neighbor, view.message.vector)
+            if view is not None and view.message.waiting:
+                yield f"{neighbor.system} tells {state.system} that {view.message.waiting} tasks wait, and none does"
 
 
 def machines_in(vector: Vector) -> Machines:

@@ -1,7 +1,7 @@
 """Small federations whose conversations are worth reading."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from messiahs.core.actions import Action, Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
 from messiahs.core.descriptions import TDV, sorted_pairs
@@ -11,8 +11,9 @@ from messiahs.core.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.invariants import violations
 from messiahs.core.messages import Command, DenyCode
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Refused
+from messiahs.core.ports import Accepted, Refused
 from messiahs.core.rows import TaskRow
+from messiahs.language.policy_files import parse_policy
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes
@@ -31,8 +32,14 @@ class Scenario:
     machines: tuple[str, ...]
     at: str
     tasks: int = 1
+    ends: int | None = None
+    """How many of them end; None is all."""
     waits: bool = True
     refuses: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    """Who reveals nothing to anybody."""
+    rules: dict[str, str] = field(default_factory=dict)
+    """Blocks of policies about sharing load."""
 
 
 SCENARIOS = {
@@ -69,6 +76,19 @@ SCENARIOS = {
         waits=False,
         refuses=("leaf",),
     ),
+    "fetching": Scenario(
+        about="A hidden machine two hops away asks for tasks; two of three that wait are promised, and come its way.",
+        parents={"root": None, "middle": "root", "leaf": "middle"},
+        machines=("leaf",),
+        at="root",
+        tasks=3,
+        ends=2,
+        hidden=("leaf",),
+        rules={
+            "root": "migrate { keep at least 1 tasks; }",
+            "leaf": "migrate { ask every 5s when $here.load default 0 < 50% wanting { $cpus <= 2 }; }",
+        },
+    ),
 }
 
 
@@ -92,7 +112,8 @@ def transcript(scenario: Scenario, prepare: Callable[[SimulatedFederation], None
     federation.observe = note
     federation.run(lambda: False, until=SETTLED)
     federation.later(SETTLED - federation.now, lambda: federation.post(SystemId(scenario.at), _submitted(scenario)))
-    federation.run(lambda: len(federation.ended) == scenario.tasks, until=Instant(60 * SECOND))
+    ends = scenario.tasks if scenario.ends is None else scenario.ends
+    federation.run(lambda: len(federation.ended) == ends, until=Instant(60 * SECOND))
     federation.run(lambda: False, until=Instant(federation.now + 20 * MILLISECOND))
     for member in federation.members.values():
         assert violations(member.module.state) == ()
@@ -103,7 +124,12 @@ def _federation(scenario: Scenario) -> SimulatedFederation:
     systems = {}
     for name in scenario.parents:
         refusal = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="nobody", text="closed for repair")
-        policy = ScriptedPolicy(verdict=refusal) if name in scenario.refuses else ScriptedPolicy()
+        rules = parse_policy(scenario.rules.get(name, ""), file=f"{name}.policy")
+        policy = ScriptedPolicy(
+            verdict=refusal if name in scenario.refuses else Accepted(),
+            silent_to=tuple(map(SystemId, scenario.parents)) if name in scenario.hidden else (),
+            migrating=rules.migrating,
+        )
         systems[SystemId(name)] = SimulatedSystem(
             name=SystemId(name),
             neighbors=_neighbors(scenario.parents, name),

@@ -1,0 +1,84 @@
+"""Load sharing between real daemons: who is idle asks for what waits elsewhere."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from messiahs.cli.temporary import remove_tasks
+from tests.live.conftest import Federation, eventually
+
+MACHINE = (
+    "{probe: fixed, nproc: SLOTS, slots: SLOTS, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
+    "avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB}"
+)
+COUSINS = f"""version: 1
+federation: cousins
+defaults: {{policy: open.policy, update_period: 500ms}}
+systems:
+  top:        {{}}
+  busy:       {{parent: top, policy: busy.policy, machine: {MACHINE.replace("SLOTS", "1")}}}
+  department: {{parent: top}}
+  idle:       {{parent: department, policy: idle.policy, machine: {MACHINE.replace("SLOTS", "2")}}}
+"""
+OPEN = 'policy "open"; accept from any { limit 100 tasks; }\n'
+BUSY = """policy "busy";
+attribute $pinned int optional;
+accept from any { limit 100 tasks; }
+migrate {
+    offer when $task.pinned default 0 = 0;
+    keep at least 2 tasks;
+}
+"""
+IDLE = """policy "idle, and tells nobody";
+accept from any { limit 100 tasks; }
+reveal to any nothing;
+migrate { ask every 1s when $here.free_slots >= 1 wanting { $mem <= 1GiB }; }
+"""
+
+
+@contextmanager
+def site(folder: Path, topology: str, *, module: str, **policies: str) -> Iterator[Federation]:
+    """Bring a federation up, with policies of its own."""
+    name = topology.split("federation: ")[1].split("\n", maxsplit=1)[0]
+    (folder / f"{name}.yaml").write_text(topology)
+    for policy, text in {"open": OPEN, **policies}.items():
+        (folder / f"{policy}.policy").write_text(text)
+    made = Federation(topology=folder / f"{name}.yaml", name=name, state=folder / "state", module=module)
+    made.up()
+    try:
+        yield made
+    finally:
+        made.down()
+        remove_tasks(made.state)
+
+
+def members(made: Federation, task: str) -> list[dict[str, Any]]:
+    return list(made.document("status", task, "--members")["tasks"])
+
+
+def executors(made: Federation, task: str) -> list[str]:
+    """Give where the members of an array ran, once all have finished."""
+    eventually(lambda: all(each["state"] == "finished" for each in members(made, task)), seconds=120)
+    return [each["executed_on"] for each in members(made, task)]
+
+
+def test_an_idle_module_two_hops_away_gets_what_is_offered_though_nobody_knows_its_machine(tmp_path: Path) -> None:
+    with site(tmp_path, COUSINS, module="busy", busy=BUSY, idle=IDLE) as made:
+        pinned = made.submit("--array", "1-3", "--mem", "10MiB", "--set", "pinned=1", "--", "sleep", "0.4")
+        large = made.submit("--array", "1-2", "--mem", "2GiB", "--", "sleep", "0.4")
+        offered = made.submit("--array", "1-16", "--mem", "10MiB", "--", "sleep", "0.4")
+        assert "idle" in executors(made, offered)
+        assert executors(made, pinned) == ["busy"] * 3
+        assert executors(made, large) == ["busy"] * 2
+        views = made.document("module", "vectors", "--module", "department")["views"]
+        assert views["idle"]["machines"] == 0
+        assert "task_accept" in (made.folder("idle") / "module.log").read_text()
+
+
+def test_what_is_kept_is_not_given_away(tmp_path: Path) -> None:
+    kept = BUSY.replace("keep at least 2", "keep at least 8")
+    with site(tmp_path, COUSINS, module="busy", busy=kept, idle=IDLE) as made:
+        tasks = made.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
+        assert executors(made, tasks) == ["busy"] * 8
+        assert "refused_by_policy" in (made.folder("busy") / "module.log").read_text()
