@@ -11,7 +11,7 @@ from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
 from messiahs.core.state import ModuleState, Sums
-from messiahs.core.summing import sum_up, vector_for, waiting_for
+from messiahs.core.summing import makes_room_for, sum_up, vector_for, waiting_for
 from messiahs.core.timers import TimerKind
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
@@ -90,6 +90,7 @@ def _vector(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: S
         age_ns=age_ns,
         hears=_hears(state, kind),
         waiting=waiting_for(state, neighbor, kind),
+        makes_room=makes_room_for(state, neighbor, kind),
     )
 
 
@@ -106,6 +107,7 @@ def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sum
         and sent.vector == vector_for(state, neighbor, kind, sums)
         and sent.hears == _hears(state, kind)
         and bool(sent.waiting) == bool(waiting_for(state, neighbor, kind))
+        and sent.makes_room == makes_room_for(state, neighbor, kind)
     )
 
 

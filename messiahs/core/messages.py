@@ -265,7 +265,8 @@ class StatusVector:
 
     `age_ns` is the age of the vector's oldest part, `period_ns` when the next one is due at the latest. `hears`
     names, to a parent, the siblings from which the sender gets vectors itself. `waiting` counts the tasks that wait
-    at the systems whose machines the vector sums up; 0 if that is not told.
+    at the systems whose machines the vector sums up; 0 if that is not told. With `makes_room` one of them may make room
+    for a task that comes before those that run: it is worth asking though nothing is free.
     """
 
     kind: VectorKind
@@ -274,6 +275,7 @@ class StatusVector:
     age_ns: int
     hears: tuple[SystemId, ...] = ()
     waiting: int = 0
+    makes_room: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -216,6 +216,10 @@ class RunningRule(Protocol):
     def reads_memory(self) -> bool:
         """Say whether it asks for the memory that the task uses, which is then measured."""
 
+    @property
+    def reads_waiting(self) -> bool:
+        """Say whether it asks for the tasks that wait: then it may make room for one of them."""
+
     def is_due(self, query: RunningQuery, /) -> bool:
         """Say whether it wants its act now, whatever its `for` says; False for a task that it is not about."""
 

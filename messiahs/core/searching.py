@@ -4,6 +4,7 @@ A search that answers a `task_request` goes first where that came from, at every
 """
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import replace
 
 from messiahs.core import placing
@@ -121,7 +122,8 @@ def _work_on(
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if is_open and not is_wanted:
         search.reason = replace(search.reason, text="a task like this was revoked here a short while ago")
-    actions.extend(go_on(state, search, _hinted_first(state, request, candidates, ranked), now=now))
+    untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
+    actions.extend(go_on(state, search, tuple(dict.fromkeys(untried)), now=now))
     return tuple(actions)
 
 
@@ -149,6 +151,18 @@ def _hinted_first(
     asked = state.hop.seen.get(request.answers) if request.answers is not None else None
     hinted = [each.system for each in candidates if asked is not None and each.system == asked.latest]
     return (*hinted, *(system for system in ranked if system not in hinted))
+
+
+def _full(
+    state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
+) -> Iterator[SystemId]:
+    """Give those that have nothing free, and may make room; they are asked last."""
+    for candidate in candidates:
+        view = state.updates.views.get((candidate.system, viewed_kind(state.neighbors[candidate.system])))
+        makes_room = view is not None and view.message.makes_room
+        is_full = candidate.system not in ranked and why_not(need, (candidate.view,)) is DenyCode.NO_CAPACITY
+        if makes_room and is_full:
+            yield candidate.system
 
 
 def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:

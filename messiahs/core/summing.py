@@ -1,8 +1,10 @@
 """Vectors as they leave, each computed once: U, D for each child, and what is revealed of them (MESSIAHS 7.2, 7.3)."""
 
+from collections.abc import Iterator
+
 from messiahs.core.compaction import compact
 from messiahs.core.ids import SystemId
-from messiahs.core.messages import VectorKind
+from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState, Sums
@@ -92,13 +94,28 @@ def waiting_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) -> 
     """Count the tasks that wait where the machines of the vector are, as far as that is known."""
     if not state.policy.reveals_to(neighbor):
         return 0
+    heard = _summed_up(state, neighbor, kind)
+    return min(_MOST_WAITING, state.origin.waiting + sum(message.waiting for message in heard))
+
+
+def makes_room_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) -> bool:
+    """Say whether one of the machines of the vector may make room for a task though nothing is free."""
+    if not state.policy.reveals_to(neighbor):
+        return False
+    orders = state.policy.task_order is not None or any(rule.reads_waiting for rule in state.policy.running)
+    is_here = orders and state.updates.measured is not None
+    return is_here or any(message.makes_room for message in _summed_up(state, neighbor, kind))
+
+
+def _summed_up(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) -> Iterator[StatusVector]:
+    """Give what was heard last of those whose machines are in a vector."""
     neighbors = state.neighbors.values()
     if kind is VectorKind.FOR_CHILDREN:
-        heard = in_down_of(neighbor.system, neighbors, hears=_heard_by(state, neighbor.system))
+        keys = in_down_of(neighbor.system, neighbors, hears=_heard_by(state, neighbor.system))
     else:
-        heard = in_up(neighbors)
-    views = (state.updates.views.get(key) for key in heard)
-    return min(_MOST_WAITING, state.origin.waiting + sum(view.message.waiting for view in views if view is not None))
+        keys = in_up(neighbors)
+    views = (state.updates.views.get(key) for key in keys)
+    return (view.message for view in views if view is not None)
 
 
 def _heard_by(state: ModuleState, child: SystemId) -> tuple[SystemId, ...]:

@@ -107,7 +107,8 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
 
 def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
     """Say whether others should know of a vector before the period is over."""
-    if before.hears != after.hears or bool(before.waiting) != bool(after.waiting):
+    told = [(each.hears, bool(each.waiting), each.makes_room) for each in (before, after)]
+    if told[0] != told[1]:
         return True
     return before.vector != after.vector and not _is_alike(state, before, after)
 

@@ -106,6 +106,7 @@ def _sent_document(message: StatusVector) -> Document:
         "kind": message.kind.name.lower(),
         **vector_document(message.vector),
         "waiting": message.waiting,
+        "makes_room": message.makes_room,
         "age": round(message.age_ns / SECOND, 3),
         "period": round(message.period_ns / SECOND, 3),
         "hears": list(message.hears),

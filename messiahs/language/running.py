@@ -9,6 +9,7 @@ from messiahs.language.conditions import Condition
 from messiahs.language.readings import HERE, NOW, TASK
 
 _MEMORY: Final = "mem_used"
+_WAITING: Final = ("waiting", "waiting_above")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,12 @@ class CompiledRule:
     @property
     def reads_memory(self) -> bool:
         """Say whether it asks for the memory that the task uses."""
-        conditions = (self.condition,) if self.head is None else (self.condition, self.head)
-        return any((reading.scope, reading.name) == (TASK, _MEMORY) for each in conditions for reading in each.readings)
+        return self._reads(TASK, _MEMORY)
+
+    @property
+    def reads_waiting(self) -> bool:
+        """Say whether it asks for the tasks that wait."""
+        return any(self._reads(HERE, name) for name in _WAITING)
 
     def is_due(self, query: RunningQuery, /) -> bool:
         """Say whether it wants its act; a task of which the head says nothing, or not this, is none of its."""
@@ -40,3 +45,7 @@ class CompiledRule:
         if self.head is not None and not self.head.holds(facts):
             return False
         return self.condition.holds(facts) is not self.is_unless
+
+    def _reads(self, scope: str, name: str) -> bool:
+        conditions = (self.condition,) if self.head is None else (self.condition, self.head)
+        return any((reading.scope, reading.name) == (scope, name) for each in conditions for reading in each.readings)

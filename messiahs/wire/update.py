@@ -30,7 +30,7 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         wire.vector = _vector_bytes(message.vector)
         wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
         wire.hears.extend(message.hears)
-        wire.waiting = message.waiting
+        wire.waiting, wire.makes_room = message.waiting, message.makes_room
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -49,6 +49,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         age_ns=counter(wire.age_ns),
         hears=tuple(map(system_id, wire.hears)),
         waiting=amount(wire.waiting),
+        makes_room=wire.makes_room,
     )
 
 

@@ -1,4 +1,4 @@
-"""Load sharing between real daemons: who is idle asks for what waits elsewhere."""
+"""Load sharing between real daemons: who is idle asks for what waits elsewhere, and a paying partner comes first."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +34,23 @@ IDLE = """policy "idle, and tells nobody";
 accept from any { limit 100 tasks; }
 reveal to any nothing;
 migrate { ask every 1s when $here.free_slots >= 1 wanting { $mem <= 1GiB }; }
+"""
+HOSTING = f"""version: 1
+federation: hosting
+defaults: {{policy: open.policy, update_period: 500ms}}
+systems:
+  hosting: {{policy: hosting.policy, machine: {MACHINE.replace("SLOTS", "1")}}}
+  acme:    {{parent: hosting}}
+  bidder:  {{parent: hosting}}
+"""
+PARTNER = """policy "hosting with paying partner";
+let partner = $task.from eq "acme";
+accept from any { limit 100 tasks; }
+rank tasks by first where partner;
+running tasks where not partner {
+    suspend when $here.waiting_above >= 1;
+    resume  when $here.waiting_above = 0 for 1s;
+}
 """
 
 
@@ -82,3 +99,17 @@ def test_what_is_kept_is_not_given_away(tmp_path: Path) -> None:
         tasks = made.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
         assert executors(made, tasks) == ["busy"] * 8
         assert "refused_by_policy" in (made.folder("busy") / "module.log").read_text()
+
+
+def test_a_paying_partners_task_takes_the_place_of_a_bidders_which_goes_on_afterwards(tmp_path: Path) -> None:
+    with site(tmp_path, HOSTING, module="bidder", hosting=PARTNER) as made:
+        bidders = made.submit("--", "sleep", "20")
+        eventually(lambda: made.status(bidders)["substate"] == "running")
+        partners = made.run("run", "--module", "acme", "--", "sh", "-c", "echo first")
+        assert (partners.returncode, partners.stdout) == (0, "first\n")
+        assert made.status(bidders)["state"] == "executing"
+        eventually(lambda: made.status(bidders)["state"] == "finished")
+        ended = made.status(bidders)
+        assert ended["attempt"] == 1
+        events = [entry["event"] for entry in ended["history"]]
+        assert events == ["bound", "suspended", "resumed", "finished"]

@@ -111,6 +111,7 @@ status_vectors = st.builds(
     age_ns=durations_ns,
     hears=st.lists(system_ids, max_size=3).map(tuple),
     waiting=amounts,
+    makes_room=st.booleans(),
 )
 
 reasons = st.recursive(

@@ -19,17 +19,19 @@ VECTOR_KIND_FOR_CHILDREN: VectorKind
 VECTOR_KIND_FOR_SIBLINGS: VectorKind
 
 class StatusVector(_message.Message):
-    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting")
+    __slots__ = ("kind", "vector", "period_ns", "age_ns", "hears", "waiting", "makes_room")
     KIND_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
     AGE_NS_FIELD_NUMBER: _ClassVar[int]
     HEARS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
+    MAKES_ROOM_FIELD_NUMBER: _ClassVar[int]
     kind: VectorKind
     vector: bytes
     period_ns: int
     age_ns: int
     hears: _containers.RepeatedScalarFieldContainer[str]
     waiting: int
-    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ...) -> None: ...
+    makes_room: bool
+    def __init__(self, kind: _Optional[_Union[VectorKind, str]] = ..., vector: _Optional[bytes] = ..., period_ns: _Optional[int] = ..., age_ns: _Optional[int] = ..., hears: _Optional[_Iterable[str]] = ..., waiting: _Optional[int] = ..., makes_room: _Optional[bool] = ...) -> None: ...

@@ -23,6 +23,7 @@ class Rule:
     rule: str = ""
     text: str = ""
     reads_memory: bool = False
+    reads_waiting: bool = False
 
     def is_due(self, query: RunningQuery, /) -> bool:
         """Say what the test wants."""

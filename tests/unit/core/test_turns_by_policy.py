@@ -1,11 +1,13 @@
 """Whose turn it is by `rank tasks`, and what a policy is told of the tasks that wait."""
 
-from messiahs.core.actions import Action, ResumeAttempt, SuspendAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived
+import pytest
+
+from messiahs.core.actions import Action, ResumeAttempt, SendVector, SuspendAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived, VectorReceived
 from messiahs.core.here import own_facts
 from messiahs.core.ids import ClientKey, SearchId
 from messiahs.core.instants import SECOND
-from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, TaskStatus
+from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, StatusVector, TaskStatus, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.turns import waiting_above
 from messiahs.language.policy_files import parse_policy
@@ -188,3 +190,68 @@ def test_the_paying_partners_task_takes_the_place_of_one_that_pays_less(module: 
     assert granted.places == 1
     # Its tasks do not come: the claim ends after a while, and what was suspended goes on.
     assert only(rig.wait(60 * SECOND), ResumeAttempt) == (ResumeAttempt(attempt=remote(member=1)),)
+
+
+def hear_full(rig: Rig, *, makes_room: bool) -> None:
+    """Let the child say that nothing is free behind it."""
+    message = StatusVector(
+        kind=VectorKind.FOR_PARENTS,
+        vector=view(free_slots=0),
+        period_ns=60 * SECOND,
+        age_ns=0,
+        makes_room=makes_room,
+    )
+    rig.handle(VectorReceived(sender=CHILD, message=message))
+
+
+def told_of_room(actions: tuple[Action, ...]) -> dict[str, bool]:
+    return {action.to: action.message.makes_room for action in only(actions, SendVector)}
+
+
+@pytest.mark.parametrize("makes_room", [True, False])
+def test_where_nothing_is_free_is_asked_last_and_only_if_room_may_be_made(
+    module: ModuleFactory, *, makes_room: bool
+) -> None:
+    rig = ruled(module, "", slots=0)
+    hear_full(rig, makes_room=makes_room)
+    rig.see(PARENT)
+    ((first, search),) = sent(submit(rig, 1), SchedRequest)
+    assert first == PARENT
+    assert [to for to, _ in sent(rig.hear(PARENT, deny(search.id)), SchedRequest)] == [CHILD] * makes_room
+
+
+def test_a_machine_that_could_never_hold_a_task_is_not_asked_to_make_room_for_it(module: ModuleFactory) -> None:
+    rig = ruled(module, "", slots=0)
+    hear_full(rig, makes_room=True)
+    assert sent(submit(rig, 1, mem=1_000 * GIB), SchedRequest) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "slots", "makes_room"),
+    [
+        (BY_PRIORITY, 1, True),
+        ("running { suspend when $here.waiting_above >= 1; }", 1, True),
+        ("running { suspend when $here.load > 50%; }", 1, False),
+        (BY_PRIORITY, 0, False),
+        ("", 1, False),
+    ],
+)
+def test_who_has_a_machine_and_looks_at_who_waits_says_that_it_may_make_room(
+    module: ModuleFactory, text: str, slots: int, *, makes_room: bool
+) -> None:
+    rig = ruled(module, text, slots=slots)
+    assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: makes_room, PARENT: makes_room}
+
+
+def test_that_room_may_be_made_is_passed_on_as_machines_are(module: ModuleFactory) -> None:
+    rig = ruled(module, "", slots=0)
+    hear_full(rig, makes_room=True)
+    assert told_of_room(rig.wait(SECOND // 10)) == {CHILD: False, PARENT: True}
+
+
+def test_whoever_is_told_nothing_does_not_hear_that_room_may_be_made(module: ModuleFactory) -> None:
+    rules = parse_policy(BY_PRIORITY, file="rules.policy")
+    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(task_order=rules.task_order, silent_to=(PARENT,)))
+    rig.greet(CHILD, PARENT)
+    rig.measure()
+    assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: True, PARENT: False}
