@@ -8,14 +8,14 @@ import click
 
 from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.loading import load
-from messiahs.cli.options import JSON
+from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.errors import ClientError, PolicyError, PredicateError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from messiahs.cli.stating import Stated
+    from messiahs.cli.pools import ExplainOptions
     from messiahs.core.attributes import Value
     from messiahs.errors import Problem
 
@@ -134,21 +134,37 @@ def _value(text: str) -> "Value":
 @_HERE
 @_PEER
 @click.option("--at", "moment", type=_moment, metavar="TIME", help="Local time: '2026-11-21 22:30', or 22:30 [now].")
+@click.option("--pool", type=click.Path(path_type=Path), metavar="FILE", help="Machines: what `module vectors` wrote.")
+@click.option("--views", is_flag=True, help="Machines: those of which a running module knows.")
+@MODULE
+@STATE
 @JSON
-def explain(file: Path, *, as_json: bool, **stated: Unpack["Stated"]) -> None:
+def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -> None:
     """Say for each rule of FILE what it makes of a task: every comparison, the values found, and what is against it.
 
     --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
     with one in each line. Without --peer every `accept` block is explained.
+
+    With --pool FILE (as written by `module vectors --json`) or --views also how many machines the task could have, what
+    loses the others, and the nearest change with which there would be more.
     """
     from messiahs.cli.explaining import policy_document, show_blocks
-    from messiahs.cli.stating import explained_blocks
+    from messiahs.cli.pools import explained_pool, pool_document, pools_of, show_pool
+    from messiahs.cli.stating import explained_blocks, query_of
+    from messiahs.config.policies import read_policy
 
-    blocks = explained_blocks(file, stated)
+    pools = pools_of(options)
+    rules = read_policy(file)
+    query = query_of(rules, options, pools)
+    blocks = explained_blocks(rules, query, options)
+    found = explained_pool(rules, query, pools) if pools else None
     if as_json:
-        print_document(policy_document(file, blocks))
-    else:
-        show_blocks(file, blocks)
+        told = {} if found is None else {"pool": pool_document(found)}
+        print_document({**policy_document(file, blocks), **told})
+        return
+    show_blocks(file, blocks)
+    if found is not None:
+        show_pool(found)
 
 
 @policy.command()

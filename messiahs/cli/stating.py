@@ -5,14 +5,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypedDict
 
-from messiahs.config.policies import read_policy
 from messiahs.core.attributes import Attribute, Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import AcceptQuery, Asker
-from messiahs.core.vectors import EMPTY
+from messiahs.core.vectors import Vector
 from messiahs.errors import ClientError
 from messiahs.language.compiled_policy import CompiledPolicy
 from messiahs.language.explaining_accept import ExplainedBlock
@@ -30,14 +29,16 @@ class Stated(TypedDict):
     moment: datetime | None
 
 
-def explained_blocks(file: Path, stated: Stated) -> tuple[ExplainedBlock, ...]:
-    """Explain the policy of a file for what is stated; raises PolicyError for mistakes in either."""
-    policy = read_policy(file)
-    return explain_policy(policy, query_of(policy, stated), asks=bool(stated["peer"]))
+def explained_blocks(policy: CompiledPolicy, query: AcceptQuery, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
+    """Explain a policy for what is stated."""
+    return explain_policy(policy, query, asks=bool(stated["peer"]))
 
 
-def query_of(policy: CompiledPolicy, stated: Stated) -> AcceptQuery:
-    """Give the request that is stated; a task takes one slot, and comes from whoever asks, unless it says otherwise."""
+def query_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> AcceptQuery:
+    """Give the request that is stated; a task takes one slot, and comes from whoever asks, unless it says otherwise.
+
+    Where machines are given in its place, nothing need be said of the own one. Raises PolicyError for mistakes.
+    """
     peer = _said(stated["peer"], PEER, policy)
     name, relation, balance = str(peer.get("name", "")), str(peer.get("relation", "child")), peer.get("balance")
     if relation not in list(Relation):
@@ -47,13 +48,19 @@ def query_of(policy: CompiledPolicy, stated: Stated) -> AcceptQuery:
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
     task = {"cpus": 1, **origin, **_said(stated["task"], TASK, policy)}
+    here = _said(stated["here"], HERE, policy)
     return AcceptQuery(
         tdv=TDV(sorted_pairs(task)),
         asker=asker,
-        here=SDV(sorted_pairs(_said(stated["here"], HERE, policy))),
-        subtree=EMPTY,
+        here=SDV(sorted_pairs(here)) if here or not pools else None,
+        subtree=whole_pool(pools),
         now=calendar_time(stated["moment"] or datetime.now().astimezone()),
     )
+
+
+def whole_pool(pools: Mapping[str, Vector]) -> Vector:
+    """Give all machines of several pools; one of which two tell counts twice."""
+    return Vector(tuple(each for pool in pools.values() for each in pool.classes))
 
 
 def _said(texts: Iterable[str], scope: str, policy: CompiledPolicy) -> dict[str, Value]:

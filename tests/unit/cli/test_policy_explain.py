@@ -154,3 +154,86 @@ def test_a_task_that_is_not_known_is_told_and_nothing_is_explained(
     start_peer((200, {"tasks": [], "unknown": ["left.9"]}), state=tmp_path)
     assert main(["task", "explain", "left.9"]) == 1
     assert capsys.readouterr() == ("", "messiahs: no task `left.9` is known\n")
+
+
+MEMORY_BYTES = 4 << 30
+VECTORS: dict[str, Any] = {
+    "up": {
+        "machines": 3,
+        "classes": [
+            {
+                "count": 3,
+                "attributes": {
+                    "avail_disk": [0, 0],
+                    "avail_mem": [MEMORY_BYTES, 5 * MEMORY_BYTES // 4 - 1],
+                    "free_slots": [2, 2],
+                    "os": "Linux",
+                },
+                "some_lack": [],
+            }
+        ],
+    },
+    "views": {
+        "above": {
+            "relation": "parent",
+            "machines": 9,
+            "classes": [{"count": 9, "attributes": {"avail_mem": [1 << 30, 1 << 30], "os": None}, "some_lack": ["os"]}],
+        },
+        "below": {"relation": "child", "machines": 3, "classes": []},
+    },
+}
+POOL_WORDS = ["--task", "mem=8GiB", "--task", "est_time=1h", "--peer", "name=x"]
+
+
+def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
+    policy.write_text("accept from any { require $est_time <= 2h; limit 9 tasks; }")
+    pool.write_text(json.dumps(VECTORS))
+    assert main(["policy", "explain", str(policy), *POOL_WORDS, "--pool", str(pool)]) == 0
+    assert capsys.readouterr().out.splitlines()[-7:] == [
+        "machines: 0 of 12 match (one of which several tell counts for each)",
+        "  here and below: 0 of 3",
+        "  above: 0 of 9",
+        "  0 to 9 lost to $free_slots >= $cpus",
+        "  12 lost to $avail_mem >= $mem",
+        "  0 to 9 lost to $avail_disk >= $disk",
+        "  would match 3 of 12 if $mem were at most 4GiB",
+    ]
+
+
+def test_the_views_of_a_running_module_are_a_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    start_peer((200, VECTORS), state=tmp_path)
+    policy = tmp_path / "a.policy"
+    policy.write_text("accept from any { limit 9 tasks; }")
+    pool = _document(capsys, str(policy), *POOL_WORDS, "--views")["pool"]
+    assert pool["machines"] == 12
+    assert pool["matched"] == {"surely": 0, "could": 0}
+    assert list(pool["pools"]) == ["here and below", "above"]
+    assert {"text": "$avail_mem >= $mem", "surely": 12, "could": 12} in pool["lost"]
+    assert {"text": "$mem were at most 4GiB", "matched": {"surely": 3, "could": 3}} in pool["changes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "is no document of `messiahs module vectors --json`"),
+        ('{"up": {}}', "is no document of `messiahs module vectors --json`"),
+        (
+            '{"views": {}, "up": {"classes": [{"count": 1, "attributes": {"load": [1.5]}, "some_lack": []}]}}',
+            "is no document",
+        ),
+    ],
+)
+def test_what_is_no_pool_is_told(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    (tmp_path / "pool.json").write_text(text)
+    assert main(["policy", "explain", str(file), "--pool", str(tmp_path / "pool.json")]) == 1
+    assert told in capsys.readouterr().err

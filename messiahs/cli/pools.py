@@ -1,0 +1,144 @@
+"""Machines to try a policy on: those of which a running module knows, or those of a document that it wrote."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from messiahs.cli.stating import Stated, whole_pool
+from messiahs.core.buckets import bucket_of
+from messiahs.core.ports import AcceptQuery
+from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
+from messiahs.errors import ClientError
+from messiahs.language.accepting import facts_of
+from messiahs.language.compiled_policy import CompiledPolicy
+from messiahs.language.explaining_classes import Machines, machines_in
+from messiahs.language.explaining_pool import Demand, Loss, demands_of, judge_pool, losses_in
+from messiahs.language.readings import Facts
+from messiahs.language.relaxing import Change, changes_for
+
+Document = dict[str, Any]
+
+
+class ExplainOptions(Stated):
+    """What `policy explain` takes."""
+
+    pool: Path | None
+    views: bool
+    module: str | None
+    state: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPool:
+    """How many machines match, in each pool and in all, what loses the others, and what would help."""
+
+    machines: int
+    matched: Machines
+    pools: tuple[tuple[str, int, Machines], ...]
+    losses: tuple[Loss, ...]
+    changes: tuple[Change, ...]
+
+
+def pools_of(options: ExplainOptions) -> dict[str, Vector]:
+    """Give the machines that the options name, by whose they are; none if they name none."""
+    if options["pool"] is not None and options["views"]:
+        raise click.UsageError("--pool and --views exclude each other")
+    if options["pool"] is not None:
+        return _pools_in(_document_in(options["pool"]), str(options["pool"]))
+    if not options["views"]:
+        return {}
+    from messiahs.client.locating import locate_module
+    from messiahs.client.module import ModuleClient
+
+    with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as client:
+        return _pools_in(client.vectors(), "the module")
+
+
+def explained_pool(policy: CompiledPolicy, query: AcceptQuery, pools: Mapping[str, Vector], /) -> ExplainedPool:
+    """Explain which machines the task could have by the policy's rules for whoever asks."""
+    demands, facts, whole = demands_of(policy.accepting.block_for(query.asker)), facts_of(query), whole_pool(pools)
+    return ExplainedPool(
+        machines=whole.machines,
+        matched=_matched(demands, facts, whole),
+        pools=tuple((name, pool.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
+        losses=losses_in(demands, facts, whole),
+        changes=changes_for(demands, facts, whole),
+    )
+
+
+def show_pool(found: ExplainedPool) -> None:
+    """Print how many machines match, part by part what loses others, and what would help."""
+    click.echo(f"machines: {found.matched} of {found.machines} match (one of which several tell counts for each)")
+    for name, machines, matched in found.pools:
+        click.echo(f"  {name}: {matched} of {machines}")
+    for loss in found.losses:
+        click.echo(f"  {loss.machines} lost to {loss.text}")
+    if found.matched.could < found.machines and not found.changes:
+        click.echo("  no change of one value alone would help")
+    for change in found.changes:
+        click.echo(f"  would match {change.machines} of {found.machines} if {change.text}")
+
+
+def pool_document(found: ExplainedPool) -> Document:
+    """Describe the same as a document."""
+    return {
+        "machines": found.machines,
+        "matched": _counts(found.matched),
+        "pools": {name: {"machines": count, "matched": _counts(matched)} for name, count, matched in found.pools},
+        "lost": [{"text": loss.text, **_counts(loss.machines)} for loss in found.losses],
+        "changes": [{"text": change.text, "matched": _counts(change.machines)} for change in found.changes],
+    }
+
+
+def _matched(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Machines:
+    return machines_in(judge_pool(demands, facts, pool), pool)
+
+
+def _counts(machines: Machines) -> Document:
+    return {"surely": machines.surely, "could": machines.could}
+
+
+def _document_in(file: Path) -> Document:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ClientError(f"{file} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise ClientError(f"{file} is no document of `messiahs module vectors --json`")
+    return document
+
+
+def _pools_in(document: Document, name: str) -> dict[str, Vector]:
+    """Give what stands at the module and below it, and the views of those that are not below it."""
+    try:
+        views = {system: view for system, view in document["views"].items() if view["relation"] != "child"}
+        pools = {"here and below": document["up"], **views}
+        return {system: _vector(pool) for system, pool in pools.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ClientError(f"{name} is no document of `messiahs module vectors --json`") from error
+
+
+def _vector(document: Document) -> Vector:
+    return Vector(tuple(_class(each) for each in document["classes"]))
+
+
+def _class(document: Document) -> MachineClass:
+    said = sorted(document["attributes"].items())
+    attributes = tuple((str(name), _value(value)) for name, value in said)
+    return MachineClass(count=int(document["count"]), attributes=attributes, some_lack=tuple(document["some_lack"]))
+
+
+def _value(value: object) -> ClassValue:
+    match value:
+        case [int(low), int(high)]:
+            return Interval(bucket_of(low), bucket_of(high))
+        case str():
+            return value
+        case None:
+            return VARIOUS
+        case _:
+            raise ValueError(f"{value!r} is no value of a class")

@@ -1,0 +1,120 @@
+"""How many machines of a pool a task could have, what loses the others, and the nearest change that helps."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from messiahs.core.attributes import Value
+from messiahs.core.ports import AcceptQuery
+from messiahs.core.vectors import Vector
+from messiahs.language.accepting import facts_of
+from messiahs.language.explaining_classes import Machines, machines_in
+from messiahs.language.explaining_pool import Demand, demands_of, judge_pool, losses_in
+from messiahs.language.relaxing import changes_for
+from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
+
+GIB = 1 << 30
+SMALL: Mapping[str, Value] = {"avail_mem": 4 * GIB, "load": 1024}
+LARGE: Mapping[str, Value] = {"avail_mem": 16 * GIB, "load": 5120, "arch": "aarch64"}
+POOL = machines(SMALL, SMALL, SMALL, LARGE, LARGE, keys=("avail_mem",))
+assert POOL.machines == 5
+
+
+def _asked(
+    rules: str, said: Mapping[str, Value], pool: Vector = POOL
+) -> tuple[tuple[Demand, ...], AcceptQuery, Vector]:
+    query = AcceptQuery(tdv=tdv(**said), asker=request().asker, here=None, subtree=pool, now=NOON)
+    block = policy(f"accept from any {{ {rules} limit 9 tasks; }}" if rules else "").accepting.block_for(query.asker)
+    return demands_of(block), query, pool
+
+
+def _matched(rules: str, **said: Value) -> str:
+    demands, query, pool = _asked(rules, said)
+    return str(machines_in(judge_pool(demands, facts_of(query), pool), pool))
+
+
+def _losses(rules: str, **said: Value) -> list[tuple[str, str]]:
+    demands, query, pool = _asked(rules, said)
+    return [(loss.text, str(loss.machines)) for loss in losses_in(demands, facts_of(query), pool)]
+
+
+def _changes(rules: str, **said: Value) -> list[tuple[str, str]]:
+    demands, query, pool = _asked(rules, said)
+    return [(change.text, str(change.machines)) for change in changes_for(demands, facts_of(query), pool)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "said", "told"),
+    [
+        ("", {}, "5"),
+        ("", {"mem": 4 * GIB}, "5"),
+        ("", {"mem": 8 * GIB}, "2"),
+        ("", {"mem": 17 * GIB}, "0 to 2"),
+        ("", {"mem": 99 * GIB}, "0"),
+        ("", {"cpus": 99}, "0"),
+        ("require $here.load < 30%;", {}, "3"),
+        ("require $here.load < 30%; require $mem <= 8GiB;", {"mem": 4 * GIB}, "3"),
+        ("require $here.load < 30%;", {"mem": 8 * GIB}, "0"),
+        # One `when` is enough.
+        ('when $here.load < 30%; when $here.arch eq "aarch64";', {}, "5"),
+        ('when $here.load < 20% and $here.arch eq "aarch64"; when $mem = 1B;', {}, "0"),
+        # What machines may have withheld could be anything.
+        ("require $here.keyboard_idle > 5min;", {}, "0 to 5"),
+        ("require $mem <= 8GiB;", {}, "0"),
+    ],
+)
+def test_machines_match_that_have_room_and_that_the_rules_would_let_the_task_into(
+    rules: str, said: dict[str, Value], told: str
+) -> None:
+    assert _matched(rules, **said) == told
+
+
+def test_each_part_of_the_rules_is_told_with_the_machines_that_it_loses_alone() -> None:
+    rules = 'require $here.load < 30% and $mem <= 8GiB; when $here.arch eq "x86_64"; when $here.load < 5%;'
+    assert _losses(rules, mem=12 * GIB) == [
+        ("$avail_mem >= $mem", "3"),
+        ("$here.load < 30%", "2"),
+        ("$mem <= 8GiB", "5"),
+        ('($here.arch eq "x86_64") or ($here.load < 5%)', "2"),
+    ]
+    assert _losses("require $here.load < 99%;", mem=1) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "said", "told"),
+    [
+        ("", {"mem": 8 * GIB}, [("$mem were at most 4GiB", "5")]),
+        ("", {"mem": 99 * GIB}, [("$mem were at most 16GiB", "2")]),
+        ("", {"cpus": 99}, [("$cpus were at most 8", "5")]),
+        ("", {}, []),
+        ("require $here.load < 30%;", {}, [("`$here.load < 30%` were `$here.load < 61.44%`", "5")]),
+        ("require 30% > $here.load;", {}, [("`30% > $here.load` were `61.44% > $here.load`", "5")]),
+        ("require not $here.load >= 30%;", {}, [("`$here.load >= 30%` were `$here.load >= 61.44%`", "5")]),
+        ("require $mem <= 2GiB;", {"mem": 4 * GIB}, [("$mem were at most 2GiB", "5")]),
+        ("require $mem < 2GiB;", {"mem": 4 * GIB}, [("$mem were at most 2147483647B", "5")]),
+        ("require $mem <= 2GiB;", {}, [("$mem were 2GiB", "5")]),
+        ("require $now.clock >= 20:00;", {}, [("$now.clock were at least 20:00", "5")]),
+        ('require $user in ("bob", "eve");', {}, [('$user were "bob"', "5")]),
+        (
+            'require $here.arch eq "riscv";',
+            {},
+            [('`$here.arch eq "riscv"` were `$here.arch eq "x86_64"`', "3")],
+        ),
+        # Two things are against it, so no single change helps.
+        ("require $mem <= 2GiB and $cpus = 2;", {"mem": 4 * GIB}, []),
+    ],
+)
+def test_the_nearest_change_is_told_with_the_machines_that_would_match_then(
+    rules: str, said: dict[str, Value], told: list[tuple[str, str]]
+) -> None:
+    assert _changes(rules, **said) == told
+
+
+def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> None:
+    mixed = machines({"avail_mem": 4 * GIB}, {"avail_mem": 16 * GIB}, keys=())
+    demands, query, pool = _asked("", {"mem": 8 * GIB}, mixed)
+    assert machines_in(judge_pool(demands, facts_of(query), pool), pool) == Machines(surely=0, could=2)
+    (loss,) = losses_in(demands, facts_of(query), pool)
+    assert loss.machines == Machines(surely=0, could=2)
+    (change,) = changes_for(demands, facts_of(query), pool)
+    assert (change.text, change.machines) == ("$mem were at most 4GiB", Machines(surely=2, could=2))
