@@ -157,7 +157,8 @@ def _weight(tree: Tree[Token], reader: Reader) -> tuple[int, int]:
     """Give how many comparisons a tree has, and how deep it is, with every `let` written out."""
     if tree.data == "let_use":
         let = reader.lets.get(first_token(tree))
-        return (let.comparisons, let.depth) if let is not None else (1, 0)
+        # It is as deep as in parentheses: trees are walked recursively, also through a long row of names.
+        return (let.comparisons, let.depth + 1) if let is not None else (1, 0)
     if tree.data == "membership":
         return len(tokens_in_tree(tree, "COMMA")) + 1, 0
     if tree.data in {"comparison", "likeness", "presence"}:

@@ -2,10 +2,11 @@
 
 import pytest
 
+from messiahs.core.ports import Accepted
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.policy_files import parse_policy
 from messiahs.language.policy_problems import Code
-from tests.unit.language.policy_rig import policy
+from tests.unit.language.policy_rig import policy, request
 
 
 def _problems(text: str) -> tuple[Problem, ...]:
@@ -260,3 +261,12 @@ def test_a_file_that_is_too_long_is_refused_unread() -> None:
 
 def test_a_file_full_of_mistakes_is_not_told_to_its_end() -> None:
     assert len(_problems("foo;\n" * 1000)) == 100
+
+
+def test_a_let_is_as_deep_as_the_lets_that_it_names() -> None:
+    lines = ["let a0 = $cpus = 1;"] + [f"let a{n + 1} = a{n};" for n in range(5000)]
+    (problem,) = _problems("\n".join(lines))
+    assert (problem.line, problem.code) == (66, Code.LIMIT)
+    assert "with every `let` written out, this is deeper than 64" in problem.message
+    deepest = "\n".join([*lines[:64], "accept from any { require a63; limit 1 tasks; }"])
+    assert policy(deepest).accept(request()) == Accepted()
