@@ -143,7 +143,8 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     """Say for each rule of FILE what it makes of a task: every comparison, the values found, and what is against it.
 
     --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
-    with one in each line. Without --peer every `accept` block is explained.
+    with one in each line. Without --peer every `accept` block is explained, and with something that is known of tasks
+    that are here only (ran=2h, suspended=5min) also `running` and `migrate`.
 
     With --pool FILE (as written by `module vectors --json`) or --views also how many machines the task could have, what
     loses the others, and the nearest change with which there would be more.

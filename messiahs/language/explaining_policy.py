@@ -1,26 +1,39 @@
 """What each block of a policy makes of some facts, for whoever asks before it happens (`policy explain`)."""
 
 from collections.abc import Iterator
+from typing import Final
 
+from messiahs.core.attributes import SEEN_BY_THE_OWNER, Scope
 from messiahs.core.descriptions import SDV
-from messiahs.core.ports import AcceptQuery, CalendarTime
-from messiahs.language.accepting import AcceptBlock, AcceptRules
+from messiahs.core.ports import AcceptQuery, CalendarTime, RunningQuery
+from messiahs.language.accepting import AcceptBlock, AcceptRules, facts_of
 from messiahs.language.compiled_policy import CompiledPolicy, Setting
 from messiahs.language.explaining import value_text
 from messiahs.language.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
-from messiahs.language.readings import Facts
+from messiahs.language.explaining_blocks import explain_offer, explain_running
+from messiahs.language.readings import TASK, Facts
+
+_OF_A_PRESENT_TASK: Final = frozenset(
+    attribute.name for attribute in SEEN_BY_THE_OWNER if attribute.scope is Scope.PRESENT_TASK
+) - {"from", "checkpointable"}
 
 
 def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
     """Explain every block that has something to judge, in the order of the file.
 
-    With `asks` the sender of the query is one, and only the `accept` block for it counts.
+    With `asks` the sender of the query is one, and only the `accept` block for it counts. What is done to tasks that
+    are here is told of a task of which something is known that only such a one has, as how long it ran.
     """
     chosen = policy.accepting.block_for(query.asker)
     blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
     explained = [explain_accept(block, query) for block in blocks]
     here = query.here or SDV(())
     explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
+    task = facts_of(query)[TASK]
+    if any(name in task for name in _OF_A_PRESENT_TASK):
+        about = RunningQuery(task=task, here=here.description(), now=query.now)
+        explained += [explain_running(policy.running, about), explain_offer(policy.migrating, about)]
+    explained = [block for block in explained if block.rules]
     return tuple(sorted(explained, key=lambda block: block.start))
 
 

@@ -2,22 +2,16 @@
 
 from messiahs.core.messages import DenyCode
 from messiahs.core.ports import Accepted, HereQuery, JoinQuery, RunningQuery
-from messiahs.language.accepting import calendar_facts
 from messiahs.language.explaining import value_text
-from messiahs.language.explaining_accept import (
-    explain_accept,
-    explain_below,
-    explain_rule,
-)
+from messiahs.language.explaining_accept import explain_accept
+from messiahs.language.explaining_blocks import explain_ask, explain_entry, explain_offer
 from messiahs.language.explaining_policy import explain_setting
-from messiahs.language.joining import entry_facts
-from messiahs.language.migrating import CompiledMigration
-from messiahs.language.readings import HERE, MACHINE, NOW, TASK
+from messiahs.language.readings import MACHINE
 from messiahs.language.stating import attributes_of
 from messiahs.language.trial_ranking import judge_candidates, judge_tasks
 from messiahs.language.trial_revealing import judge_reveal
 from messiahs.language.trial_situation import Situation
-from messiahs.language.trial_verdicts import Verdict, block_of
+from messiahs.language.trial_verdicts import Verdict
 from messiahs.language.trials import (
     ExpectAccept,
     ExpectAsk,
@@ -83,49 +77,30 @@ def _judge_send(wanted: Wanted, situation: Situation) -> Verdict:
 
 
 def _judge_offer(is_offered: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
-    migrating = situation.policy.migrating
     query = RunningQuery(task=situation.task, here=situation.known_here, now=situation.now)
-    offers = migrating.offers(query)
-    facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
-    conditions = migrating.offered if isinstance(migrating, CompiledMigration) else ()
-    rules = tuple(explain_rule(condition, condition.text, facts) for condition in conditions)
-    came = "it is offered" if offers else "it is kept"
-    return Verdict(is_met=offers is is_offered, came=came, blocks=(block_of("migrate", came, rules),))
+    block = explain_offer(situation.policy.migrating, query)
+    is_met = situation.policy.migrating.offers(query) is is_offered
+    return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 
 def _judge_ask(is_asking: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
-    migrating = situation.policy.migrating
     query = HereQuery(
         here=situation.known_here,
         has_machine=situation.here is not None,
         subtree=situation.below,
         now=situation.now,
     )
-    facts = {HERE: query.here, NOW: calendar_facts(query.now)}
-    asks = migrating.asks if isinstance(migrating, CompiledMigration) else ()
-    rules = tuple(
-        explain_rule(ask.condition, ask.condition.text, facts)
-        if query.has_machine or not ask.condition.reads(HERE)
-        else explain_below(ask.condition, ask.condition.text, facts, query.subtree)
-        for ask in asks
-    )
-    came = "others are asked" if any(ask.is_wanted(query) for ask in asks) else "nobody is asked"
-    is_met = any(ask.is_wanted(query) for ask in asks) is is_asking
-    return Verdict(is_met=is_met, came=came, blocks=(block_of("migrate", came, rules),))
+    block = explain_ask(situation.policy.migrating, query)
+    is_met = any(ask.is_wanted(query) for ask in situation.policy.migrating.asks) is is_asking
+    return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 
 def _judge_entry(is_admitted: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
     asker = situation.asker
     query = JoinQuery(name=asker.system, role=asker.relation, members=situation.members, now=situation.now)
-    answer = situation.policy.admits(query)
-    rules = tuple(
-        explain_rule(entry.condition, entry.rule, entry_facts(query))
-        for entry in situation.policy.joining.entries
-        if entry.role is query.role
-    )
-    came = "it may join" if isinstance(answer, Accepted) else f"it may not join: {answer.text or answer.code}"
-    is_met = isinstance(answer, Accepted) is is_admitted
-    return Verdict(is_met=is_met, came=came, blocks=(block_of("join", came, rules),))
+    block = explain_entry(situation.policy.joining, query)
+    is_met = isinstance(situation.policy.admits(query), Accepted) is is_admitted
+    return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 
 def _shown(said: dict[str, int | str | None], situation: Situation) -> str:

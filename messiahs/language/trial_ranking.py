@@ -12,12 +12,13 @@ from messiahs.core.ports import Candidate, RankQuery, TaskOrderQuery
 from messiahs.core.vectors import MachineClass, Vector, coalesce
 from messiahs.language.accepting import calendar_facts
 from messiahs.language.explaining_accept import ExplainedBlock, explain_below, explain_rule
+from messiahs.language.explaining_blocks import block_of
 from messiahs.language.predicates import parse_predicate
 from messiahs.language.ranking import First, link_of, ranking_facts
 from messiahs.language.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
 from messiahs.language.task_ranking import TaskRanking
 from messiahs.language.trial_situation import Situation, machines_of
-from messiahs.language.trial_verdicts import Verdict, block_of
+from messiahs.language.trial_verdicts import Verdict
 from messiahs.language.trials import Rival
 
 

@@ -1,6 +1,6 @@
 """A task on the own machine, as a trial follows it: what the rules of `running` do to it as time passes."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -8,12 +8,10 @@ from messiahs.core.attributes import Value
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.ports import Act, RunningQuery
 from messiahs.core.protecting import Memory, Standing, acted, decide, next_look
-from messiahs.language.accepting import calendar_facts
 from messiahs.language.coverage import Sighting, sightings_in
-from messiahs.language.explaining_accept import ExplainedBlock, explain_rule
-from messiahs.language.readings import HERE, NOW, TASK, Facts
-from messiahs.language.trial_situation import EPOCH, Situation, seconds_between
-from messiahs.language.trial_verdicts import block_of
+from messiahs.language.explaining_accept import ExplainedBlock
+from messiahs.language.explaining_blocks import explain_running
+from messiahs.language.trial_situation import EPOCH, Situation
 
 _LOOKS: Final = 2000
 """So often at most is a task looked at while time passes, once a second if that is seldomer."""
@@ -24,13 +22,15 @@ _ACTS_AT_ONCE: Final = 10
 class Followed:
     """One task that runs here (mutable).
 
-    `acts` are what was done to it since that was last asked for, and `seen` what its rules were whenever that was.
+    `stood_before` is how long it was suspended before it was resumed, `acts` are what was done to it since that was
+    last asked for, and `seen` is what its rules were whenever something was.
     """
 
     situation: Situation
     begun: datetime
     memory: Memory = field(default_factory=Memory)
     suspended_at: datetime | None = None
+    stood_before: timedelta = timedelta()
     acts: list[Act] = field(default_factory=list)
     seen: set[Sighting] = field(default_factory=set)
 
@@ -57,35 +57,29 @@ class Followed:
             self.acts.append(due.act)
             if due.act is Act.SUSPEND:
                 self.suspended_at = self.situation.moment
-            elif self.memory.standing is not Standing.SUSPENDED:
+            elif self.suspended_at is not None and self.memory.standing is not Standing.SUSPENDED:
+                self.stood_before += self.situation.moment - self.suspended_at
                 self.suspended_at = None
 
     def explained(self) -> ExplainedBlock:
         """Judge every rule about such a task now."""
-        facts = self.facts()
-        query = self._query()
-        rules = [
-            replace(explain_rule(rule.condition, rule.rule, facts), note="due" if rule.is_due(query) else "not due")
-            for rule in self.situation.policy.running
-        ]
-        heads = {rule.head.start: rule.head for rule in self.situation.policy.running if rule.head is not None}
-        rules += [explain_rule(head, head.text, facts) for head in heads.values()]
-        return block_of("running", f"the task is {self.memory.standing}", rules)
-
-    def facts(self) -> Facts:
-        """Give what the rules are judged by now."""
-        query = self._query()
-        return {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
+        rules = self.situation.policy.running
+        return explain_running(rules, self._query(), verdict=f"the task is {self.memory.standing}")
 
     def _query(self) -> RunningQuery:
+        """Say what is known of the task, as its executor does, beside what is stated."""
         situation = self.situation
-        suspended = 0 if self.suspended_at is None else seconds_between(self.suspended_at, situation.moment)
-        known: dict[str, Value] = {"ran": seconds_between(self.begun, situation.moment), "suspended": suspended}
-        return RunningQuery(
-            task={**known, **situation.task},
-            here=situation.known_here,
-            now=situation.now,
-        )
+        now = situation.moment
+        stood = timedelta() if self.suspended_at is None else now - self.suspended_at
+        ran = now - self.begun - self.stood_before - stood
+        known: dict[str, Value] = {"ran": _seconds(ran), "suspended": _seconds(stood), "waited": 0, "attempt": 1}
+        if "mem" in situation.task:
+            known["mem_reserved"] = situation.task["mem"]
+        return RunningQuery(task={**known, **situation.task}, here=situation.known_here, now=situation.now)
+
+
+def _seconds(duration: timedelta) -> int:
+    return duration // timedelta(seconds=1)
 
 
 def _instant(moment: datetime) -> Instant:

@@ -9,7 +9,6 @@ from messiahs.core.attributes import Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import SECOND
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.ports import AcceptQuery, Asker, CalendarTime, Placed
 from messiahs.core.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
@@ -140,8 +139,3 @@ def machines_of(below: Below) -> Vector:
     """Give the vector of machines that are alike."""
     (alike,) = vector_of(SDV(sorted_pairs(dict(below.values)))).classes
     return Vector((MachineClass(count=below.count, attributes=alike.attributes),)) if below.count else EMPTY
-
-
-def seconds_between(begun: datetime, now: datetime) -> int:
-    """Give whole seconds."""
-    return int((now - begun) / timedelta(microseconds=SECOND // _MICROSECONDS))

@@ -78,6 +78,24 @@ def test_without_a_peer_every_accept_block_is_explained(file: Path, capsys: pyte
     assert [block["block"] for block in blocks] == ["set $willingness", "accept from parent", "accept from any"]
 
 
+def test_what_is_done_to_a_task_that_is_here_is_told_of_one_that_ran(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(
+        "running tasks where $task.ran > 1h { suspend unless $here.load < 5%; kill when $task.suspended > 5min; }\n"
+        "migrate { offer when $task.ran < 10min; }\n"
+    )
+    assert _document(capsys, str(file), "--task", "mem=1GiB", "--here", "load=3%")["blocks"] == []
+    running, migrate = _document(capsys, str(file), "--task", "ran=2h", "--here", "load=30%")["blocks"]
+    assert (running["block"], running["verdict"], running["line"]) == ("running", "due: suspend", 1)
+    assert [(rule["rule"], rule["result"], rule["note"]) for rule in running["rules"]] == [
+        ("running tasks where $task.ran > 1h", True, ""),
+        ("suspend unless $here.load < 5%", False, "due"),
+        ("kill when $task.suspended > 5min", False, "not due"),
+    ]
+    assert (migrate["block"], migrate["verdict"], migrate["line"]) == ("migrate", "it is kept", 2)
+
+
 def test_what_is_stated_may_stand_in_files(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "task").write_text('# a small one\nmem = 1GiB\n\nuser = "ann"\nest_time = 1h\n')
     words = [str(file), "--task", str(tmp_path / "task"), "--task", "est_time=2h", "--peer", "relation=parent"]

@@ -161,6 +161,8 @@ LARGE = "task { mem = 2GiB; }"
         (f"{BUSY} after 5min; {IDLE} after 2min; {BUSY} after 9min; expect suspend, resume, suspend;", []),
         (f"{IDLE} {LARGE} after 59min; expect nothing; after 2min; expect kill; after 1d; expect nothing;", []),
         (f"{IDLE} {LARGE} task {{ ran = 2h; }} expect kill;", []),
+        # It does not run while it is suspended.
+        (f"{LARGE} {BUSY} after 5min; {IDLE} after 56min; expect suspend, resume; after 6min; expect kill;", []),
     ],
 )
 def test_tasks_are_treated_as_the_mechanism_would_as_time_passes(steps: str, told: list[tuple[str, str]]) -> None:
