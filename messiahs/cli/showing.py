@@ -13,7 +13,7 @@ _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NA
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
 _HELD = {"suspended": "suspended by the owner of", "vacating": "told to leave by the owner of"}
-_OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moved")
+_OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moving", "moved")
 """Steps in the life of a task that the owner of its machine decided."""
 
 

@@ -10,6 +10,7 @@ Messages, and the file that handles each:
 - sched_request, sched_accept, sched_deny: searching.py, with routing.py. A search climbs, crosses once and descends.
 - task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py.
 - task_transfer: sent by placing.py, taken by executing.py.
+- task_revoke: guarding.py at the executor, moving.py at the origin.
 - task_status, task_status_ack, task_status_query, task_kill, claim_end: results.py at the origin, executing.py and
   granting.py at the executor, passing.py between them.
 

@@ -24,7 +24,7 @@ from messiahs.core.granting import (
     renew,
     status_actions,
 )
-from messiahs.core.guarding import REVOKED, VACATED, end_action, expect_look, forget_guard
+from messiahs.core.guarding import MOVED, REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge, refusal_of, summary_of
@@ -52,7 +52,7 @@ _REPORT_AFTER_NS = 200 * MILLISECOND
 _HELD_LIMIT = 1_280
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not taken yet."""
-_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound", VACATED, REVOKED)
+_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound", VACATED, REVOKED, MOVED)
 
 
 def on_task_transfer(
@@ -193,11 +193,15 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
     claim = state.executor.claims.get(kill.claim)
     if claim is None:
         return ()
-    return tuple(
-        _end(state, claim, attempt, cause="killed", now=now)
-        for attempt in kill.attempts
-        if attempt in claim.attempts and state.executor.attempts[attempt].status.state is TaskState.EXECUTING
-    )
+    actions: list[Action] = []
+    for attempt in kill.attempts:
+        if attempt not in claim.attempts or state.executor.attempts[attempt].status.state is not TaskState.EXECUTING:
+            continue
+        if kill.is_move:
+            actions.extend(move_out(state, claim, attempt, now))
+        else:
+            actions.append(_end(state, claim, attempt, cause="killed", now=now))
+    return tuple(actions)
 
 
 def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:

@@ -13,7 +13,7 @@ from messiahs.core.descriptions import layout_of
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
-from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
+from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv, wake
 from messiahs.core.ports import Asker, Need
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
@@ -150,7 +150,20 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
     state.timers.set(TimerKind.RENEWAL, claim.row.id, after(now, claim.row.lease_ns // RENEWALS_PER_LEASE))
     statuses = tuple(state.executor.attempts[attempt].status for attempt in claim.attempts)
     end = SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id))
-    return (*status_actions(claim, statuses, renewal=claim.renewals), *((end,) if claim.is_ending else ()))
+    revoked = revocation(state, claim)
+    return (
+        *status_actions(claim, statuses, renewal=claim.renewals),
+        *((SendControl(to=claim.row.via, message=revoked),) if revoked.attempts else ()),
+        *((end,) if claim.is_ending else ()),
+    )
+
+
+def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
+    """Say which attempts of a claim are to run elsewhere."""
+    guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
+    moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
+    text = next((guard.moving_text for _, guard in moving), "")
+    return TaskRevoke(claim=claim.row.id, attempts=tuple(attempt for attempt, _ in moving), text=text)
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

@@ -7,12 +7,21 @@ revoked: its task is tried again elsewhere, and shapes of which a task was revok
 
 from dataclasses import replace
 
-from messiahs.core.actions import Action, Decision, EndAttempt, MeasureAttempts, ResumeAttempt, Store, SuspendAttempt
+from messiahs.core.actions import (
+    Action,
+    Decision,
+    EndAttempt,
+    MeasureAttempts,
+    ResumeAttempt,
+    SendControl,
+    Store,
+    SuspendAttempt,
+)
 from messiahs.core.advertising import mark_changed
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.events import AttemptsMeasured
-from messiahs.core.granting import status_actions
+from messiahs.core.granting import revocation, status_actions
 from messiahs.core.here import own_facts
 from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
@@ -24,8 +33,8 @@ from messiahs.core.state import GrantedClaim, Guard, ModuleState
 from messiahs.core.timers import TimerKind
 from messiahs.core.turns import waiting_above
 
-VACATED, REVOKED = "vacated", "revoked"
-"""Causes: an owner's rule let an attempt vacate its machine, or killed it."""
+VACATED, REVOKED, MOVED = "vacated", "revoked", "moved"
+"""Causes: an owner's rule let an attempt vacate its machine, killed it, or had its origin place it elsewhere."""
 _LOOK_NS = 1 * SECOND
 _LEAST_NS = 50 * MILLISECOND
 """Attempts that start one after the other are looked at together."""
@@ -84,12 +93,18 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     here = own_facts(state, now)
     actions: list[Action] = []
     next_at = after(now, _LOOK_NS)
+    said = {claim.row.id: revocation(state, claim) for claim, _ in running}
     for claim, attempt in running:
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
         actions.extend(_look_at(state, claim, attempt, here=here, now=now))
         ends = next_look(rules, guard.memory, now)
         next_at = next_at if ends is None else min(next_at, ends)
     state.timers.set(TimerKind.LOOK, state.system, next_at)
+    for claim_id, before in said.items():
+        claim = state.executor.claims[claim_id]
+        revoked = revocation(state, claim)
+        if revoked.attempts != before.attempts:
+            actions.append(SendControl(to=claim.row.via, message=revoked))
     return tuple(actions)
 
 
@@ -123,6 +138,16 @@ def take_up(
             return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
     state.executor.guards[attempt] = guard
     return actions
+
+
+def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
+    """End an attempt for which its origin has another place; one that may stay by now does, and the origin is told."""
+    guard = state.executor.guards.get(attempt)
+    if guard is None or guard.memory.moving is None:
+        return (SendControl(to=claim.row.via, message=revocation(state, claim)),)
+    grace_ns = state.policy.timeouts.kill_grace_ns
+    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=MOVED, now=now)
+    return _let_leave(state, claim, end, text=guard.moving_text, now=now)
 
 
 def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> None:
@@ -176,6 +201,8 @@ def _look_at(
         guard.memory = acted(guard.memory, due, now)
         actions.append(Decision(what=due.act, task=str(attempt), text=due.rule.rule))
         actions.extend(done)
+    if guard.memory.moving is not None:
+        _bar(state, claim, now)
     return tuple(actions)
 
 
@@ -191,6 +218,7 @@ def _perform(
         case Act.VACATE | Act.KILL:
             return _revoke(state, claim, attempt, due, now)
         case Act.MOVE:
+            state.executor.guards[attempt].moving_text = _text(state, claim, due)
             return ()
 
 
@@ -229,16 +257,25 @@ def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now:
 def _revoke(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
 ) -> tuple[Action, ...]:
+    grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
+    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[due.act], now=now)
+    return _let_leave(state, claim, end, text=_text(state, claim, due), now=now)
+
+
+def _let_leave(
+    state: ModuleState, claim: GrantedClaim, end: EndAttempt, *, text: str, now: Instant
+) -> tuple[Action, ...]:
     """End an attempt for its machine's owner; tasks like it get no new places here for a while."""
+    _bar(state, claim, now)
+    mark_changed(state, now)
+    return (*_tell(state, claim, end.attempt, Substate.VACATING, text=text, cause=end.cause), end)
+
+
+def _bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     revoked = state.executor.revoked
     for key in [key for key, until in revoked.items() if until <= now]:
         del revoked[key]
     revoked[claim.row.origin, claim.row.tdv] = after(now, _PENALTY_NS)
-    cause = _CAUSES[due.act]
-    grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
-    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
-    mark_changed(state, now)
-    return (*_tell(state, claim, attempt, Substate.VACATING, text=_text(state, claim, due), cause=cause), end)
 
 
 def _tell(

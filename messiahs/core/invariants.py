@@ -12,6 +12,7 @@ from messiahs.core.own_machine import promised_slots, reserved_places, reserving
 from messiahs.core.placing import room_in
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
+from messiahs.core.waiting import expects_tasks
 
 
 def violations(state: ModuleState) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def _held(state: ModuleState) -> Iterator[str]:
         for attempt in (*claim.unconfirmed, *claim.listed):
             if attempt not in claim.bound:
                 yield f"held claim {claim_id} waits for or has news of {attempt}, which is not bound to it"
-        if not claim.bound and (claim.is_ending or not claim.shape.count):
+        if not claim.bound and (claim.is_ending or not expects_tasks(claim.shape)):
             yield f"held claim {claim_id} has no task and gets none"
         # How much is kept changes with everything that waits; such a claim is filled at the next news of it.
         if claim.shape.count and room_in(state, claim) and not claim.is_answer:
@@ -138,6 +139,9 @@ def _shapes(state: ModuleState) -> Iterator[str]:
             yield f"shape {shape.number} looks for no places, or is of no use"
         if shape.request is not None and state.origin.requests.get(shape.request) is not shape:
             yield f"the search of shape {shape.number} is not among the requests"
+        for attempt in shape.moving:
+            if not _is_bound(_claim_of(state, attempt), attempt):
+                yield f"{attempt} is to move, and is not bound"
         for claim_id in shape.claims:
             claim = state.origin.claims.get(claim_id)
             if claim is None or claim.shape is not shape:

@@ -229,10 +229,26 @@ class TaskStatusQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskKill:
-    """Origin to executor: end these attempts."""
+    """Origin to executor: end these attempts.
+
+    With `is_move` it answers a `task_revoke`: there are other places for them.
+    """
 
     claim: ClaimId
     attempts: tuple[AttemptId, ...]
+    is_move: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRevoke:
+    """Executor to origin: these are all attempts of the claim that are to run elsewhere, for this reason.
+
+    They run on until a `task_kill` for a move comes, or their machine's owner waits no longer.
+    """
+
+    claim: ClaimId
+    attempts: tuple[AttemptId, ...]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,7 +334,7 @@ class TaskTransfer:
     tasks: tuple[BoundTask, ...]
 
 
-ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | ClaimEnd
+ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | TaskRevoke | ClaimEnd
 ControlMessage = (
     Hello
     | SchedRequest

@@ -4,7 +4,7 @@ A hop knows a claim by the row that it stored when the accept passed, and needs 
 any of the modules on the path.
 """
 
-from messiahs.core import executing, granting, results
+from messiahs.core import executing, granting, moving, results
 from messiahs.core.actions import Action, Forget, Report, ReportCode, SendControl
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
@@ -12,6 +12,7 @@ from messiahs.core.messages import (
     ClaimEnd,
     ClaimMessage,
     TaskKill,
+    TaskRevoke,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
@@ -40,6 +41,8 @@ def on_claim_message(
         return (forward,)
     if isinstance(message, TaskStatus):
         return results.on_task_status(state, message, sender=sender, now=now)
+    if isinstance(message, TaskRevoke):
+        return moving.on_task_revoke(state, message, sender=sender, now=now)
     if isinstance(message, ClaimEnd) and message.claim in state.origin.claims:
         # On one module both ends hear both words: the origin forgets a claim before it speaks its last about it.
         return results.on_claim_end(state, message, sender=sender, now=now)
@@ -66,8 +69,8 @@ def _at_executor(state: ModuleState, message: ClaimMessage, now: Instant) -> tup
             return executing.on_task_kill(state, message, now)
         case ClaimEnd():
             return granting.on_claim_end(state, message.claim, now)
-        case TaskStatus():
-            raise AssertionError("a task_status goes to the origin")
+        case TaskStatus() | TaskRevoke():
+            raise AssertionError("it goes to the origin")
 
 
 def _off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:

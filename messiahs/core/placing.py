@@ -22,6 +22,7 @@ from messiahs.core.messages import (
     SchedAccept,
     SchedRequest,
     Substate,
+    TaskKill,
     TaskState,
     TaskTransfer,
 )
@@ -30,7 +31,7 @@ from messiahs.core.state import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, Module
 from messiahs.core.timers import TimerKind
 from messiahs.core.turns import in_turn
 from messiahs.core.vectors import Vector
-from messiahs.core.waiting import drop_if_unused, take_first, take_out
+from messiahs.core.waiting import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 
 _LONGEST_DELAY_NS = 5 * MINUTE
 _YIELD_NS = 200 * MILLISECOND
@@ -88,6 +89,10 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
         if shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
     )
     newly = (shape for shape in waiting if could_hold(shape.need, view) and not could_hold(shape.need, before))
+    moving = [shape for shape in state.origin.shapes.values() if shape.moving and not shape.count]
+    for shape in moving:
+        if could_hold(shape.need, view) and not could_hold(shape.need, before) and shape.request is None:
+            actions.extend(look_now(state, shape, now))
     for shape in in_turn(state, tuple(newly), now):
         pause_ns = _pause_ns(shape, now)
         if pause_ns:
@@ -219,7 +224,8 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
 
 def room_in(state: ModuleState, claim: HeldClaim) -> int:
     """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
-    room = 0 if claim.is_ending else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
+    is_closed = claim.is_ending or not claim.shape.moving.keys().isdisjoint(claim.bound)
+    room = 0 if is_closed else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
     if not claim.is_answer:
         return room
     return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
@@ -263,7 +269,7 @@ def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[H
 
 def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     """End a claim that has no task and gets none."""
-    if claim.bound or (claim.shape.count and not claim.is_ending):
+    if claim.bound or (expects_tasks(claim.shape) and not claim.is_ending):
         return ()
     return (*drop_claim(state, claim), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id)))
 
@@ -279,11 +285,26 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
 
 
 def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...]) -> tuple[Action, ...]:
-    actions = [action for claim in claims for action in release(state, claim)]
-    if shape.count == 0:
+    actions = [*_move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
+    if not unplaced(shape):
         drop_if_unused(state, shape)
     elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
         actions.append(_start_search(state, shape))
+    return tuple(actions)
+
+
+def _move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
+    """Tell executors to end as many of the tasks that they want to be rid of as there are places for elsewhere."""
+    if not shape.moving or shape.count:
+        return ()
+    spare = sum(room_in(state, claim) for claim in _claims_of(state, shape)) - sum(shape.moving.values())
+    actions: list[Action] = []
+    for attempt in [attempt for attempt, is_told in shape.moving.items() if not is_told][: max(0, spare)]:
+        claim_id = state.origin.tasks[attempt.task].claim
+        assert claim_id is not None, "what moves is bound"
+        shape.moving[attempt] = True
+        kill = TaskKill(claim=claim_id, attempts=(attempt,), is_move=True)
+        actions.append(SendControl(to=state.origin.claims[claim_id].row.via, message=kill))
     return tuple(actions)
 
 
@@ -316,7 +337,7 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         origin=state.system,
         tdv=tdv,
         requirement=requirement,
-        count=min(shape.count, shape.promised or ASK_LIMIT, ASK_LIMIT),
+        count=min(unplaced(shape), shape.promised or ASK_LIMIT, ASK_LIMIT),
         hops_left=HOPS,
         asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,

@@ -251,6 +251,9 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
+    if claim.shape.moving.pop(status.attempt, None) is not None:
+        # The place that was found for it is for others now, or not needed.
+        claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
     entry = HistoryEntry(
         at=now,

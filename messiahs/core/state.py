@@ -153,6 +153,8 @@ class Shape:
     """Tasks that were promised to whoever asked for them, until the round for them is over."""
     has_lost: bool = False
     """The last attempt that came back was lost or refused."""
+    moving: dict[AttemptId, bool] = field(default_factory=dict)
+    """Bound attempts of which their executor wants to be rid; True once they were told to end for another place."""
     turn_ended_at: Instant | None = None
     """When an executor last ended a claim of it."""
 
@@ -201,6 +203,8 @@ class Guard:
     """Since when nothing of it runs."""
     paused_ns: int = 0
     """How long nothing of it ran before."""
+    moving_text: str = ""
+    """What its origin is told of the reason why it is to run elsewhere."""
     is_waiting: bool = False
     """It is to go on, and waits for its slots, which others have."""
 

@@ -90,6 +90,16 @@ def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskI
     return tuple(taken)
 
 
+def expects_tasks(shape: Shape) -> bool:
+    """Say whether tasks of a shape wait, or will when they have ended where they cannot stay."""
+    return shape.count > 0 or any(shape.moving.values())
+
+
+def unplaced(shape: Shape) -> int:
+    """Give for how many tasks no place is known: those that wait, and those that cannot stay where they are."""
+    return shape.count + len(shape.moving) - sum(shape.moving.values())
+
+
 def drop_if_unused(state: ModuleState, shape: Shape) -> None:
     """Forget a shape of which no task waits or runs."""
     if shape.count or shape.claims or shape.request is not None:

@@ -65,6 +65,7 @@ from messiahs.core.messages import (
     TaskDeny,
     TaskKill,
     TaskRequest,
+    TaskRevoke,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
@@ -183,7 +184,11 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
         case TaskStatusQuery():
             return f"task_status_query {message.claim} {_names(message.attempts)}"
         case TaskKill():
-            return f"task_kill {message.claim} {_names(message.attempts)}"
+            return f"task_kill {message.claim} {_names(message.attempts)}{' for a move' if message.is_move else ''}"
+        case TaskRevoke():
+            return (
+                f"task_revoke {message.claim} {_names(message.attempts)}{f': {message.text}' if message.text else ''}"
+            )
         case ClaimEnd():
             return f"claim_end {message.claim}{' forgotten' if message.is_forgotten else ''}"
         case SystemStatusQuery():

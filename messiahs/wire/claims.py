@@ -8,6 +8,7 @@ from messiahs.core.messages import (
     Output,
     Substate,
     TaskKill,
+    TaskRevoke,
     TaskState,
     TaskStatus,
     TaskStatusAck,
@@ -152,11 +153,25 @@ def write_task_kill(wire: control_pb2.TaskKill, kill: TaskKill) -> None:
     """Fill in an order to end attempts."""
     write_claim(wire.claim, kill.claim)
     wire.attempts.extend(attempts_to_wire(kill.attempts))
+    wire.is_move = kill.is_move
 
 
 def read_task_kill(wire: control_pb2.TaskKill) -> TaskKill:
     """Check an order to end attempts."""
-    return TaskKill(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts))
+    return TaskKill(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts), is_move=wire.is_move)
+
+
+def write_task_revoke(wire: control_pb2.TaskRevoke, revoke: TaskRevoke) -> None:
+    """Fill in which attempts are to run elsewhere."""
+    write_claim(wire.claim, revoke.claim)
+    wire.attempts.extend(attempts_to_wire(revoke.attempts))
+    wire.text = shortened(revoke.text, TEXT_LIMIT_BYTES)
+
+
+def read_task_revoke(wire: control_pb2.TaskRevoke) -> TaskRevoke:
+    """Check which attempts are to run elsewhere."""
+    text = bounded(wire.text, TEXT_LIMIT_BYTES)
+    return TaskRevoke(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts), text=text)
 
 
 def write_claim_end(wire: control_pb2.ClaimEnd, end: ClaimEnd) -> None:

@@ -15,6 +15,7 @@ from messiahs.core.messages import (
     TaskDeny,
     TaskKill,
     TaskRequest,
+    TaskRevoke,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
@@ -100,6 +101,8 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
             claims.write_task_status_query(wire.task_status_query, message)
         case TaskKill():
             claims.write_task_kill(wire.task_kill, message)
+        case TaskRevoke():
+            claims.write_task_revoke(wire.task_revoke, message)
         case ClaimEnd():
             claims.write_claim_end(wire.claim_end, message)
         case Hello():
@@ -132,6 +135,8 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
             return claims.read_task_status_query(wire.task_status_query)
         case "task_kill":
             return claims.read_task_kill(wire.task_kill)
+        case "task_revoke":
+            return claims.read_task_revoke(wire.task_revoke)
         case "claim_end":
             return claims.read_claim_end(wire.claim_end)
         case "hello":

@@ -37,6 +37,7 @@ running {
     resume  when   $here.keyboard_idle >= 60s;
 }
 running tasks where $kind eq "leaving" { vacate when $task.suspended >= 2s grace 2s else "it took too long"; }
+running tasks where $kind eq "moving"  { move   when $task.suspended >= 1s grace 10min else "the day begins"; }
 running tasks where $kind eq "hungry"  { kill   when $task.mem_used > $task.mem_reserved for 1s else "memory"; }
 """
 TREE = """
@@ -70,8 +71,18 @@ class Desks:
 
     def begin(self, *words: str) -> tuple[str, dict[str, Any]]:
         """Submit a task, and wait until it runs."""
-        task = self.federation.submit(*words)
+        task = self.federation.submit("--env", f"DESKS={self.folder}", *words)
         return task, self.until(task, substate="running")
+
+    def processes_of(self, task: str) -> list[int]:
+        """Name every process of a task: other federations on this machine may have one that is called so too."""
+        said, found = {f"MESSIAHS_TASK_ID={task}".encode(), f"DESKS={self.folder}".encode()}, []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):
+                    if said.issubset((entry / "environ").read_bytes().split(b"\0")):
+                        found.append(int(entry.name))
+        return sorted(found)
 
     def until(self, task: str, **said: object) -> dict[str, Any]:
         """Wait until the status of a task says something."""
@@ -113,17 +124,6 @@ def nobody_is_there(desks: Desks) -> None:
     desks.leave("left", "right")
 
 
-def processes_of(task: str) -> list[int]:
-    """Name every process that has the task's id in its environment."""
-    said, found = f"MESSIAHS_TASK_ID={task}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if said in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-    return sorted(found)
-
-
 def fields_of(process: int) -> list[str]:
     """Give the fields of a process' stat file, from its state on; a process that is gone has state X."""
     with suppress(OSError):
@@ -148,8 +148,8 @@ def events_of(document: dict[str, Any]) -> list[str]:
 
 def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gone(desks: Desks) -> None:
     task, running = desks.begin("--", "sh", "-c", TREE)
-    eventually(lambda: len(processes_of(task)) == _TREE_SIZE)
-    processes = processes_of(task)
+    eventually(lambda: len(desks.processes_of(task)) == _TREE_SIZE)
+    processes = desks.processes_of(task)
     desks.use(running["executed_on"])
     held = desks.until(task, substate="suspended")
     assert held["text"] == "the owner is back"
@@ -161,21 +161,21 @@ def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gon
     before = ticks_of(processes)
     desks.use(running["executed_on"])
     eventually(lambda: int(desks.until(task, substate="suspended")["attempt"]) == 1)
-    assert (ticks_of(processes), processes_of(task)) == (before, processes)
+    assert (ticks_of(processes), desks.processes_of(task)) == (before, processes)
     desks.leave(running["executed_on"])
     desks.until(task, substate="running")
     eventually(lambda: all(now > then for now, then in zip(ticks_of(processes)[1:], before[1:], strict=True)))
     assert desks.federation.run("cancel", task).returncode == 0
     ended = desks.until(task, state="killed")
     assert [event for event in events_of(ended) if event in ("suspended", "resumed")] == ["suspended", "resumed"]
-    eventually(lambda: processes_of(task) == [])
+    eventually(lambda: desks.processes_of(task) == [])
 
 
 def test_a_suspended_task_outlives_its_daemon_and_goes_on_by_rule(desks: Desks) -> None:
     task, running = desks.begin("--", "sh", "-c", TREE)
     machine = running["executed_on"]
-    eventually(lambda: len(processes_of(task)) == _TREE_SIZE)
-    processes = processes_of(task)
+    eventually(lambda: len(desks.processes_of(task)) == _TREE_SIZE)
+    processes = desks.processes_of(task)
     desks.use(machine)
     desks.until(task, substate="suspended")
     before, daemon = ticks_of(processes), desks.federation.pid(machine, "daemon")
@@ -187,7 +187,7 @@ def test_a_suspended_task_outlives_its_daemon_and_goes_on_by_rule(desks: Desks) 
     assert desks.federation.status(task)["substate"] == "suspended"
     desks.leave(machine)
     resumed = desks.until(task, substate="running")
-    assert (resumed["attempt"], processes_of(task)) == (1, processes)
+    assert (resumed["attempt"], desks.processes_of(task)) == (1, processes)
     desks.federation.run("cancel", task)
     desks.until(task, state="killed")
 
@@ -217,3 +217,27 @@ def test_a_task_that_uses_more_memory_than_it_was_promised_is_killed_and_tried_e
     (revoked,) = [entry for entry in ended["history"] if entry["event"] == "revoked"]
     assert (revoked["text"], revoked["attempt"]) == ("memory", 1)
     assert revoked["module"] != ended["executed_on"]
+
+
+def test_a_task_moves_to_another_machine_and_its_attempts_never_overlap(desks: Desks, shared: Path) -> None:
+    # Each attempt keeps a lock for as long as anything of it runs, and says if somebody else has it.
+    script = """
+        exec 9>"$LOCK"; flock -n 9 || { echo overlap; exit 9; }
+        [ "$MESSIAHS_ATTEMPT" = 2 ] && { echo alone; exit 0; }
+        setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' &
+        while :; do sleep 0.1; done
+    """
+    lock = shared / "lock"
+    lock.touch()
+    lock.chmod(0o666)
+    task, running = desks.begin("--set", "kind=moving", "--env", f"LOCK={lock}", "--", "sh", "-c", script)
+    first = running["executed_on"]
+    desks.use(first)
+    ended = desks.until(task, state="finished")
+    assert (ended["exit_code"], ended["attempt"]) == (0, 2)
+    assert ended["executed_on"] != first
+    steps = [(entry["event"], entry["attempt"]) for entry in ended["history"] if entry["event"] != "vacating"]
+    assert steps == [("bound", 1), ("suspended", 1), ("moving", 1), ("moved", 1), ("bound", 2), ("finished", 2)]
+    (moving,) = [entry for entry in ended["history"] if entry["event"] == "moving"]
+    assert moving["text"] == "the day begins"
+    assert desks.processes_of(task) == []

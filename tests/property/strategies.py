@@ -37,6 +37,7 @@ from messiahs.core.messages import (
     TaskDeny,
     TaskKill,
     TaskRequest,
+    TaskRevoke,
     TaskState,
     TaskStatus,
     TaskStatusAck,
@@ -208,7 +209,8 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     task_statuses,
     task_status_acks,
     st.builds(TaskStatusQuery, claim=claim_ids, attempts=_attempts),
-    st.builds(TaskKill, claim=claim_ids, attempts=_attempts),
+    st.builds(TaskKill, claim=claim_ids, attempts=_attempts, is_move=st.booleans()),
+    st.builds(TaskRevoke, claim=claim_ids, attempts=_attempts, text=unicode_texts),
     st.builds(ClaimEnd, claim=claim_ids, is_forgotten=st.booleans()),
     st.just(SystemStatusQuery()),
 )

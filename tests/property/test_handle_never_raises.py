@@ -15,6 +15,7 @@ from messiahs.core.actions import Action, Forget, SendControl, SendTasks, SendVe
 from messiahs.core.events import (
     AnswerTo,
     AttemptEnded,
+    AttemptsMeasured,
     AttemptStarted,
     CancelRequested,
     ControlReceived,
@@ -48,6 +49,7 @@ from messiahs.core.messages import (
     TaskDeny,
     TaskKill,
     TaskRequest,
+    TaskRevoke,
     TaskStatus,
     TaskStatusAck,
     TaskStatusQuery,
@@ -87,6 +89,14 @@ POLICIES: tuple[Policy, ...] = (
         """migrate { ask every 1s when $here.waiting < 3 wanting { $cpus <= 2 }; keep at least 1 tasks; }
         rank tasks by most $cpus, random; accept from any { limit 8 tasks; }""",
         file="y",
+    ),
+    parse_policy(
+        """running {
+            suspend when $here.load > 50%; resume when $here.load < 20% for 1s; kill when $mem_used > 100B;
+            move when $ran >= 2s grace 2s then suspend; vacate when $suspended >= 3s grace 1s;
+        }
+        accept from any { limit 8 tasks; }""",
+        file="z",
     ),
 )
 FEW = st.integers(1, 3)
@@ -189,7 +199,7 @@ class Drawing:
                 return replace(drawn, claim=self._claim(), attempts=attempts)
             case TaskStatusAck():
                 return replace(drawn, claim=self._claim(), taken=self._attempts(), unbound=self._attempts())
-            case TaskStatusQuery() | TaskKill():
+            case TaskStatusQuery() | TaskKill() | TaskRevoke():
                 return replace(drawn, claim=self._claim(), attempts=self._attempts())
             case ClaimEnd():
                 return replace(drawn, claim=self._claim())
@@ -203,7 +213,8 @@ class Drawing:
         events: list[Event] = [
             AttemptStarted(attempt=attempt),
             AttemptEnded(attempt=attempt, exit_code=0, ran_ns=SECOND),
-            AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from(["lost", "killed", "not_found"]))),
+            AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from(["lost", "killed", "vacated"]))),
+            AttemptsMeasured(memory=((attempt, self._draw(st.integers(0, 200))),)),
             OutputsHome(attempt=attempt),
             OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
             TransferFailed(claim=self._claim(), text=""),

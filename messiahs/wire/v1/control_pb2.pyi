@@ -258,12 +258,24 @@ class TaskStatusQuery(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
 
 class TaskKill(_message.Message):
-    __slots__ = ("claim", "attempts")
+    __slots__ = ("claim", "attempts", "is_move")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    IS_MOVE_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
+    is_move: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., is_move: _Optional[bool] = ...) -> None: ...
+
+class TaskRevoke(_message.Message):
+    __slots__ = ("claim", "attempts", "text")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    text: str
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class ClaimEnd(_message.Message):
     __slots__ = ("claim", "is_forgotten")
@@ -278,7 +290,7 @@ class SystemStatusQuery(_message.Message):
     def __init__(self) -> None: ...
 
 class ControlMessage(_message.Message):
-    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_request", "task_accept", "task_deny")
+    __slots__ = ("hello", "sched_request", "sched_accept", "sched_deny", "task_status", "task_status_ack", "task_status_query", "task_kill", "claim_end", "system_status_query", "task_revoke", "task_request", "task_accept", "task_deny")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     SCHED_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SCHED_ACCEPT_FIELD_NUMBER: _ClassVar[int]
@@ -289,6 +301,7 @@ class ControlMessage(_message.Message):
     TASK_KILL_FIELD_NUMBER: _ClassVar[int]
     CLAIM_END_FIELD_NUMBER: _ClassVar[int]
     SYSTEM_STATUS_QUERY_FIELD_NUMBER: _ClassVar[int]
+    TASK_REVOKE_FIELD_NUMBER: _ClassVar[int]
     TASK_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TASK_ACCEPT_FIELD_NUMBER: _ClassVar[int]
     TASK_DENY_FIELD_NUMBER: _ClassVar[int]
@@ -302,10 +315,11 @@ class ControlMessage(_message.Message):
     task_kill: TaskKill
     claim_end: ClaimEnd
     system_status_query: SystemStatusQuery
+    task_revoke: TaskRevoke
     task_request: TaskRequest
     task_accept: TaskAccept
     task_deny: TaskDeny
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ...) -> None: ...
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., sched_request: _Optional[_Union[SchedRequest, _Mapping]] = ..., sched_accept: _Optional[_Union[SchedAccept, _Mapping]] = ..., sched_deny: _Optional[_Union[SchedDeny, _Mapping]] = ..., task_status: _Optional[_Union[TaskStatus, _Mapping]] = ..., task_status_ack: _Optional[_Union[TaskStatusAck, _Mapping]] = ..., task_status_query: _Optional[_Union[TaskStatusQuery, _Mapping]] = ..., task_kill: _Optional[_Union[TaskKill, _Mapping]] = ..., claim_end: _Optional[_Union[ClaimEnd, _Mapping]] = ..., system_status_query: _Optional[_Union[SystemStatusQuery, _Mapping]] = ..., task_revoke: _Optional[_Union[TaskRevoke, _Mapping]] = ..., task_request: _Optional[_Union[TaskRequest, _Mapping]] = ..., task_accept: _Optional[_Union[TaskAccept, _Mapping]] = ..., task_deny: _Optional[_Union[TaskDeny, _Mapping]] = ...) -> None: ...
 
 class ControlBatch(_message.Message):
     __slots__ = ("messages",)
