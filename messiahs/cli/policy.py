@@ -10,6 +10,7 @@ from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.loading import load
 from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_table
+from messiahs.cli.policy_diff import diff
 from messiahs.errors import ClientError, PolicyError, PredicateError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def policy() -> None:
 
 
 policy.add_command(load)
+policy.add_command(diff)
 
 
 @policy.command()

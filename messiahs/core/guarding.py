@@ -18,7 +18,6 @@ from messiahs.core.actions import (
     SuspendAttempt,
 )
 from messiahs.core.advertising import mark_changed
-from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.events import AttemptsMeasured
 from messiahs.core.granting import revocation, status_actions
@@ -27,11 +26,11 @@ from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.messages import Substate, TaskState
 from messiahs.core.own_machine import wake
-from messiahs.core.ports import Act, RunningQuery
+from messiahs.core.ports import Act
 from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
+from messiahs.core.running_facts import running_attempts, running_query
 from messiahs.core.state import GrantedClaim, Guard, ModuleState
 from messiahs.core.timers import TimerKind
-from messiahs.core.turns import waiting_above
 
 VACATED, REVOKED, MOVED = "vacated", "revoked", "moved"
 """Causes: an owner's rule let an attempt vacate its machine, killed it, or had its origin place it elsewhere."""
@@ -41,8 +40,6 @@ _LEAST_NS = 50 * MILLISECOND
 _PENALTY_NS = 60 * SECOND
 """How long a shape of which a task was revoked gets no new places here."""
 _CAUSES = {Act.KILL: REVOKED, Act.VACATE: VACATED}
-_KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
-"""What a task's TDV cannot say of itself."""
 
 
 def expect_look(state: ModuleState, now: Instant) -> None:
@@ -57,14 +54,14 @@ def count_anew(state: ModuleState, now: Instant) -> None:
     """Count the durations of the rules of a new policy from now; what the old one has done stays done."""
     for guard in state.executor.guards.values():
         guard.memory = replace(guard.memory, since=())
-    if _running(state):
+    if running_attempts(state):
         state.timers.set(TimerKind.LOOK, state.system, now)
 
 
 def on_look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
     actions = look(state, now)
-    running = tuple(attempt for _, attempt in _running(state))
+    running = tuple(attempt for _, attempt in running_attempts(state))
     if running and any(rule.reads_memory for rule in state.policy.running):
         return (*actions, MeasureAttempts(attempts=running))
     return actions
@@ -86,7 +83,7 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     any rules, whatever an earlier policy has suspended goes on.
     """
     rules, guards = state.policy.running, state.executor.guards
-    running = _running(state) if rules or guards else []
+    running = running_attempts(state) if rules or guards else []
     if not running:
         return ()
     state.executor.looked_at = now
@@ -168,19 +165,6 @@ def end_action(
     return EndAttempt(attempt=attempt, grace_ns=grace_ns if can_hear else 0, cause=cause)
 
 
-def _running(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]:
-    guards = state.executor.guards
-
-    def suspended_at(place: tuple[GrantedClaim, AttemptId]) -> tuple[bool, int]:
-        guard = guards.get(place[1])
-        at = guard.suspended_at if guard is not None else None
-        return at is None, at or 0
-
-    claims = [claim for claim in state.executor.claims.values() if not claim.is_over]
-    running = [(claim, attempt) for claim in claims for attempt in claim.started]
-    return sorted(running, key=suspended_at)
-
-
 def _look_at(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, here: Description, now: Instant
 ) -> tuple[Action, ...]:
@@ -188,9 +172,7 @@ def _look_at(
     guard.is_waiting = False
     if not rules:
         return _resume(state, claim, attempt, now) or ()
-    task = _facts(state, claim, attempt, now)
-    here = {**here, "waiting_above": waiting_above(state, task, now)}
-    query = RunningQuery(task=task, here=here, now=state.calendar(now))
+    query = running_query(state, claim, attempt, here=here, now=now)
     actions: list[Action] = []
     # Each act changes how the attempt stands, so that a few are all there can be.
     for _ in Act:
@@ -303,23 +285,3 @@ def _text(state: ModuleState, claim: GrantedClaim, due: Due) -> str:
 
 def _is_executing(state: ModuleState, attempt: AttemptId) -> bool:
     return state.executor.attempts[attempt].status.state is TaskState.EXECUTING
-
-
-def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant, /) -> Description:
-    """Give what the owner's rules know of a task: its TDV, and what is known of it here and nobody can state."""
-    guard, started_at = state.executor.guards[attempt], claim.started[attempt]
-    tdv = claim.row.tdv.description()
-    suspended_ns = 0 if guard.suspended_at is None else now - guard.suspended_at
-    facts: dict[str, Value] = {name: value for name, value in tdv.items() if name not in _KNOWN_HERE}
-    facts |= {
-        "from": claim.row.via,
-        "waited": max(0, started_at - claim.attempts[attempt]) // SECOND,
-        "ran": max(0, now - started_at - guard.paused_ns - suspended_ns) // SECOND,
-        "suspended": suspended_ns // SECOND,
-        "attempt": attempt.number,
-    }
-    if guard.mem_used is not None:
-        facts["mem_used"] = guard.mem_used
-    if "mem" in tdv:
-        facts["mem_reserved"] = tdv["mem"]
-    return facts

@@ -6,13 +6,12 @@ from itertools import zip_longest
 
 from messiahs.core.actions import Action
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import Instant
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import CalendarTime, Policy
-from messiahs.core.resuming import Remains
+from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState
-from messiahs.trace.records import Drawn, RandomBits, Record
+from messiahs.trace.records import Drawn, Record
 from messiahs.trace.segments import Segment, state_bytes
+from messiahs.trace.stepping import RecordedPorts, do_step
 
 _NOTHING = "nothing"
 
@@ -61,7 +60,7 @@ def replay(segments: Iterable[Segment], *, policy: Policy | None = None) -> Repl
 
 def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleState | None:
     """Give the state at the end; None if it is not the one that was left, because of an error or a lost record."""
-    ports = _Ports()
+    ports = RecordedPorts()
     state = segment.state_with(policy=policy, randomness=ports, calendar=ports.calendar)
     module = SchedulingModule(state)
     for number, record in enumerate(segment.records(), start=1):
@@ -69,7 +68,7 @@ def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleSta
         done.actions += len(record.actions)
         ports.left = iter(record.drawn)
         try:
-            actions, raised = _step(module, record), ""
+            actions, raised = do_step(module, record.subject, record.at), ""
         except Exception as error:  # noqa: BLE001 - whatever the core raises is what the replay found
             actions, raised = (), f"{type(error).__name__}: {error}"
         done.differences.extend(
@@ -79,16 +78,6 @@ def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleSta
         if raised:
             return None
     return None if segment.note else state
-
-
-def _step(module: SchedulingModule, record: Record) -> tuple[Action, ...]:
-    match record.subject:
-        case None:
-            return module.expire(record.at)
-        case Remains():
-            return module.resume(record.subject, record.at)
-        case _:
-            return module.handle(record.subject, record.at)
 
 
 def _unequal(
@@ -116,26 +105,3 @@ def _subject(record: Record) -> str:
 
 def _difference(segment: Segment, record: int, /, *, subject: str, expected: str, found: str) -> Difference:
     return Difference(segment=segment.name, record=record, subject=subject, expected=expected, found=found)
-
-
-class _DrawsOtherwiseError(Exception):
-    """The core draws something that it did not draw when it was recorded."""
-
-
-@dataclass(slots=True)
-class _Ports:
-    """Gives what was drawn when a step was recorded (mutable)."""
-
-    left: Iterator[Drawn] = field(default_factory=lambda: iter(()))
-
-    def bits(self, count: int, /) -> int:
-        drawn = next(self.left, None)
-        if not isinstance(drawn, RandomBits) or drawn.count != count:
-            raise _DrawsOtherwiseError(f"{count} random bits are drawn in place of {drawn}")
-        return int.from_bytes(drawn.number)
-
-    def calendar(self, _: Instant, /) -> CalendarTime:
-        drawn = next(self.left, None)
-        if not isinstance(drawn, CalendarTime):
-            raise _DrawsOtherwiseError(f"the calendar is read in place of {drawn}")
-        return drawn

@@ -18,7 +18,7 @@ federation: site
 defaults: {policy: open.policy, update_period: 500ms}
 systems:
   top:  {policy: top.policy, machine: SPARC}
-  leaf: {parent: top, machine: MACHINE}
+  leaf: {parent: top, machine: MARKED}
   twig: {parent: top, machine: MACHINE}
 """
 MACHINE = (
@@ -27,9 +27,14 @@ MACHINE = (
 )
 BELOW = ("--require", '$arch eq "x86_64"')
 """A task that the machine of `top` itself does not take."""
-OPEN = 'policy "open"; accept from any { limit 100 tasks; }\n'
+OPEN = """policy "open";
+advertise every 1s { send all; }
+accept from any { limit 100 tasks; }
+"""
 TOP = 'policy "top"; accept from any { limit 100 tasks; }\nreveal to "leaf" { only $arch, $free_slots; as "site-7"; }\n'
-CLOSED = 'policy "closed"; accept from any { require $mem < 0B else "closed for repair"; limit 1 tasks; }\n'
+CLOSED = (
+    'policy "closed"; accept from any { require $user eq "no-such-user" else "closed for repair"; limit 1 tasks; }\n'
+)
 BAD = 'policy "bad"; accept from any { require $mem <= 8min; limit 1 tasks; }\n'
 
 
@@ -57,7 +62,10 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Share a site among the tests of this file; each writes the policies that it needs."""
     folder = tmp_path_factory.mktemp("site")
-    topology = TOPOLOGY.replace("MACHINE", MACHINE).replace("SPARC", MACHINE.replace("x86_64", "sparc"))
+    machines = {"MACHINE": MACHINE, "MARKED": f"{MACHINE[:-1]}, attributes: {{side: leaf}}}}"}
+    topology = TOPOLOGY.replace("SPARC", MACHINE.replace("x86_64", "sparc"))
+    for word, machine in machines.items():
+        topology = topology.replace(word, machine)
     for name, text in (("site.yaml", topology), ("open.policy", OPEN), ("top.policy", TOP), ("bad.policy", BAD)):
         (folder / name).write_text(text)
     (folder / "closed.policy").write_text(CLOSED)
@@ -122,7 +130,7 @@ def test_a_bad_file_is_told_with_carets_and_changes_nothing(site: Site) -> None:
 
 
 def test_a_hangup_of_up_lets_all_modules_read_their_files_again(site: Site) -> None:
-    (site.folder / "open.policy").write_text(OPEN.replace("open", "open later"))
+    (site.folder / "open.policy").write_text(OPEN.replace('"open"', '"open later"'))
     (site.folder / "top.policy").write_text(TOP.replace("top", "top later"))
     _load(site, "closed.policy", "leaf")
     site.hang_up()
@@ -155,6 +163,29 @@ def test_a_task_runs_on_while_policies_are_loaded_and_the_trace_holds_them(site:
     assert replayed["differences"] == []
     shown = site.federation.run("trace", "show").stdout
     assert f"{executor}: takes up the policy {site.folder / 'closed.policy'}, SHA-256 " in shown
+
+
+def test_decisions_that_would_change_are_found_in_what_was_recorded_live(site: Site) -> None:
+    old, same, new = (str(site.folder / name) for name in ("open.policy", "same.policy", "closed.policy"))
+    (site.folder / "same.policy").write_text(OPEN)
+    assert site.federation.run("trace", "start", "--module", "leaf", "--size", "4MiB").returncode == 0
+    done = site.federation.run("run", "--require", '$side eq "leaf"', "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert site.federation.run("trace", "stop", "--module", "leaf").returncode == 0
+    trace = str(max((site.federation.folder("leaf") / "trace").glob("*.trace")))
+    alike = site.federation.document("policy", "diff", old, same, "--replay", trace)
+    assert (alike["changes"], alike["notes"]) == ([], [])
+    assert alike["asked"] > 0
+    found = site.federation.run("policy", "diff", old, new, "--replay", trace, "--json")
+    assert found.returncode == 1, found.stderr
+    changes = json.loads(found.stdout)["changes"]
+    (accepting,) = [each for each in changes if each["question"] == "accept 1 slot from top"]
+    assert (accepting["module"], accepting["old"]) == ("leaf", "accepted")
+    assert "closed for repair" in accepting["new"]
+    shown = site.federation.run("policy", "diff", new, old, "--replay", trace)
+    assert shown.returncode == 1
+    assert "    new  accepted" in shown.stdout.splitlines()
+    assert "and not under the old policy" in shown.stderr
 
 
 def test_neighbors_hear_of_another_reveal_at_once(site: Site) -> None:

@@ -11,7 +11,14 @@ from messiahs.core.actions import (
     Store,
     SuspendAttempt,
 )
-from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted, Measured, TransferReceived
+from messiahs.core.events import (
+    AttemptEnded,
+    AttemptsMeasured,
+    AttemptStarted,
+    Measured,
+    PolicyChanged,
+    TransferReceived,
+)
 from messiahs.core.ids import AttemptId
 from messiahs.core.instants import MINUTE, SECOND
 from messiahs.core.messages import (
@@ -314,3 +321,29 @@ def test_what_was_stored_and_not_done_is_done_after_a_restart(
     known = RunningAttempt(attempt=remote(), is_running=True, suspended_ns=5 * SECOND)
     _, actions = _restarted(module, policy, desk, done, known)
     assert len(only(actions, expected)) == 1
+
+
+def _load(rig: Rig, text: str) -> tuple[Action, ...]:
+    policy = parse_policy(f"accept from any {{ limit 9 tasks; }} {text}", file="new")
+    return (*rig.handle(PolicyChanged(policy=policy)), *rig.wait(0))
+
+
+def test_the_rules_of_a_policy_that_is_loaded_act_at_once_on_what_runs(rig: Rig) -> None:
+    rig.measure(keyboard_idle=3)
+    begin(rig, remote())
+    assert only(_load(rig, DESK), SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
+
+
+def test_a_policy_without_rules_lets_go_on_what_another_had_suspended(desk: Rig) -> None:
+    look(desk, keyboard_idle=3)
+    assert only(_load(desk, ""), ResumeAttempt) == (ResumeAttempt(attempt=remote()),)
+
+
+def test_the_durations_of_loaded_rules_are_counted_anew(desk: Rig) -> None:
+    first = "running { kill when $here.keyboard_idle > 1s for 1min; }"
+    _load(desk, first)
+    desk.wait(50 * SECOND)
+    # As many rules as before: nothing that was counted for the others is counted for these.
+    _load(desk, first.replace("> 1s", "> 2s"))
+    assert only(desk.wait(59 * SECOND), EndAttempt) == ()
+    assert len(only(desk.wait(2 * SECOND), EndAttempt)) == 1

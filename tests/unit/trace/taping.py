@@ -55,12 +55,13 @@ class Taping:
     files: Files
     lost: list[str] = field(default_factory=list)
     now: Instant = START
+    source: PolicySource = OPEN
 
     def record(self, *, segment_bytes: int = 1 << 20) -> None:
         """Begin to record."""
         recording = Recording(
             sink=self.files,
-            source=OPEN,
+            source=self.source,
             segment_bytes=segment_bytes,
             wall_ns=lambda: self.now,
             on_lost=self.lost.append,

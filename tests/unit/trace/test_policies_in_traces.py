@@ -10,7 +10,7 @@ from messiahs.trace.telling import event_text
 from tests.unit.core.rig import CHILD, ME, Rig, hello, make_module, request, told
 from tests.unit.trace.taping import Taping, taping
 
-CLOSED = 'policy "closed"; accept from any { require $mem < 0B else "closed"; limit 1 tasks; }'
+CLOSED = 'policy "closed"; accept from any { require $mem < 1B else "closed"; limit 1 tasks; }'
 LOADED = PolicyChanged(policy=parse_policy(CLOSED, file="closed.policy"))
 
 

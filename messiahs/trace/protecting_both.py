@@ -1,0 +1,61 @@
+"""What the rules of two policies would do to the attempts that ran while a module was recorded (MESSIAHS 2).
+
+Each counts its own durations and graces. What is known of an attempt is what was recorded: one that only a policy that
+did not decide would have suspended has run on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from messiahs.core.here import own_facts
+from messiahs.core.ids import AttemptId
+from messiahs.core.instants import Instant
+from messiahs.core.ports import Act, CalendarTime, Policy, RunningQuery
+from messiahs.core.protecting import Due, Memory, acted, decide
+from messiahs.core.running_facts import running_attempts, running_query
+from messiahs.core.state import ModuleState
+from messiahs.trace.asking_both import Asked, PastDraws
+
+
+@dataclass(slots=True)
+class ProtectingBoth:
+    """What both remember of the attempts that run at one module (mutable)."""
+
+    _memories: dict[AttemptId, tuple[Memory, Memory]] = field(default_factory=dict)
+
+    def look(
+        self, state: ModuleState, old: Policy, new: Policy, /, *, now: Instant, time: CalendarTime
+    ) -> Iterator[Asked]:
+        """Ask the rules of both about every attempt that runs now."""
+        if not old.running and not new.running:
+            return
+        before, self._memories = self._memories, {}
+        for claim, attempt in running_attempts(state):
+            memories = before.get(attempt, (Memory(), Memory()))
+            done: list[tuple[Memory, list[Due]]] = []
+            for policy, memory in zip((old, new), memories, strict=True):
+                seen = replace(state, policy=policy, calendar=lambda _: time, randomness=PastDraws())
+                query = running_query(seen, claim, attempt, here=own_facts(seen, now), now=now)
+                done.append(_done(policy, memory, query, now))
+            (old_memory, old_dues), (new_memory, new_dues) = done
+            self._memories[attempt] = (old_memory, new_memory)
+            if [due.act for due in old_dues] == [due.act for due in new_dues]:
+                yield Asked(f"protect {attempt}", "", "")
+            else:
+                yield Asked(f"protect {attempt}", _told(old_dues), _told(new_dues))
+
+
+def _done(policy: Policy, memory: Memory, query: RunningQuery, now: Instant) -> tuple[Memory, list[Due]]:
+    dues: list[Due] = []
+    # Each act changes how the attempt stands, so that a few are all there can be.
+    for _ in Act:
+        memory, due = decide(policy.running, memory, query, now)
+        if due is None:
+            break
+        memory = acted(memory, due, now)
+        dues.append(due)
+    return memory, dues
+
+
+def _told(dues: list[Due]) -> str:
+    return ", ".join(f"{due.act.value} by {due.rule.rule}" for due in dues) or "nothing"
