@@ -10,19 +10,21 @@ from messiahs.core.events import Event
 from messiahs.core.instants import HOUR, SECOND
 from messiahs.core.module import SchedulingModule
 from messiahs.language.predicates import predicate_parser
+from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.records import contents
 from messiahs.trace.replaying import replay
 from messiahs.trace.segments import state_bytes
 from messiahs.trace.values import decode
 from tests.property.test_handle_never_raises import Drawing
-from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, ScriptedPolicy, make_module
+from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, make_module
 from tests.unit.trace.taping import taping
 
 WAITS = st.sampled_from([0, SECOND // 5, 2 * SECOND, HOUR // 6, HOUR // 2])
 
 
 def busy_rig(data: st.DataObject) -> Rig:
-    rig = Rig(module=make_module())
+    # The policy that the head of a trace of `taping` names.
+    rig = Rig(module=make_module(policy=OpenPolicy()))
     rig.resume()
     rig.greet(CHILD, SIBLING, PARENT)
     for system in (CHILD, SIBLING, PARENT):
@@ -87,6 +89,6 @@ def test_a_trace_of_anything_replays_without_a_difference(data: st.DataObject) -
             tape.module.handle(taken, rig.now)
     tape.module.end_recording()
     assert tape.lost == []
-    done = replay(tape.files.segments(), policy=ScriptedPolicy())
+    done = replay(tape.files.segments())
     assert done.differences == []
     assert done.segments == len(tape.files.files)
