@@ -112,6 +112,12 @@ def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, 
     return (*_pass_accept(search, accept.count), *after_accept(state, search, accept.request, now=now))
 
 
+def waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
+    """Give how many tasks wait behind a neighbor, by the view by which tasks are placed with it."""
+    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
+    return view.message.waiting if view is not None else 0
+
+
 def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
     decision = Decision(what="task_accept", task=search.request.search.hex()[:8], text=f"{count} tasks")
     if search.asker.relation is Relation.SELF:
@@ -122,13 +128,8 @@ def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
 
 def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[SystemId, ...]:
     """Give the neighbors behind which tasks wait, those with the most in front, and equal ones by name."""
-    waiting = {each.system: _waiting_behind(state, each) for each in reachable(state, asker, relations)}
+    waiting = {each.system: waiting_behind(state, each) for each in reachable(state, asker, relations)}
     return tuple(sorted((system for system in waiting if waiting[system]), key=lambda each: (-waiting[each], each)))
-
-
-def _waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
-    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
-    return view.message.waiting if view is not None else 0
 
 
 def _free_slots(state: ModuleState) -> int:

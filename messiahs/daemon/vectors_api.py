@@ -11,6 +11,7 @@ from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
 from messiahs.core.previewing import preview
+from messiahs.core.sharing import waiting_behind
 from messiahs.core.summing import passed_on
 from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.daemon.asking import refusal
@@ -68,6 +69,7 @@ class VectorsApi:
             **vector_document(view_of(neighbor, vectors)),
             "relation": neighbor.relation.value,
             "age": round(max(ages_ns) / SECOND, 3),
+            "waiting": waiting_behind(state, neighbor),
         }
 
     async def _preview(self, request: web.Request) -> web.Response:

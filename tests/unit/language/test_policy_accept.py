@@ -1,5 +1,7 @@
 """The blocks `accept from ...`: whose rules count, what refuses for good, and what a refusal says."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.attributes import Value
@@ -163,6 +165,13 @@ def test_a_system_without_a_machine_asks_whether_one_of_its_subtree_could(predic
     rules = policy(f"accept from any {{ require {predicate}; limit 9 tasks; }}")
     subtree = machines({"arch": "x86_64", "load": 2000}, {"arch": "sparc", "load": 9000})
     assert (rules.accept(_without_machine(subtree)) == Accepted()) is is_accepted
+
+
+def test_what_a_module_knows_of_itself_is_not_asked_of_machines() -> None:
+    rules = policy("accept from any { require $here.waiting < 3 and $here.load < 50%; limit 9 tasks; }")
+    asked = _without_machine(machines({"load": 100}))
+    assert rules.accept(replace(asked, module={"waiting": 2, "tasks": 0})) == Accepted()
+    assert refusal(rules.accept(replace(asked, module={"waiting": 3, "tasks": 0})))
 
 
 def test_an_empty_subtree_could_do_nothing_and_what_does_not_ask_for_it_holds_all_the_same() -> None:

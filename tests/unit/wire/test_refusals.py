@@ -290,6 +290,35 @@ def test_reasons_that_are_too_many_or_too_deep_are_left_out_when_they_are_sent()
     assert len(received.reasons) == 8
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda wire: setattr(wire, "search", b"short"),
+        lambda wire: setattr(wire, "requester", "no name"),
+        lambda wire: setattr(wire, "count", 0),
+        lambda wire: setattr(wire, "asks_left", 2**40),
+        lambda wire: setattr(wire, "remaining_ns", 2**63),
+    ],
+)
+def test_a_request_for_tasks_is_refused(spoil: Callable[[control_pb2.TaskRequest], None]) -> None:
+    batch = control_pb2.ControlBatch()
+    wanted = batch.messages.add().task_request
+    wanted.id, wanted.search, wanted.requester, wanted.count = 2, SIXTEEN, CS, 1
+    assert decode_control(batch)
+    spoil(wanted)
+    with pytest.raises(CodecError):
+        decode_control(batch)
+
+
+def test_a_promise_of_no_task_and_an_answer_to_no_search_are_refused() -> None:
+    promise, answering = control_pb2.ControlBatch(), request()
+    promise.messages.add().task_accept.request = 1
+    answering.messages[0].sched_request.answers = b"short"
+    for batch in (promise, answering):
+        with pytest.raises(CodecError):
+            decode_control(batch)
+
+
 @pytest.mark.parametrize("name", refused_bytes())
 def test_a_predicate_of_whatever_bytes_arrives_and_its_parser_refuses_it(name: str) -> None:
     for_places, for_tasks = request(), control_pb2.ControlBatch()
