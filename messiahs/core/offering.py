@@ -7,12 +7,13 @@ many tasks stay as `keep` says.
 from dataclasses import dataclass
 
 from messiahs.core.here import own_facts
-from messiahs.core.instants import Instant
+from messiahs.core.instants import SECOND, Instant
 from messiahs.core.messages import DenyCode
 from messiahs.core.ports import Predicate, RunningQuery
 from messiahs.core.state import ModuleState, Shape
 from messiahs.core.turns import facts_of_shape, in_turn
 
+_AGAIN_NS = 1 * SECOND
 _JUDGED_AT_MOST = 4_096
 """Shapes that one request may have judged: a stranger's predicate may be long."""
 
@@ -33,9 +34,10 @@ class Offered:
 def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Offered:
     """Choose at most `count` waiting tasks that match and may go, those first whose turn it is first.
 
-    Those that were promised to somebody and still wait are not promised again.
+    Those that were promised to somebody and still wait are not promised again, and others of their shape not at once:
+    each promise is followed by a search, and whoever asks may not want to make us search without end.
     """
-    waiting = [shape for shape in state.origin.shapes.values() if shape.count and not shape.promised]
+    waiting = [shape for shape in state.origin.shapes.values() if shape.count and _is_free(shape, now)]
     matching = [shape for shape in waiting[:_JUDGED_AT_MOST] if wanting.holds(shape.key[0].description())]
     left = min(count, spare_tasks(state))
     chosen: list[tuple[Shape, int]] = []
@@ -47,6 +49,10 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
             left -= chosen[-1][1]
     why_not = DenyCode.REFUSED_BY_POLICY if matching and not chosen else DenyCode.NO_TASK
     return Offered(shapes=tuple(chosen), why_not=why_not)
+
+
+def _is_free(shape: Shape, now: Instant) -> bool:
+    return not shape.promised and (shape.promised_at is None or now - shape.promised_at >= _AGAIN_NS)
 
 
 def spare_tasks(state: ModuleState) -> int:

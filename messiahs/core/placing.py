@@ -236,7 +236,7 @@ def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *
 
     Who remembers the task_request of that name asks the neighbor first that brought it.
     """
-    shape.answers, shape.promised = search, count
+    shape.answers, shape.promised, shape.promised_at = search, count, now
     return look_now(state, shape, now)
 
 

@@ -151,6 +151,8 @@ class Shape:
     """The task_request that the next round answers."""
     promised: int = 0
     """Tasks that were promised to whoever asked for them, until the round for them is over."""
+    promised_at: Instant | None = None
+    """When tasks of it were promised last."""
     has_lost: bool = False
     """The last attempt that came back was lost or refused."""
     moving: dict[AttemptId, bool] = field(default_factory=dict)

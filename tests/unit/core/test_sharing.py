@@ -183,6 +183,16 @@ def test_what_was_promised_is_not_promised_again(module: ModuleFactory) -> None:
     assert code(rig.hear(SIBLING, wanting(search=SearchId(b"o" * 16)))) == DenyCode.NO_TASK
 
 
+def test_whoever_asks_again_and_again_cannot_make_a_module_search_without_end(module: ModuleFactory) -> None:
+    rig = ruled(module, OPEN)
+    rig.submit()
+    search = told(rig.hear(CHILD, wanting(1, count=1)), SchedRequest)
+    rig.hear(CHILD, deny(search.id))
+    assert code(rig.hear(CHILD, wanting(2, count=1, search=SearchId(b"2" * 16)))) == DenyCode.NO_TASK
+    rig.wait(SECOND)
+    assert told(rig.hear(CHILD, wanting(3, count=1, search=SearchId(b"3" * 16))), TaskAccept).count == 1
+
+
 @pytest.mark.parametrize(
     ("rules", "predicate", "expected"),
     [
