@@ -5,7 +5,7 @@ from typing import Final
 
 from messiahs.core.ports import Accepted, AcceptQuery
 from messiahs.core.vectors import Vector
-from messiahs.language.accepting import AcceptBlock, AcceptRules, Limit, Requirement, facts_of, slots_of
+from messiahs.language.accepting import AcceptBlock, AcceptRules, Limit, Requirement, facts_of, is_true_for, slots_of
 from messiahs.language.conditions import Condition
 from messiahs.language.explaining import Explanation, explain, why_false
 from messiahs.language.explaining_classes import ClassPart, explain_classes, machines_in
@@ -61,14 +61,14 @@ def why_refused(rules: AcceptRules, query: AcceptQuery, /) -> str:
     block = rules.block_for(query.asker)
     if block is None:
         return ""
-    explained = explain_accept(block, query).rules
-    first, last = len(block.requirements), len(block.requirements) + len(block.occasions)
-    required, occasions, limits = explained[:first], explained[first:last], explained[last:]
-    against = [rule for rule in required if not rule.is_true]
-    if not any(rule.is_true for rule in occasions):
-        against += occasions
-    against += [rule for rule in limits if not rule.is_true]
-    told = "; ".join(f"{rule.text}: {why_not_true(rule)}" for rule in against)
+    facts = facts_of(query)
+    # Whatever a stranger sends may end here, so only what is against it is looked at closely.
+    against = [each for each in block.requirements if not is_true_for(each.condition, query, facts)]
+    if not any(is_true_for(each.condition, query, facts) for each in block.occasions):
+        against += block.occasions
+    judged = [_requirement(each, query, facts) for each in against]
+    judged += [rule for each in block.limits if not (rule := _limit(each, query)).is_true]
+    told = "; ".join(f"{rule.text}: {why_not_true(rule)}" for rule in judged)
     return told if len(told) <= _WHY_LIMIT else f"{told[:_WHY_LIMIT]}..."
 
 
