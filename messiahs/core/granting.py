@@ -19,7 +19,7 @@ from messiahs.core.ports import Asker, Need
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
-from messiahs.core.turns import waiting_above
+from messiahs.core.turns import is_outranked
 
 RENEWALS_PER_LEASE = 5
 UNUSED_NS = 30 * SECOND
@@ -249,7 +249,7 @@ def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     if claim.is_ending or claim.is_yielding:
         return
     is_long = now - claim.turn_began_at >= state.executor.turn_ns
-    if not is_long and not waiting_above(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
+    if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
         return
     if places_for(state, claim.need, 1):
         claim.turn_began_at = now

@@ -18,7 +18,7 @@ from messiahs.core.actions import (
     SuspendAttempt,
 )
 from messiahs.core.advertising import mark_changed
-from messiahs.core.descriptions import TDV, Description
+from messiahs.core.descriptions import TDV
 from messiahs.core.events import AttemptsMeasured
 from messiahs.core.granting import revocation, status_actions
 from messiahs.core.here import own_facts
@@ -26,9 +26,9 @@ from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.messages import Substate, TaskState
 from messiahs.core.own_machine import wake
-from messiahs.core.ports import Act
+from messiahs.core.ports import Act, RunningQuery
 from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
-from messiahs.core.running_facts import running_attempts, running_query
+from messiahs.core.running_facts import running_attempts, running_queries
 from messiahs.core.state import GrantedClaim, Guard, ModuleState
 from messiahs.core.timers import TimerKind
 
@@ -87,13 +87,13 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     if not running:
         return ()
     state.executor.looked_at = now
-    here = own_facts(state, now)
     actions: list[Action] = []
     next_at = after(now, _LOOK_NS)
     said = {claim.row.id: revocation(state, claim) for claim, _ in running}
-    for claim, attempt in running:
+    queries = running_queries(state, running, here=own_facts(state, now), now=now)
+    for (claim, attempt), query in zip(running, queries, strict=True):
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
-        actions.extend(_look_at(state, claim, attempt, here=here, now=now))
+        actions.extend(_look_at(state, claim, attempt, query, now=now))
         ends = next_look(rules, guard.memory, now)
         next_at = next_at if ends is None else min(next_at, ends)
     state.timers.set(TimerKind.LOOK, state.system, next_at)
@@ -166,13 +166,12 @@ def end_action(
 
 
 def _look_at(
-    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, here: Description, now: Instant
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, query: RunningQuery, /, *, now: Instant
 ) -> tuple[Action, ...]:
     guard, rules = state.executor.guards[attempt], state.policy.running
     guard.is_waiting = False
     if not rules:
         return _resume(state, claim, attempt, now) or ()
-    query = running_query(state, claim, attempt, here=here, now=now)
     actions: list[Action] = []
     # Each act changes how the attempt stands, so that a few are all there can be.
     for _ in Act:

@@ -26,13 +26,17 @@ def running_attempts(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]
     return sorted(running, key=suspended_at)
 
 
-def running_query(
-    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, here: Description, now: Instant
-) -> RunningQuery:
-    """Give what the owner's rules judge an attempt by; `here` is what is known of the own system."""
-    task = _facts(state, claim, attempt, now)
-    here = {**here, "waiting_above": waiting_above(state, task, now)}
-    return RunningQuery(task=task, here=here, now=state.calendar(now))
+def running_queries(
+    state: ModuleState, running: list[tuple[GrantedClaim, AttemptId]], /, *, here: Description, now: Instant
+) -> list[RunningQuery]:
+    """Give what the owner's rules judge each attempt by; `here` is what is known of the own system."""
+    tasks = [_facts(state, claim, attempt, now) for claim, attempt in running]
+    is_asked = any(rule.reads_waiting for rule in state.policy.running)
+    above = waiting_above(state, tuple(tasks), now) if is_asked else (0,) * len(tasks)
+    return [
+        RunningQuery(task=task, here={**here, "waiting_above": count}, now=state.calendar(now))
+        for task, count in zip(tasks, above, strict=True)
+    ]
 
 
 def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant, /) -> Description:

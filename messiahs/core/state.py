@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from messiahs.core.calendar import utc
-from messiahs.core.descriptions import SDV, TDV
+from messiahs.core.descriptions import SDV, TDV, Pairs
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
 from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskRequest, TaskState, VectorKind
@@ -319,6 +319,9 @@ class Executor:
     """When the owner's rules were looked at last."""
     mean_wait_ns: int = 0
     turn_ns: Duration = TURN_NS
+    ranked_at: Instant | None = None
+    first_in_turn: Pairs | None = None
+    """What is known of the task that came first by the policy's `rank tasks` then; None if none waited."""
     turn_before: tuple[SystemId, TDV] | None = None
     """Whose turn ended, until a claim is granted again."""
 

@@ -5,10 +5,10 @@ Without that block it is first come, first served, and none is put before anothe
 
 from messiahs.core.attributes import Value
 from messiahs.core.demand import demands
-from messiahs.core.descriptions import Description
+from messiahs.core.descriptions import Description, sorted_pairs
 from messiahs.core.fitting import why_not_here
 from messiahs.core.here import own_facts
-from messiahs.core.instants import SECOND, Instant
+from messiahs.core.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.judging import judge
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Relation
@@ -18,6 +18,7 @@ from messiahs.core.state import ModuleState, Shape
 
 _RANKED_AT_MOST = 1_024
 """Shapes beyond so many come after the others, as they came."""
+_RANKED_FOR_NS = 100 * MILLISECOND
 
 
 def in_turn(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
@@ -27,29 +28,45 @@ def in_turn(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tupl
         return shapes
     ranked, rest = shapes[:_RANKED_AT_MOST], shapes[_RANKED_AT_MOST:]
     tasks = tuple(facts_of_shape(state, shape, now) for shape in ranked)
-    query = TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
-    return (*(ranked[place] for place in order.order(query, state.randomness)), *rest)
+    places = order.order(_query(state, tasks, now), state.randomness)
+    return (*(ranked[place] for place in places), *rest)
 
 
-def waiting_above(state: ModuleState, running: Description, now: Instant) -> int:
-    """Count the waiting tasks that come before one that runs here, and that could run here in its place.
+def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
+    """Count for each task that runs here the waiting ones that come before it, and that could run here in its place.
 
     Neighbors' tasks are those for which there was no room lately.
     """
     order = state.policy.task_order
+    waiting = _waiting(state, now) if order is not None and running else []
+    if order is None or not waiting:
+        return (0,) * len(running)
+    # Those that run stand in front of their equals.
+    places = order.order(_query(state, (*running, *(facts for facts, _ in waiting)), now), state.randomness)
+    above = [0] * len(running)
+    count = 0
+    for place in places:
+        if place < len(running):
+            above[place] = count
+        else:
+            count += waiting[place - len(running)][1]
+    return tuple(above)
+
+
+def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool:
+    """Say whether any waiting task comes before one that runs here; who comes first is found at most every 100 ms."""
+    order, executor = state.policy.task_order, state.executor
     if order is None:
-        return 0
-    waiting = _own_waiting(state, now) + [
-        ({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
-        for (asker, _, tdv), demand in demands(state, now)
-    ]
-    if not waiting:
-        return 0
-    tasks = (running, *(facts for facts, _ in waiting))
-    query = TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
-    places = order.order(query, state.randomness)
-    # It stands in front of its equals.
-    return sum(waiting[place - 1][1] for place in places[: places.index(0)])
+        return False
+    if executor.ranked_at is None or now - executor.ranked_at >= _RANKED_FOR_NS:
+        waiting = [facts for facts, _ in _waiting(state, now)]
+        places = order.order(_query(state, tuple(waiting), now), state.randomness) if waiting else ()
+        executor.ranked_at = now
+        executor.first_in_turn = sorted_pairs(waiting[places[0]]) if places else None
+    if executor.first_in_turn is None:
+        return False
+    both = _query(state, (running, dict(executor.first_in_turn)), now)
+    return order.order(both, state.randomness)[0] == 1
 
 
 def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, Value]:
@@ -63,6 +80,18 @@ def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, 
         "ran": 0,
         "attempt": (tried.attempt if tried is not None else 0) + 1,
     }
+
+
+def _query(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> TaskOrderQuery:
+    return TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
+
+
+def _waiting(state: ModuleState, now: Instant) -> list[tuple[Description, int]]:
+    """Give the tasks that wait for a place on this machine, and how many there are of each."""
+    return _own_waiting(state, now) + [
+        ({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
+        for (asker, _, tdv), demand in demands(state, now)
+    ]
 
 
 def _own_waiting(state: ModuleState, now: Instant) -> list[tuple[Description, int]]:

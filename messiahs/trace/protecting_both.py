@@ -12,7 +12,7 @@ from messiahs.core.ids import AttemptId
 from messiahs.core.instants import Instant
 from messiahs.core.ports import Act, CalendarTime, Policy, RunningQuery
 from messiahs.core.protecting import Due, Memory, acted, decide
-from messiahs.core.running_facts import running_attempts, running_query
+from messiahs.core.running_facts import running_attempts, running_queries
 from messiahs.core.state import ModuleState
 from messiahs.trace.asking_both import Asked, PastDraws
 
@@ -30,14 +30,15 @@ class ProtectingBoth:
         if not old.running and not new.running:
             return
         before, self._memories = self._memories, {}
-        for claim, attempt in running_attempts(state):
-            memories = before.get(attempt, (Memory(), Memory()))
-            done: list[tuple[Memory, list[Due]]] = []
-            for policy, memory in zip((old, new), memories, strict=True):
-                seen = replace(state, policy=policy, calendar=lambda _: time, randomness=PastDraws())
-                query = running_query(seen, claim, attempt, here=own_facts(seen, now), now=now)
-                done.append(_done(policy, memory, query, now))
-            (old_memory, old_dues), (new_memory, new_dues) = done
+        running = running_attempts(state)
+        queries: list[list[RunningQuery]] = []
+        for policy in (old, new):
+            seen = replace(state, policy=policy, calendar=lambda _: time, randomness=PastDraws())
+            queries.append(running_queries(seen, running, here=own_facts(seen, now), now=now))
+        for (_, attempt), old_query, new_query in zip(running, *queries, strict=True):
+            old_memory, new_memory = before.get(attempt, (Memory(), Memory()))
+            old_memory, old_dues = _done(old, old_memory, old_query, now)
+            new_memory, new_dues = _done(new, new_memory, new_query, now)
             self._memories[attempt] = (old_memory, new_memory)
             if [due.act for due in old_dues] == [due.act for due in new_dues]:
                 yield Asked(f"protect {attempt}", "", "")

@@ -9,7 +9,7 @@ from messiahs.core.ids import ClientKey, SearchId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, StatusVector, TaskStatus, VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.turns import waiting_above
+from messiahs.core.turns import is_outranked, waiting_above
 from messiahs.language.policy_files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -123,7 +123,7 @@ def test_tasks_that_this_machine_could_never_run_end_no_turn(module: ModuleFacto
     rig = ruled(module)
     occupy(rig, 1)
     submit(rig, 5, mem=1_000 * GIB)
-    assert waiting_above(rig.state, {"priority": 1}, rig.now) == 0
+    assert waiting_above(rig.state, ({"priority": 1},), rig.now) == (0,)
     assert end(rig, 1) == 1
 
 
@@ -132,8 +132,8 @@ def test_what_a_neighbor_found_no_room_for_counts_as_waiting_for_a_while(module:
     occupy(rig, 1)
     assert told(ask(rig, 1, priority=3, count=4), SchedDeny).reasons[0].code == "no_capacity"
     assert own_facts(rig.state, rig.now)["waiting"] == 4
-    assert waiting_above(rig.state, {"priority": 1}, rig.now) == 4
-    assert waiting_above(rig.state, {"priority": 3}, rig.now) == 0
+    assert waiting_above(rig.state, ({"priority": 1},), rig.now) == (4,)
+    assert waiting_above(rig.state, ({"priority": 3},), rig.now) == (0,)
     rig.wait(20 * SECOND)
     ask(rig, 2, priority=3, count=2)
     rig.wait(29 * SECOND)
@@ -255,3 +255,22 @@ def test_whoever_is_told_nothing_does_not_hear_that_room_may_be_made(module: Mod
     rig.greet(CHILD, PARENT)
     rig.measure()
     assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: True, PARENT: False}
+
+
+def test_each_task_that_runs_has_its_own_count_of_those_that_come_before_it(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    submit(rig, 2, 2, 4)
+    running = ({"priority": 1}, {"priority": 2}, {"priority": 3}, {"priority": 5})
+    assert waiting_above(rig.state, running, rig.now) == (3, 1, 1, 0)
+
+
+def test_who_comes_first_is_found_anew_only_after_a_while(module: ModuleFactory) -> None:
+    rig = ruled(module)
+    occupy(rig, 1)
+    assert not is_outranked(rig.state, {"priority": 1}, rig.now)
+    submit(rig, 2)
+    assert not is_outranked(rig.state, {"priority": 1}, rig.now)
+    rig.wait(SECOND // 10)
+    assert is_outranked(rig.state, {"priority": 1}, rig.now)
+    assert not is_outranked(rig.state, {"priority": 2}, rig.now)
