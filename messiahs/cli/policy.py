@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from messiahs.cli.exit_codes import USAGE
+from messiahs.cli.formatting import fmt
 from messiahs.cli.loading import load
 from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document, print_table
@@ -42,9 +43,10 @@ def _moment(text: str) -> "datetime":
 
 @click.group()
 def policy() -> None:
-    """Check policy files, try predicates, and let running modules follow other policies."""
+    """Check and format policy files, try predicates, and let running modules follow other policies."""
 
 
+policy.add_command(fmt)
 policy.add_command(load)
 policy.add_command(diff)
 

@@ -1,0 +1,81 @@
+"""`messiahs policy fmt`: policy files in their one form."""
+
+import difflib
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from messiahs.errors import ClientError, PolicyError
+
+_STDIN = Path("-")
+
+
+@click.command()
+@click.argument("files", metavar="[FILE...]", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--check", "is_check", is_flag=True, help="Change nothing, but print what would change: 1 if anything.")
+def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
+    """Write every FILE in its one form; comments stay. Without a FILE, or for `-`, from stdin to stdout.
+
+    A file that is ill-formed is left alone: its problems are printed, and the exit code is 1.
+    """
+    results = [_format(file, is_check=is_check) for file in files or (_STDIN,)]
+    return max(results)
+
+
+def _format(file: Path, *, is_check: bool) -> int:
+    from messiahs.config.policies import policy_text
+    from messiahs.language.policy_formatting import format_policy
+
+    name = "<stdin>" if file == _STDIN else str(file)
+    try:
+        text = _stdin() if file == _STDIN else policy_text(file)
+        written = format_policy(text, file=name)
+    except PolicyError as error:
+        click.echo(str(error), err=True)
+        return 1
+    if is_check:
+        return _told_difference(name, text, written)
+    if file == _STDIN:
+        click.echo(written.encode(), nl=False)
+    elif written != text:
+        _replace(file, written)
+        click.echo(f"{file}: formatted")
+    return 0
+
+
+def _stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise ClientError("<stdin>: this is no UTF-8") from error
+
+
+def _told_difference(name: str, text: str, written: str) -> int:
+    if written == text:
+        return 0
+    before, after = text.splitlines(keepends=True), written.splitlines(keepends=True)
+    for line in difflib.unified_diff(before, after, name, f"{name} (formatted)"):
+        click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at the end\n", nl=False)
+    return 1
+
+
+def _replace(file: Path, text: str) -> None:
+    """Put a new file in the place of one, with its mode; whoever reads meanwhile sees either, and never a part."""
+    target = file.resolve()
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        mode = target.stat().st_mode
+        with draft.open("x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode & 0o7777)
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    except OSError as error:
+        raise ClientError(f"{file}: cannot be written: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,132 @@
+"""The words of a policy file with the comments and blank lines between them, for whoever writes them anew."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lark import Token
+
+_COMMENT: Final = re.compile(r"#[^\n]*")
+_NUMBER: Final = re.compile(r"(-?)0*([0-9]+?)(?:\.([0-9]*?)0*)?([A-Za-z%]*|:[0-9]+)", re.ASCII)
+_JOINED: Final = frozenset({"AND", "OR", "XOR", "NOT", "HAS", "IN", "LIKE", "DEFAULT", "COMPARATOR", "ADD", "MUL"})
+_OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "QUANTITY", "TEXT", "NAME"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """A comment on a line of its own."""
+
+    text: str
+    is_after_blank: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A word in its one spelling, the comments above it, and the one behind it on its line.
+
+    `is_after_blank` says that a blank line stands directly above it. The last word of a file is empty, of type `$END`.
+    """
+
+    type: str
+    text: str
+    above: tuple[Comment, ...] = ()
+    behind: str = ""
+    is_after_blank: bool = False
+
+    @property
+    def is_commented(self) -> bool:
+        """Whether it has a comment."""
+        return bool(self.above or self.behind)
+
+
+def words_of(text: str, tokens: Sequence[Token]) -> list[Word]:
+    """Give the words of a file without mistakes; the last token is that of its end."""
+    words: list[Word] = []
+    place = 0
+    for token in tokens:
+        assert token.start_pos is not None
+        gap = text[place : token.start_pos] if token.type != "$END" else text[place:]
+        behind, above, is_after_blank = _comments_in(gap, is_first=not words)
+        if behind:
+            words[-1] = _with_comment(words[-1], behind)
+        words.append(Word(type=token.type, text=_spelled(token), above=above, is_after_blank=is_after_blank))
+        place = token.end_pos or place
+    return words
+
+
+def with_parentheses(words: Sequence[Word]) -> list[Word]:
+    """Give a statement and its end, with parentheses around `xor` beside `or`: others rank those two differently."""
+    opening, closing = set[int](), set[int]()
+    for part in _predicates_in(words[:-1]):
+        if len(part) > 1:
+            mixed = [places for places in part if any(words[place].type == "XOR" for place in places)]
+            opening.update(places[0] for places in mixed)
+            closing.update(places[-1] for places in mixed)
+    return [
+        written for place, word in enumerate(words) for written in _bracketed(word, place in opening, place in closing)
+    ]
+
+
+def _comments_in(gap: str, *, is_first: bool) -> tuple[str, tuple[Comment, ...], bool]:
+    """Give the comment on the line where a gap begins, those below, and whether a blank line is at its end."""
+    behind = ""
+    above: list[Comment] = []
+    breaks, place = 1 if is_first else 0, 0
+    for comment in _COMMENT.finditer(gap):
+        breaks += gap.count("\n", place, comment.start())
+        if breaks == 0:
+            behind = comment[0].rstrip()
+        else:
+            above.append(Comment(text=comment[0].rstrip(), is_after_blank=breaks > 1))
+        breaks, place = 0, comment.end()
+    return behind, tuple(above), breaks + gap.count("\n", place) > 1
+
+
+def _with_comment(word: Word, behind: str) -> Word:
+    return Word(type=word.type, text=word.text, above=word.above, behind=behind, is_after_blank=word.is_after_blank)
+
+
+def _spelled(token: Token) -> str:
+    """Give a number without the zeros that mean nothing; its unit stays the one in which its owner thinks."""
+    if token.type not in {"INTEGER", "QUANTITY"}:
+        return str(token)
+    parts = _NUMBER.fullmatch(token)
+    assert parts is not None, "the scanner refuses others"
+    sign, digits, decimals, unit = parts.groups()
+    number = f"{digits}.{decimals}" if decimals else digits
+    return f"{sign if number != '0' else ''}{number}{unit}"
+
+
+def _predicates_in(words: Sequence[Word]) -> Iterator[list[list[int]]]:
+    """Give every run of terms that may be joined by `or`, as the places of the words between the `or`s."""
+    runs: list[list[list[int]]] = [[[]]]
+    for place, word in enumerate(words):
+        match word.type:
+            case "LPAR" | "LBRACE":
+                runs[-1][-1].append(place)
+                runs.append([[]])
+            case "RPAR" | "RBRACE" if len(runs) > 1:
+                yield runs.pop()
+                runs[-1][-1].append(place)
+            case "OR":
+                runs[-1].append([])
+            case "EQUAL" if words[0].type == "LET" and place == 2:  # noqa: PLR2004 - let NAME = ...
+                runs[-1] = [[]]
+            case kind if kind in _JOINED or kind in _OPERANDS or kind == "EQUAL":
+                runs[-1][-1].append(place)
+            case _:
+                yield runs[-1]
+                runs[-1] = [[]]
+    yield from runs
+
+
+def _bracketed(word: Word, is_first: bool, is_last: bool) -> Iterator[Word]:  # noqa: FBT001 - read where it is called
+    if is_first:
+        yield Word(type="LPAR", text="(", above=word.above, is_after_blank=word.is_after_blank)
+        word = Word(type=word.type, text=word.text, behind=word.behind)
+    if not is_last:
+        yield word
+        return
+    yield Word(type=word.type, text=word.text, above=word.above, is_after_blank=word.is_after_blank)
+    yield Word(type="RPAR", text=")", behind=word.behind)

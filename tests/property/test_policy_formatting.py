@@ -1,0 +1,114 @@
+"""Laws of formatting on random policies, written as badly as can be: one form, one meaning, no comment lost."""
+
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import Value
+from messiahs.errors import PolicyError
+from messiahs.language.amounts import Amount
+from messiahs.language.conditions import Condition
+from messiahs.language.policy_files import parse_policy
+from messiahs.language.policy_formatting import format_policy
+from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
+
+SHIPPED = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "policies").glob("*.policy")]
+CORPUS = [DEPARTMENT, DESKTOP, GATEWAY, HOSTING, *SHIPPED]
+WORD = re.compile(r'"(?:\\.|[^"\\])*"|\$[\w.]+|-?[0-9](?:[\w%:]|\.(?!\.))*|\w+|\.\.|<=|>=|<>|#[^\n]*|[^\s]')
+MADE = """attribute $gpus int 00..16 optional; attribute $licence string;
+let night = $now.clock >= 20:00 or $now.clock < 07:00 xor $now.weekday >= 6;
+let few = $gpus default 0 <= 04 and not (night or $licence default "" like "*a;b#c{d}*" xor has $gpus);
+advertise every 01min or after change of 20.0% { send $gpus, $licence; set $willingness = 90 when night else 10 - 3; }
+accept from children, "a.example", siblings {
+    require few and ($mem <= 64.50GiB or $cpus = 1 xor $cpus = 2 xor $cpus > 03) else "no; # not \\"this\\"";
+    when $user in ("ann", "bob", "carol", "dave", "erin", "heidi", "ivan", "judy") and night and $cpus < 3;
+    limit 0400 tasks; limit 40 tasks per $origin;
+}
+accept from any { } accept from users { limit 3 tasks; }
+rank candidates by first where night or few xor night, most ($load * 2 - -3) / 4, least $wait_time default 1h, random;
+running tasks where few { suspend unless $here.load < 12.50% for 030s; kill when night or few xor night grace 9s; }
+migrate { ask every 1min when $load < 25% wanting { $mem <= 16GB or $cpus = 1 xor $cpus = 2 }; keep at least 01 tasks; }
+combine { $gpus: key; default: carry; } reveal to any nothing; timeouts { input 030s; request 500ms; }
+"""
+GAPS = ["", "", " ", " ", "\n", "\n\n", "\n\n\n", "\t", "\r\n", " # behind {};\n", "\n\n# above {};\n"]
+
+
+def _meaning(value: object) -> object:
+    """Give what a compiled policy decides, without how it is written and in which places."""
+    match value:
+        case Condition():
+            return (_meaning(value.readings), value.binding._expression)
+        case Amount():
+            # Arithmetic is code; it is told apart by what it gives.
+            names = {reading.name: 3 + 7 * place for place, reading in enumerate(value.readings)}
+            facts = {reading.scope: dict[str, Value](names) for reading in value.readings}
+            return (_meaning(value.readings), value.value_in(facts))
+        case tuple():
+            return tuple(_meaning(each) for each in value)
+        case _ if is_dataclass(value):
+            hidden = {"rule", "rules", "warnings", "source", "start", "written", "lets", "head"}
+            return {
+                field.name: _meaning(getattr(value, field.name)) for field in fields(value) if field.name not in hidden
+            }
+        case _:
+            return value
+
+
+def _comments(text: str) -> list[str]:
+    return [word.rstrip() for word in WORD.findall(text) if word.startswith("#")]
+
+
+def _ill_written(text: str, chance: Random) -> str:
+    """Write the words of a text anew, with any gaps and comments between them."""
+    written = before = ""
+    for word in WORD.findall(text):
+        gap = "\n" if before.startswith("#") else chance.choice(GAPS)
+        # Words must not grow together, nor a minus sign with what follows.
+        written += (gap if gap or written.endswith("\n") else " ") + word
+        before = word
+    return f"{written}\n{chance.choice(GAPS)}"
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.randoms(use_true_random=True), st.sampled_from([MADE, *CORPUS]))
+def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
+    written = _ill_written(text, chance)
+    formatted = format_policy(written, file="x.policy")
+    assert format_policy(formatted, file="x.policy") == formatted
+    assert _comments(formatted) == _comments(written)
+    compiled, again = parse_policy(written, file="x.policy"), parse_policy(formatted, file="x.policy")
+    assert _meaning(compiled) == _meaning(again)
+    assert "\n\n\n" not in formatted
+
+
+@pytest.mark.parametrize("number", range(len(CORPUS)))
+def test_the_corpus_keeps_its_meaning(number: int) -> None:
+    text = CORPUS[number]
+    formatted = format_policy(text, file="x.policy")
+    assert _comments(formatted) == _comments(text)
+    assert _meaning(parse_policy(formatted, file="x.policy")) == _meaning(parse_policy(text, file="x.policy"))
+    assert all(len(line) <= 120 for line in formatted.splitlines() if "#" not in line)
+
+
+def test_two_policies_that_differ_have_two_meanings() -> None:
+    for before, after in (("64.50GiB", "64GiB"), ("/ 4", "/ 5"), ("few xor night grace", "few and night grace")):
+        changed = MADE.replace(before, after)
+        assert _meaning(parse_policy(changed, file="x")) != _meaning(parse_policy(MADE, file="x"))
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text(st.characters(exclude_categories=()), max_size=60)
+    | st.lists(st.sampled_from(WORD.findall(MADE))).map(" ".join)
+)
+def test_any_text_is_formatted_or_refused(text: str) -> None:
+    try:
+        formatted = format_policy(text, file="x.policy")
+    except PolicyError:
+        return
+    assert format_policy(formatted, file="x.policy") == formatted

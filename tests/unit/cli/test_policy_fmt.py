@@ -1,0 +1,108 @@
+"""`messiahs policy fmt`: which files are written, what is printed, and the exit codes."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.main import main
+
+ILL = "accept   from any{limit 9 tasks;}  # all\n"
+WELL = "accept from any { limit 9 tasks; }  # all\n"
+BAD = "accept   from any { limit nine tasks; }\n"
+
+
+def _file(folder: Path, name: str, text: str) -> Path:
+    file = folder / f"{name}.policy"
+    file.write_text(text)
+    return file
+
+
+def test_a_file_is_written_in_its_form_and_keeps_its_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _file(tmp_path, "a", ILL)
+    file.chmod(0o640)
+    assert main(["policy", "fmt", str(file)]) == 0
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (WELL, 0o640)
+    assert capsys.readouterr().out == f"{file}: formatted\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.policy"]
+
+
+def test_a_file_in_its_form_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _file(tmp_path, "a", WELL)
+    before = file.stat()
+    assert main(["policy", "fmt", str(file)]) == 0
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    file = _file(tmp_path, "a", ILL)
+    link = tmp_path / "link.policy"
+    link.symlink_to(file.name)
+    assert main(["policy", "fmt", str(link)]) == 0
+    assert link.is_symlink()
+    assert file.read_text() == WELL
+
+
+def test_a_check_shows_the_difference_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ill, well = _file(tmp_path, "ill", ILL), _file(tmp_path, "well", WELL)
+    assert main(["policy", "fmt", "--check", str(well)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["policy", "fmt", "--check", str(well), str(ill)]) == 1
+    assert capsys.readouterr().out == (f"--- {ill}\n+++ {ill} (formatted)\n@@ -1 +1 @@\n-{ILL}+{WELL}")
+    assert ill.read_text() == ILL
+
+
+def test_an_ill_formed_file_is_left_alone_and_the_others_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, ill = _file(tmp_path, "bad", BAD), _file(tmp_path, "ill", ILL)
+    assert main(["policy", "fmt", str(bad), str(tmp_path / "missing"), str(ill)]) == 1
+    assert (bad.read_text(), ill.read_text()) == (BAD, WELL)
+    told = capsys.readouterr().err
+    assert f"{bad}:1:27: error[P106]" in told
+    assert "missing:1:1: error[P001]: the file cannot be read" in told
+
+
+def test_what_is_no_mistake_of_form_is_formatted(tmp_path: Path) -> None:
+    file = _file(tmp_path, "a", "accept  from any { require $nothing <= 8min; }")
+    assert main(["policy", "fmt", str(file)]) == 0
+    assert file.read_text() == "accept from any { require $nothing <= 8min; }\n"
+
+
+class _Stdin:
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "out", "err"),
+    [
+        (ILL.encode(), 0, WELL, ""),
+        (b"", 0, "", ""),
+        (BAD.encode(), 1, "", "<stdin>:1:27: error[P106]"),
+        (b"\xff", 1, "", "no UTF-8"),
+    ],
+)
+def test_stdin_is_written_to_stdout(
+    content: bytes,
+    code: int,
+    out: str,
+    err: str,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in ([], ["-"]):
+        monkeypatch.setattr(sys, "stdin", _Stdin(content))
+        assert main(["policy", "fmt", *words]) == code
+        told = capsys.readouterr()
+        assert told.out == out
+        assert err in told.err
+
+
+def test_stdin_can_be_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", _Stdin(ILL.rstrip("\n").encode()))
+    assert main(["policy", "fmt", "--check"]) == 1
+    assert "+++ <stdin> (formatted)" in capsys.readouterr().out
