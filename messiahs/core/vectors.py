@@ -75,6 +75,8 @@ class Vector:
     _verdicts: dict[object, Judged] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What was found of the classes lately, by what was asked."""
     _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _slots_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+    """Of each class, once it is needed."""
 
     @property
     def machines(self) -> int:
@@ -97,9 +99,11 @@ class Vector:
         """Give how many slots some classes have at least; each machine counts for one or more."""
         slots = self._slots.get(classes)
         if slots is None:
-            (said,) = self.said("free_slots")
-            least = [max(1, ends[0]) if ends else 1 for ends in chosen(said.ends, classes)]
-            slots = sum(map(mul, map(_COUNT_OF, chosen(self.classes, classes)), least))
+            if not self._slots_of:
+                (said,) = self.said("free_slots")
+                least = [max(1, ends[0]) if ends else 1 for ends in said.ends]
+                self._slots_of.extend(map(mul, map(_COUNT_OF, self.classes), least))
+            slots = sum(chosen(self._slots_of, classes))
             if len(self._slots) >= _VERDICTS_KEPT:
                 self._slots.clear()
             self._slots[classes] = slots

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from tests.benchmarks import judging, simulating, starting, vectors
+from tests.benchmarks import judging, refusing, simulating, starting, vectors, viewing
 from tests.benchmarks.__main__ import all_rows
 from tests.benchmarks.measuring import (
     OURS,
@@ -31,7 +31,14 @@ from tests.benchmarks.surroundings import Surroundings
 AROUND = Surroundings(
     processor="a processor", cores=2, memory_bytes=1, kernel="6", python="3", load_average=9.0, busy_percent=90.0
 )
-IN_THIS_PROCESS = (*judging.rows(), *vectors.rows(), *simulating.rows(), starting.rows()[0])
+IN_THIS_PROCESS = (
+    *judging.rows(),
+    *viewing.rows(),
+    *refusing.rows(),
+    *vectors.rows(),
+    *simulating.rows(),
+    starting.rows()[0],
+)
 
 
 def _row(enter: Callable[[], Sequence[Entrant]], *budgets: Budget) -> Row:

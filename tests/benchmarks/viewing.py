@@ -1,0 +1,140 @@
+"""One predicate over the views of a thousand neighbors, in processor time, beside as many ads matched one by one."""
+
+import gc
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+
+from messiahs.core.attributes import Value
+from messiahs.core.buckets import bucket_of, lowest_in
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Candidate, Need
+from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector
+from messiahs.language.predicates import parse_predicate
+from messiahs.policy.placement import by_free_slots
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
+from tests.benchmarks.predicates import CLASSADS, EXAMPLE, GIB, MACHINE, PREDICATES, classads, ten_terms, translated
+
+CLASSES = 64
+RANKED = "candidates judged by ten new terms, and put in order"
+RANKED_AGAIN = "the same predicate again"
+RANKED_EXAMPLE = "the paper's example, new"
+FIRST_RANKED = "ten terms when all views came just now"
+_NEW_SPEED = 500
+_PART = 10
+"""Of all ads a tenth is made: they are large, and each takes as long as the other."""
+
+
+def rows() -> tuple[Row, ...]:
+    """Give the row about views."""
+    figures = (RANKED, RANKED_AGAIN, RANKED_EXAMPLE)
+    return (
+        Row(
+            name="views",
+            what=f"one predicate over 1,000 views of {CLASSES} classes each",
+            budgets=tuple(Budget(figure=figure, at_least=20, aim=5) for figure in figures),
+            enter=_over_views,
+        ),
+    )
+
+
+@contextmanager
+def _over_views(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    said = tuple(candidates(sizes.views))
+    yield (_ours(said), _one_by_one(said))
+
+
+def _ours(said: Sequence[Candidate]) -> Contender:
+    randomness = _Drawn()
+
+    def measure() -> list[Reading]:
+        fresh = tuple(replace(one, view=Vector(one.view.classes)) for one in said)
+        texts = {
+            FIRST_RANKED: ten_terms(400),
+            RANKED_EXAMPLE: PREDICATES[EXAMPLE],
+            RANKED: ten_terms(_NEW_SPEED),
+            RANKED_AGAIN: ten_terms(_NEW_SPEED),
+        }
+        took = {}
+        for figure, text in texts.items():
+            need = need_of(text)
+            gc.collect()  # each pays for its own garbage
+            begun_at = time.process_time()
+            ranked = by_free_slots(fresh, need, randomness)
+            took[figure] = 1000 * (time.process_time() - begun_at) * 1000 / len(said)
+            if not ranked:
+                raise RuntimeError("no view could hold the task: that is no measure of anything")
+        order = (RANKED, RANKED_AGAIN, RANKED_EXAMPLE, FIRST_RANKED)
+        return [Reading(figure, "ms", took[figure]) for figure in order]
+
+    return Contender(name=OURS, measure=measure, processes={"the benchmark": os.getpid()})
+
+
+def _one_by_one(said: Sequence[Candidate]) -> Entrant:
+    """Give HTCondor's judge, which knows single machines: one ad stands for each class."""
+    binding = classads()
+    if isinstance(binding, Skipped):
+        return binding
+    some = said[: max(1, len(said) // _PART)]
+    ads = [binding.ClassAd(_machine_of(each)) for candidate in some for each in candidate.view.classes]
+
+    def measure() -> list[Reading]:
+        readings = []
+        for figure, text in ((RANKED, ten_terms(_NEW_SPEED)), (RANKED_EXAMPLE, PREDICATES[EXAMPLE])):
+            evaluate = binding.ExprTree(translated(text)).eval
+            begun_at = time.process_time()
+            true = sum([evaluate(ad) is True for ad in ads])
+            took = time.process_time() - begun_at
+            if not true:
+                raise RuntimeError("no ad matches: that is no measure of anything")
+            readings.append(Reading(figure, "ms", 1000 * took * 1000 / len(some)))
+        return readings
+
+    return Contender(name=CLASSADS, measure=measure)
+
+
+def _machine_of(machine_class: MachineClass) -> dict[str, Value]:
+    said = dict(machine_class.attributes)
+    return {name: lowest_in(value.low) for name, value in said.items() if isinstance(value, Interval)} | {
+        name: value for name, value in said.items() if isinstance(value, str)
+    }
+
+
+def need_of(requirement: str) -> Need:
+    """Give the need of a task that asks for little besides."""
+    return Need(slots=1, mem_bytes=GIB, disk_bytes=0, requirement=parse_predicate(requirement))
+
+
+class _Drawn:
+    """Random numbers, the same in every run."""
+
+    def __init__(self) -> None:
+        self._random = Random(1)
+
+    def bits(self, count: int, /) -> int:
+        return self._random.getrandbits(count)
+
+
+def candidates(views: int) -> Iterator[Candidate]:
+    """Give neighbors, the same in every run."""
+    random = Random(2)
+    for number in range(views):
+        classes = tuple(_machine_class(random) for _ in range(CLASSES))
+        yield Candidate(system=SystemId(f"system-{number}"), relation=Relation.CHILD, view=Vector(classes))
+
+
+def _machine_class(random: Random) -> MachineClass:
+    """Give a class of random machines near the example's; some satisfy the predicates."""
+
+    def near(value: Value) -> ClassValue:
+        if isinstance(value, str):
+            return value if random.random() < 0.9 else "other"
+        low = bucket_of(value) + random.randint(-6, 6)
+        return Interval(low, low + random.randint(0, 3))
+
+    attributes = tuple(sorted((name, near(value)) for name, value in MACHINE.items()))
+    return MachineClass(count=random.randint(1, 1000), attributes=attributes)
