@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core import advertising, granting, placing, results
+from messiahs.core import granting, placing, results, summing
 from messiahs.core.actions import Action, DiscardAttempt, Forget, StartAttempt, Store
 from messiahs.core.ids import ClaimId
 from messiahs.core.instants import HOUR, Instant, after
@@ -114,7 +114,7 @@ def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyP
     ) -> Vector:
         return coalesce((own, vector_for_siblings(own, neighbors, views=views, keys=keys)), keys=keys)
 
-    monkeypatch.setattr(advertising, "vector_for_parents", vector_for_parents)
+    monkeypatch.setattr(summing, "vector_for_parents", vector_for_parents)
     assert "tells" in _first_failure(_nothing)
 
 
