@@ -22,9 +22,16 @@ BYTE_LIMIT: Final = 4096
 
 
 def compact(
-    vector: Vector, *, keys: tuple[str, ...], class_limit: int = CLASS_LIMIT, byte_limit: int = BYTE_LIMIT
+    vector: Vector,
+    *,
+    keys: tuple[str, ...],
+    class_limit: int = CLASS_LIMIT,
+    byte_limit: int = BYTE_LIMIT,
+    least: int = 1,
 ) -> Vector:
     """Give a coalesced vector of the same machines that keeps both limits; it splits only on `keys`.
+
+    No class has fewer than `least` machines, unless all of them together are fewer.
 
     `vector` need not be coalesced. If it keeps the limits already, nothing but that is done. Beyond
     `EXTENSION_LIMIT` extension attributes, those that the fewest machines say are left out (keys come last); and so
@@ -35,11 +42,12 @@ def compact(
     alike = alike_in(vector.classes, keys)
     if len(alike) <= class_limit:
         coalesced = merged(alike.values())
-        if len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT and encoded_size(coalesced) <= byte_limit:
+        is_small = len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT and encoded_size(coalesced) <= byte_limit
+        if is_small and all(each.count >= least for each in coalesced.classes):
             return coalesced
     points, scales = points_of(alike, keys)
     points = _without_excess(points, keys, byte_limit=byte_limit)
-    classes = _divide(points, scales, class_limit=class_limit, byte_limit=byte_limit)
+    classes = _divide(points, scales, class_limit=class_limit, byte_limit=byte_limit, least=least)
     return coalesce((Vector(classes),), keys=keys)
 
 
@@ -173,7 +181,7 @@ class _Group:
 
 
 def _divide(
-    points: list[Point], scales: tuple[Scale, ...], *, class_limit: int, byte_limit: int
+    points: list[Point], scales: tuple[Scale, ...], *, class_limit: int, byte_limit: int, least: int
 ) -> tuple[MachineClass, ...]:
     """Split the group whose split lowers the loss most, over and over, as long as both limits are kept."""
     groups = [_group(points)]
@@ -183,7 +191,7 @@ def _divide(
     waiting: list[tuple[int, int, int, tuple[int, ...], int, Split]] = []
 
     def propose(position: int) -> None:
-        split = best_split(groups[position].points, scales)
+        split = best_split(groups[position].points, scales, least=least)
         if split is not None:
             order = (-split.gain, split.key_position, split.cell, groups[position].points[0].cells)
             heappush(waiting, (*order, position, split))

@@ -39,15 +39,21 @@ class Split:
         return inside, outside
 
 
-def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None:
-    """Give the split that lowers the loss most; of equal ones the first by key, then by cell. None if none does."""
+def best_split(points: Sequence[Point], scales: Sequence[Scale], *, least: int = 1) -> Split | None:
+    """Give the split that lowers the loss most; of equal ones the first by key, then by cell. None if none does.
+
+    Both sides have at least so many machines.
+    """
     if len(points) == 1:
         return None
-    whole = _whole(points)
+    whole = reduce(or_, map(_MASK_OF, points)), sum(map(_AMOUNTS_OF, points))
     whole_loss = _loss(*whole, scales)
     best: Split | None = None
     for key_position, scale in enumerate(scales):
         for cell, one, other in _divisions(points, key_position, whole_amounts=whole[1], scale=scale):
+            # The lowest bits of the amounts count all machines.
+            if min(one[1] & scale.field, other[1] & scale.field) < least:
+                continue
             gain = whole_loss - _loss(*one, scales) - _loss(*other, scales)
             if gain > (best.gain if best else 0):
                 is_threshold = scale.cells[cell].form is Form.NUMBER
@@ -55,17 +61,8 @@ def best_split(points: Sequence[Point], scales: Sequence[Scale]) -> Split | None
     return best
 
 
-def loss_of(points: Sequence[Point], scales: Sequence[Scale]) -> int:
-    """Give the loss of points as one class, but for what is the same however they are divided."""
-    return _loss(*_whole(points), scales)
-
-
 _Tally = tuple[int, int]
 """Mask and amounts of several points together."""
-
-
-def _whole(points: Sequence[Point]) -> _Tally:
-    return reduce(or_, map(_MASK_OF, points)), sum(map(_AMOUNTS_OF, points))
 
 
 def _divisions(

@@ -4,12 +4,10 @@ Nothing is made up: counts stay exact, and every machine still lies inside its c
 in no class, so to its reader it could be anything, and is never sure.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from messiahs.core.compaction import BYTE_LIMIT, encoded_size
-from messiahs.core.points import Point, Scale, points_of
-from messiahs.core.splitting import loss_of
-from messiahs.core.vectors import EMPTY, MachineClass, Vector, alike_in, coalesce, hull
+from messiahs.core.compaction import compact
+from messiahs.core.vectors import EMPTY, MachineClass, Vector, coalesce
 
 
 def without(vector: Vector, names: Collection[str], *, keys: tuple[str, ...]) -> Vector:
@@ -20,49 +18,13 @@ def without(vector: Vector, names: Collection[str], *, keys: tuple[str, ...]) ->
 
 
 def without_small_classes(vector: Vector, *, keys: tuple[str, ...], least: int) -> Vector:
-    """Give a vector in which every class has at least so many machines, and which leaves its module as it is.
+    """Give a vector of which every class has at least so many machines; of fewer altogether nothing is told.
 
-    The smallest class is put together with the one with which that loses least, over and over, as compaction counts
-    losses. Of fewer machines than `least` altogether nothing is told.
+    Small classes are put together with others as compaction does it, where that loses least.
     """
     if vector.machines < least:
         return EMPTY
-    if all(each.count >= least for each in vector.classes):
-        return vector
-    order = tuple(sorted(keys))
-    points, scales = points_of(alike_in(vector.classes, order), order)
-    while points[_smallest(points)].merged.count < least or (len(points) > 1 and _is_too_large(points)):
-        points = _with_one_less(points, scales)
-    return coalesce((_vector(points),), keys=keys)
-
-
-def _with_one_less(points: list[Point], scales: tuple[Scale, ...]) -> list[Point]:
-    place = _smallest(points)
-    small, others = points[place], [*points[:place], *points[place + 1 :]]
-    added = [loss_of((small, other), scales) - loss_of((other,), scales) for other in others]
-    nearest = added.index(min(added))
-    others[nearest] = _together(others[nearest], small)
-    return others
-
-
-def _together(one: Point, other: Point) -> Point:
-    return one._replace(
-        mask=one.mask | other.mask, amounts=one.amounts + other.amounts, merged=hull(one.merged, other.merged)
-    )
-
-
-def _smallest(points: Sequence[Point]) -> int:
-    counts = [point.merged.count for point in points]
-    return counts.index(min(counts))
-
-
-def _is_too_large(points: Sequence[Point]) -> bool:
-    # A class that holds those of several names has the names of all of them.
-    return encoded_size(_vector(points)) > BYTE_LIMIT
-
-
-def _vector(points: Sequence[Point]) -> Vector:
-    return Vector(tuple(point.merged for point in points))
+    return vector if all(each.count >= least for each in vector.classes) else compact(vector, keys=keys, least=least)
 
 
 def _class_without(machine_class: MachineClass, names: Collection[str]) -> MachineClass:
