@@ -150,7 +150,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     if row.status.state is not TaskState.EXECUTING:
         return ()
     claim = state.executor.claims.get(row.claim)
-    forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt)
+    given_up = forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt)
     # What the owner has said of the end stands already where the end was begun.
     said = row.status.text if row.status.substate is Substate.VACATING else ""
     row = replace(row, status=_status_of(event, said))
@@ -168,7 +168,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     mark_changed(state, now)
     claim.unreported[event.attempt] = None
     state.timers.set(TimerKind.STATUS, row.claim, now)
-    return (Store(row=row),)
+    return (Store(row=row), *given_up)
 
 
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
@@ -276,6 +276,8 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
 
 
 def _full(claim: GrantedClaim) -> str:
+    if claim.still and claim.live >= claim.row.places:
+        return "tasks are suspended in the places of the claim"
     return "more tasks were bound to the claim than it may hold" if claim.live >= _HELD_LIMIT else ""
 
 

@@ -111,6 +111,13 @@ def is_revoked(state: ModuleState, origin: SystemId, tdv: TDV, /, now: Instant) 
     return until is not None and now < until
 
 
+def take_suspended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> None:
+    """Count an attempt as suspended that was so before a restart, whatever has become of it."""
+    memory = Memory(standing=Standing.SUSPENDED)
+    state.executor.guards[attempt] = Guard(slots=claim.need.slots, memory=memory, suspended_at=now)
+    claim.still += 1
+
+
 def take_up(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, suspended_ns: int | None, now: Instant
 ) -> tuple[Action, ...]:
@@ -122,19 +129,15 @@ def take_up(
     expect_look(state, now)
     match status.substate:
         case Substate.SUSPENDED:
-            began_at = Instant(now - (suspended_ns or 0))
-            memory = Memory(standing=Standing.SUSPENDED)
-            guard = Guard(slots=claim.need.slots, memory=memory, suspended_at=began_at)
-            claim.still += 1
-            actions: tuple[Action, ...] = (SuspendAttempt(attempt=attempt),)
+            state.executor.guards[attempt].suspended_at = Instant(now - (suspended_ns or 0))
+            return (SuspendAttempt(attempt=attempt),)
         case Substate.VACATING:
             guard = Guard(slots=claim.need.slots, memory=Memory(standing=Standing.VACATING))
+            state.executor.guards[attempt] = guard
             grace_ns = state.policy.timeouts.kill_grace_ns
-            actions = (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=status.cause),)
+            return (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=status.cause),)
         case _:
             return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
-    state.executor.guards[attempt] = guard
-    return actions
 
 
 def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
@@ -147,11 +150,14 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     return _let_leave(state, claim, end, text=guard.moving_text, now=now)
 
 
-def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> None:
-    """Let go of what is known of an attempt that has ended."""
+def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> tuple[Action, ...]:
+    """Let go of what is known of an attempt that has ended; the place of one that was suspended is others' by now."""
     guard = state.executor.guards.pop(attempt, None)
-    if guard is not None and guard.suspended_at is not None and claim is not None:
-        claim.still -= 1
+    if guard is None or guard.suspended_at is None or claim is None:
+        return ()
+    claim.still -= 1
+    claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
+    return (Store(row=claim.row),) if claim.row.id in state.executor.claims else ()
 
 
 def end_action(
@@ -206,7 +212,7 @@ def _perform(
 def _suspend(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
 ) -> tuple[Action, ...]:
-    """Stop an attempt; if all places of its claim are stopped now, what waits in them is given back."""
+    """Stop an attempt, and give back what waits in its claim: its places are others' by the time they are free."""
     guard = state.executor.guards[attempt]
     if guard.suspended_at is None:
         guard.suspended_at = now
@@ -214,12 +220,8 @@ def _suspend(
     mark_changed(state, now)
     told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
-    given_back = queued if claim.still >= claim.row.places else ()
-    return (
-        *told,
-        SuspendAttempt(attempt=attempt),
-        *(EndAttempt(attempt=each, grace_ns=0, cause=VACATED) for each in given_back),
-    )
+    given_back = (EndAttempt(attempt=each, grace_ns=0, cause=VACATED) for each in queued)
+    return (*told, SuspendAttempt(attempt=attempt), *given_back)
 
 
 def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...] | None:

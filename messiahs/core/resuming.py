@@ -10,7 +10,7 @@ from messiahs.core.events import AttemptEnded
 from messiahs.core.executing import on_attempt_ended, start_action
 from messiahs.core.fitting import need_of
 from messiahs.core.granting import forget_attempt, watch
-from messiahs.core.guarding import take_up
+from messiahs.core.guarding import take_suspended, take_up
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.members import members_of, with_untried
@@ -32,6 +32,7 @@ from messiahs.core.submitting import enter
 from messiahs.core.waiting import add_members, shape_of
 
 _RENEWAL_BITS = 48
+_WHY_LOST = {True: "the machine was started anew", False: "the executor knows nothing of it any more"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,9 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
     for row in rows:
         if row.status.state is TaskState.EXECUTING:
             found = known.get(row.id)
-            if found is None and remains.has_rebooted:
-                lost = AttemptEnded(attempt=row.id, cause="lost", text="the machine was started anew")
+            has_begun = row.status.substate in (Substate.SUSPENDED, Substate.VACATING)
+            if found is None and (remains.has_rebooted or has_begun):
+                lost = AttemptEnded(attempt=row.id, cause="lost", text=_WHY_LOST[remains.has_rebooted])
                 found = RunningAttempt(attempt=row.id, is_running=False, ended=lost)
             actions.extend(_resume_attempt(state, row, found, now))
     return actions
@@ -172,9 +174,11 @@ def _end_unknown(attempt: RunningAttempt) -> tuple[Action, ...]:
 def _resume_attempt(
     state: ModuleState, row: AttemptRow, found: RunningAttempt | None, now: Instant, /
 ) -> tuple[Action, ...]:
+    claim = state.executor.claims.get(row.claim)
+    if claim is not None and row.status.substate is Substate.SUSPENDED:
+        take_suspended(state, claim, row.id, now)
     if found is not None and found.ended is not None:
         return on_attempt_ended(state, found.ended, now)
-    claim = state.executor.claims.get(row.claim)
     if claim is None:
         # Its claim ended before the restart, and so must it.
         return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)

@@ -28,7 +28,7 @@ from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.trace.telling import action_text, event_text
 
 _REMEMBERED = 20_000
-_NO_RESULT = ("lost", "lease_expired", "vacated", "revoked")
+_NO_RESULT = ("lost", "lease_expired", "vacated", "revoked", "moved")
 
 
 class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it

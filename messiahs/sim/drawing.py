@@ -50,6 +50,16 @@ _SHARING = (
     "migrate { offer when $task.waited > 2s; } rank tasks by least $task.mem default 0;",
     "rank tasks by most $task.cpus, random;",
 )
+_AT_DESK = "$here.keyboard_idle < 5s"
+_PAUSING = f"suspend when {_AT_DESK}; resume unless {_AT_DESK} for 2s;"
+_RUNNING = (
+    f"running {{ {_PAUSING} }}",
+    f"running {{ {_PAUSING} vacate when $task.suspended >= 8s grace 3s; }}",
+    f"running {{ {_PAUSING} move when $task.suspended >= 4s grace 20s then vacate; }}",
+    f"running {{ {_PAUSING} move when {_AT_DESK} grace 10s then suspend; }}",
+    f"running {{ move when {_AT_DESK}; kill when {_AT_DESK} for 30s grace 2s; }}",
+    f"running {{ kill when {_AT_DESK} for 3s; }}",
+)
 _RARE = (Fault.STATE_WIPED,)
 
 
@@ -64,6 +74,8 @@ class Drawn:
     conditions: Conditions
     kinds: tuple[Fault, ...]
     fault_every_ns: int
+    owner_every_ns: int
+    """About so often an owner comes to his machine; 0 is never."""
     healed_at_ns: int
 
 
@@ -74,7 +86,9 @@ def draw(seed: int) -> Drawn:
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
     # Drawn apart, so that the rest of a run is what it was without.
     sharing = Random(f"swarm/{seed}/sharing")  # noqa: S311 - a simulation wants to be repeated
-    systems = _systems(random, topology, is_picky=is_picky, sharing=sharing)
+    owners = Random(f"swarm/{seed}/owners")  # noqa: S311 - a simulation wants to be repeated
+    owner_every_ns = owners.choice((0, 0, 3, 20)) * SECOND
+    systems = _systems(random, topology, is_picky=is_picky, sharing=sharing, owners=owners if owner_every_ns else None)
     healed_at_ns = random.randrange(60, 240) * SECOND
     return Drawn(
         systems=systems,
@@ -95,6 +109,7 @@ def draw(seed: int) -> Drawn:
         kinds=_kinds(random),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,
+        owner_every_ns=owner_every_ns,
     )
 
 
@@ -130,7 +145,9 @@ def _topology(random: Random) -> Topology:
     )
 
 
-def _systems(random: Random, topology: Topology, *, is_picky: bool, sharing: Random) -> dict[SystemId, SimulatedSystem]:
+def _systems(
+    random: Random, topology: Topology, *, is_picky: bool, sharing: Random, owners: Random | None
+) -> dict[SystemId, SimulatedSystem]:
     timeouts = Timeouts(
         update_period_ns=random.choice((2, 5)) * SECOND,
         request_ns=random.choice((3, 10)) * SECOND,
@@ -144,6 +161,7 @@ def _systems(random: Random, topology: Topology, *, is_picky: bool, sharing: Ran
         accepts = random.choice((_OPEN, random.choice(policies)))
         text = f'policy "swarm" version 1; attribute ${NAME} string; advertise every 2s {{ send all; }}'
         text += f" combine {{ ${NAME}: key; default: carry; }} {accepts} {sharing.choice(_SHARING)}"
+        text += f" {owners.choice(_RUNNING)}" if owners is not None else ""
         systems[system.name] = SimulatedSystem(
             name=system.name,
             neighbors=neighbors_of(topology, system.name),

@@ -29,7 +29,7 @@ from messiahs.core.actions import (
     Store,
     SuspendAttempt,
 )
-from messiahs.core.descriptions import SDV
+from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.events import Event, Measured, StoreChanged
 from messiahs.core.ids import Epoch, SystemId
 from messiahs.core.instants import SECOND, Instant
@@ -39,11 +39,13 @@ from messiahs.core.ports import Policy
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
 from messiahs.language.predicates import predicate_parser
+from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.sim.conditions import Conditions
 from messiahs.sim.connections import Connections
 from messiahs.sim.disk import Disk
 from messiahs.sim.machine import MachineParts, RunTimes, SimulatedMachine
+from messiahs.sim.owners import Console
 from messiahs.sim.tasks_network import TaskNetwork
 from messiahs.sim.watching import Watcher
 
@@ -94,6 +96,7 @@ class SimulatedHost:
     def __init__(self, system: SimulatedSystem, around: Surroundings) -> None:
         self.system = system
         self.disk = Disk()
+        self.console = Console()
         self.events = 0
         self.life = 0
         self.epoch = Epoch(1)
@@ -127,10 +130,16 @@ class SimulatedHost:
         remains = Remains(rows=tuple(self.disk.live_rows()), running=running, has_rebooted=has_rebooted)
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False
-        if self.system.machine is not None:
-            self.post(Measured(sdv=self.system.machine))
+        self.measure()
         self._around.connections.start(self.system.name)
         self._wake_later()
+
+    def measure(self) -> None:
+        """Say what the machine is, and how long nobody has used its console."""
+        if self.system.machine is not None:
+            idle = self.console.idle_seconds(self._around.agenda.now)
+            said = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
+            self.post(Measured(sdv=SDV(sorted_pairs(said))))
 
     def crash(self, *, with_machine: bool = False) -> None:
         """End the daemon at once; a commit that is on its way may or may not come to its end."""

@@ -32,6 +32,7 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         ("passed claims", tuple(state.hop.passed)),
         ("granted claims", tuple(state.executor.claims)),
         ("attempts", tuple(state.executor.attempts)),
+        ("guarded attempts", tuple(state.executor.guards)),
     )
     for what, table in tables:
         if table:

@@ -15,6 +15,7 @@ from messiahs.sim.checkers import Checks, Violation
 from messiahs.sim.drawing import Drawn, draw
 from messiahs.sim.faults import Fault, Faults
 from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.owners import Owners
 from messiahs.sim.settled import leftovers, wrong_views
 from messiahs.sim.users import Users
 
@@ -100,8 +101,12 @@ def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults:
     federation.observe = users.acted
     users.begin()
     faults.begin(every_ns=drawn.fault_every_ns, note=checks.note)
+    owners = Owners(federation, Random(f"owners/{drawn.run_times.seed}"))  # noqa: S311 - to be repeated
+    if drawn.owner_every_ns:
+        owners.begin(every_ns=drawn.owner_every_ns)
     federation.run(lambda: False, until=Instant(drawn.healed_at_ns))
     faults.heal()
+    owners.send_home()
     healed_at = federation.now
     while not users.have_asked or _left(federation):
         if federation.now > healed_at + _LONGEST_NS:

@@ -347,3 +347,36 @@ def test_the_durations_of_loaded_rules_are_counted_anew(desk: Rig) -> None:
     _load(desk, first.replace("> 1s", "> 2s"))
     assert only(desk.wait(59 * SECOND), EndAttempt) == ()
     assert len(only(desk.wait(2 * SECOND), EndAttempt)) == 1
+
+
+def test_the_place_of_a_task_that_ends_while_it_is_suspended_is_that_of_others(
+    rig: Rig, policy: ScriptedPolicy
+) -> None:
+    rules(policy, DESK.replace("suspend unless", 'suspend when $user eq "ann" and not'))
+    rig.measure(slots=1, keyboard_idle=600)
+    claim = begin(rig, remote(1))
+    look(rig, slots=1, keyboard_idle=3)
+    begin(rig, remote(2), search=b"o" * 16, user="bob")
+    actions = rig.end(AttemptEnded(attempt=remote(1), signal=9, cause="lost"))
+    row = rig.state.executor.claims[claim.claim].row
+    assert row.places == 0
+    assert Store(row=row) in actions
+
+
+def test_tasks_that_come_for_the_places_of_suspended_ones_are_refused(desk: Rig) -> None:
+    look(desk, keyboard_idle=3)
+    (claim,) = desk.state.executor.claims.values()
+    late = transfer(claim.row.id, claim.row.ticket, remote(2))
+    (status,) = statuses(desk.handle(TransferReceived(sender=ORIGIN, message=late)))
+    assert (status.state, status.text) == ("denied", "tasks are suspended in the places of the claim")
+
+
+def test_a_suspended_task_of_which_its_executor_knows_nothing_is_lost(
+    desk: Rig, module: ModuleFactory, policy: ScriptedPolicy
+) -> None:
+    done = look(desk, keyboard_idle=3)
+    known = RunningAttempt(attempt=remote(9), is_running=False, ended=AttemptEnded(attempt=remote(9), exit_code=0))
+    rig, actions = _restarted(module, policy, desk, done, known)
+    assert only(actions, StartAttempt) == ()
+    assert rig.state.executor.attempts[remote()].status.cause == "lost"
+    assert [claim.row.places for claim in rig.state.executor.claims.values()] == [0]
