@@ -41,7 +41,7 @@ class Followed:
         self.look()
         while situation.moment < until:
             due = next_look(situation.policy.running, self.memory, _instant(situation.moment))
-            ahead = until if due is None else EPOCH + timedelta(microseconds=due // 1000)
+            ahead = until if due is None or due > _instant(until) else EPOCH + timedelta(microseconds=due // 1000)
             situation.moment = min(until, max(ahead, situation.moment), situation.moment + step)
             self.look()
 

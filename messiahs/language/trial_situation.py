@@ -9,6 +9,7 @@ from messiahs.core.attributes import Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import Duration
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.ports import AcceptQuery, Asker, CalendarTime, Placed
 from messiahs.core.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
@@ -19,6 +20,7 @@ from messiahs.language.trials import Below, Members, NamedTask, Place, Rival, Se
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - local, wherever that is
 NOON: Final = datetime(2026, 1, 7, 12, 0)  # noqa: DTZ001 - local, wherever that is
 """When a trial happens that does not say when: a Wednesday."""
+_END: Final = datetime(9000, 1, 1)  # noqa: DTZ001 - local, wherever that is
 _MICROSECONDS: Final = 1000
 _OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above")
 
@@ -42,7 +44,7 @@ class Situation:
             case SetClock(moment):
                 self.moment = moment
             case Wait(duration_ns):
-                self.moment += timedelta(microseconds=duration_ns // _MICROSECONDS)
+                self.moment = self.later(duration_ns)
             case State(scope, values, forgotten):
                 said = self.said.setdefault(scope, {})
                 said.update(values)
@@ -58,6 +60,10 @@ class Situation:
                 self.tasks[name] = statement
             case Members(count):
                 self.members = count
+
+    def later(self, duration_ns: Duration, /) -> datetime:
+        """Give the time so much later; the calendar ends in the year 9000."""
+        return min(_END, self.moment + timedelta(microseconds=duration_ns // _MICROSECONDS))
 
     @property
     def now(self) -> CalendarTime:

@@ -32,6 +32,8 @@ from messiahs.language.trials import (
 
 _MINUTES_PER_HOUR: Final = 60
 _STATEMENT_WORDS: Final = 3
+_LONGEST_WAIT_STEPS: Final = 366 * 86_400_000
+_YEARS: Final = range(1970, 3000)
 NAMED_TASK: Final = "named task"
 _SCOPES: Final = {"HERE": HERE, "PEER": PEER, "TASK": TASK}
 
@@ -103,7 +105,7 @@ def _read_clock(phrase: Phrase, scene: Scene) -> Statement | None:
     year, _, month, _, day, clock = words
     minutes = quantity_of(clock)
     try:
-        if minutes.unit is not Unit.CLOCK or "-" in (year[0], month[0], day[0]):
+        if minutes.unit is not Unit.CLOCK or int(year) not in _YEARS or "-" in (month[0], day[0]):
             raise ValueError  # noqa: TRY301 - it is the same mistake as a month 13
         hour, minute = divmod(minutes.steps, _MINUTES_PER_HOUR)
         return SetClock(datetime(int(year), int(month), int(day), hour, minute))  # noqa: DTZ001 - local, wherever that is
@@ -117,6 +119,9 @@ def _read_wait(phrase: Phrase, scene: Scene) -> Statement | None:
     if words is None:
         return None
     quantity = quantity_of(words[0])
+    if quantity.unit is Unit.SECONDS and quantity.steps > _LONGEST_WAIT_STEPS:
+        scene.notebook.error(words[0], Code.RANGE, "no test lasts longer than a year", hint="write after 365d;")
+        return None
     if quantity.unit is not Unit.SECONDS or quantity.steps < 0:
         scene.notebook.error(words[0], Code.DIMENSION, f"`{words[0]}` is no duration", hint="write after 30s { ... }")
         return None

@@ -7,7 +7,7 @@ the first act that is expected.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime
 
 from messiahs.core.ports import Act
 from messiahs.language.compiled_policy import CompiledPolicy
@@ -71,7 +71,7 @@ def _outcome(policy: CompiledPolicy, trial: Trial) -> Outcome:
     for step in trial.steps:
         match step.what:
             case Wait(duration_ns):
-                _wait(course, timedelta(microseconds=duration_ns // 1000))
+                _wait(course, course.situation.later(duration_ns))
             case SetClock() | State() | Place() | Below() | Rival() | NamedTask() | Members():
                 course.situation.take(step.what)
             case ExpectActs(acts):
@@ -82,10 +82,10 @@ def _outcome(policy: CompiledPolicy, trial: Trial) -> Outcome:
     return Outcome(trial=trial, failures=tuple(course.failures), seen=frozenset(seen))
 
 
-def _wait(course: _Course, duration: timedelta) -> None:
+def _wait(course: _Course, until: datetime) -> None:
     task = _followed(course)
     course.seen.update(sightings_in((task.explained(),)))
-    task.pass_time(course.situation.moment + duration)
+    task.pass_time(until)
     course.seen.update(sightings_in((task.explained(),)))
 
 

@@ -130,19 +130,45 @@ PHRASES = [
     'test "t" {',
     'peer { relation = "parent"; }',
     "here { load = 5%; }",
+    "here { tasks = 1; }",
+    "machines 2 { load = 5%; }",
+    'candidate "a" { free_slots = 1; }',
+    'task "a" { mem = 1B; }',
+    "at 9999-12-31 23:59;",
+    "at 1-1-1 0:00;",
+    "after 1s {",
+    "after 9000000000w;",
+    "placed 9223372036854775807;",
     "expect accept;",
-    "after 30s {",
-    "$mem",
+    "expect suspend;",
+    "expect send { load = 5%; }",
+    'expect rank "a";',
+    'expect rank tasks "a";',
+    "expect reveal { machines = 2; }",
+    "expect offer;",
+    "expect ask;",
+    "expect admit;",
 ]
 TRIAL_WORDS = st.sampled_from([*sorted(TRIAL_KEYWORDS), *SIGNS_OF_TRIALS, *PHRASES])
+WHOLE_TESTS = st.lists(st.sampled_from([each for each in PHRASES if each.endswith((";", "}"))]), max_size=9).map(
+    lambda steps: f'test "t" {{ {" ".join(steps)} expect nothing; }}'
+)
+TRIED = """
+accept from any { require $here.load < 5% and $mem < 1GiB; limit 3 tasks; }
+advertise every 1s { set $willingness = 1 when $here.load < 5% else 2; }
+rank candidates by first where $load < 5%, most $free_slots;
+rank tasks by most $mem;
+running { suspend unless $here.load < 5%; kill when $task.ran > 1d; }
+migrate { ask every 1min when $here.load < 5% wanting { }; offer when $task.ran > 5s; }
+"""
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join))
+@given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join) | WHOLE_TESTS)
 def test_any_test_file_is_tried_or_refused_with_problems_that_can_be_shown(text: str) -> None:
     problems: tuple[Problem, ...] = ()
     try:
-        file = read_trials(f'policy "p";{text}', file="any", policy_of=lambda name: parse_policy("", file=name))
+        file = read_trials(f'policy "p";{text}', file="any", policy_of=lambda name: parse_policy(TRIED, file=name))
         assert len(try_out(file)) == len(file.trials)
     except PolicyError as error:
         problems = error.problems

@@ -107,6 +107,11 @@ def test_what_the_own_machine_says_is_expected_by_name(wanted: str, told: str | 
     assert came(f"{here} expect send {{ {wanted} }}", ADVERTISE) == ([] if told is None else [("expect send", told)])
 
 
+def test_a_system_without_a_machine_says_nothing() -> None:
+    steps = "here { tasks = 1; } machines 1 { load = 5%; } expect send { load = 5%; }"
+    assert came(steps, ADVERTISE) == [("expect send", "this system has no machine that could say anything")]
+
+
 RANK = 'rank candidates by first where $cand.relation eq "child", first where $os eq "Linux", least $load, random;'
 CANDIDATES = """
     candidate "a" { relation = "parent"; machines 3 { os = "Linux"; load = 10%; free_slots = 1; } }
