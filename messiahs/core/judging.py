@@ -1,5 +1,8 @@
 """Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from messiahs.core.descriptions import TDV
 from messiahs.core.here import module_facts
 from messiahs.core.ids import SystemId
@@ -14,6 +17,12 @@ from messiahs.core.state import ModuleState
 def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
     """Judge a task that takes so many slots; those of live claims in this module's subtree count against limits."""
     return state.policy.accept(_query(state, tdv, asker, slots=slots, now=now))
+
+
+def judging_for(state: ModuleState, asker: Asker, now: Instant) -> Callable[[TDV, int], Accepted | Refused]:
+    """Give what judges tasks of one asker at one moment, of which much is found only once: a TDV, and its slots."""
+    query = _query(state, TDV(()), asker, slots=0, now=now)
+    return lambda tdv, slots: state.policy.accept(replace(query, tdv=tdv, wanted_slots=slots))
 
 
 def refusal_of(state: ModuleState, tdv: TDV, asker: Asker, verdict: Refused, /, *, slots: int, now: Instant) -> Reason:

@@ -3,22 +3,34 @@
 Without that block it is first come, first served, and none is put before another.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from messiahs.core.attributes import Value
 from messiahs.core.demand import demands
 from messiahs.core.descriptions import Description, sorted_pairs
 from messiahs.core.fitting import why_not_here
 from messiahs.core.here import own_facts
 from messiahs.core.instants import MILLISECOND, SECOND, Instant
-from messiahs.core.judging import judge
+from messiahs.core.judging import judging_for
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import Accepted, Asker, TaskOrderQuery
 from messiahs.core.state import ModuleState, Shape
 
-_RANKED_AT_MOST = 1_024
+_RANKED_AT_MOST = 256
 """Shapes beyond so many come after the others, as they came."""
 _RANKED_FOR_NS = 100 * MILLISECOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Tasks that wait, and what is known of them."""
+
+    facts: Description
+    count: int
+    shape: Shape | None = None
 
 
 def in_turn(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
@@ -42,14 +54,14 @@ def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Ins
     if order is None or not waiting:
         return (0,) * len(running)
     # Those that run stand in front of their equals.
-    places = order.order(_query(state, (*running, *(facts for facts, _ in waiting)), now), state.randomness)
-    above = [0] * len(running)
-    count = 0
-    for place in places:
-        if place < len(running):
-            above[place] = count
-        else:
-            count += waiting[place - len(running)][1]
+    places = order.order(_query(state, (*running, *(each.facts for each in waiting)), now), state.randomness)
+    could_run, above, count = _judge_of(state, now), [0] * len(running), 0
+    last = max(place for place, each in enumerate(places) if each < len(running))
+    for each in places[: last + 1]:
+        if each < len(running):
+            above[each] = count
+        elif could_run(waiting[each - len(running)]):
+            count += waiting[each - len(running)].count
     return tuple(above)
 
 
@@ -59,10 +71,11 @@ def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool
     if order is None:
         return False
     if executor.ranked_at is None or now - executor.ranked_at >= _RANKED_FOR_NS:
-        waiting = [facts for facts, _ in _waiting(state, now)]
-        places = order.order(_query(state, tuple(waiting), now), state.randomness) if waiting else ()
+        waiting, could_run = _waiting(state, now), _judge_of(state, now)
+        places = order.order(_query(state, tuple(each.facts for each in waiting), now), state.randomness)
+        first = next((waiting[place] for place in places if could_run(waiting[place])), None)
         executor.ranked_at = now
-        executor.first_in_turn = sorted_pairs(waiting[places[0]]) if places else None
+        executor.first_in_turn = sorted_pairs(first.facts) if first is not None else None
     if executor.first_in_turn is None:
         return False
     both = _query(state, (running, dict(executor.first_in_turn)), now)
@@ -86,23 +99,29 @@ def _query(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> 
     return TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
 
 
-def _waiting(state: ModuleState, now: Instant) -> list[tuple[Description, int]]:
-    """Give the tasks that wait for a place on this machine, and how many there are of each."""
-    return _own_waiting(state, now) + [
-        ({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
+def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:
+    """Give the tasks that wait for a place, and how many there are of each; demand of neighbors has no shape here."""
+    shapes = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKED_AT_MOST]
+    own = [_Waiting(facts_of_shape(state, shape, now), shape.count, shape) for shape in shapes]
+    others = [
+        _Waiting({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
         for (asker, _, tdv), demand in demands(state, now)
     ]
+    return own + others
 
 
-def _own_waiting(state: ModuleState, now: Instant) -> list[tuple[Description, int]]:
+def _judge_of(state: ModuleState, now: Instant) -> Callable[[_Waiting], bool]:
+    """Give what says whether tasks that wait could run here, if what runs made room; others' were judged when asked."""
     sdv = own_sdv(state)
-    if sdv is None:
-        return []
-    here, user = sdv.description(), Asker(system=state.system, relation=Relation.SELF)
-    waiting = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKED_AT_MOST]
-    return [
-        (facts_of_shape(state, shape, now), shape.count)
-        for shape in waiting
-        if why_not_here(shape.need, here)[0] is DenyCode.NO_CAPACITY
-        and isinstance(judge(state, shape.key[0], user, slots=shape.need.slots, now=now), Accepted)
-    ]
+    here = sdv.description() if sdv is not None else None
+    judge = judging_for(state, Asker(system=state.system, relation=Relation.SELF), now)
+
+    def could_run(waiting: _Waiting) -> bool:
+        shape = waiting.shape
+        if shape is None or here is None:
+            return shape is None
+        if why_not_here(shape.need, here)[0] is not DenyCode.NO_CAPACITY:
+            return False
+        return isinstance(judge(shape.key[0], shape.need.slots), Accepted)
+
+    return could_run
