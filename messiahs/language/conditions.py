@@ -26,6 +26,7 @@ class Condition:
 
     text: str
     readings: tuple[Reading, ...]
+    expression: Expression = field(compare=False, repr=False)
     binding: Binding = field(compare=False, repr=False)
     class_truth: ClassTruth = field(compare=False, repr=False)
     written: Written | None = field(default=None, compare=False, repr=False)
@@ -85,5 +86,11 @@ def condition_of(
     places = {reading.key: place for place, reading in enumerate(readings)}
     binding, class_truth = Binding(expression, places), class_truth_of(expression, places)
     return Condition(
-        text=text, readings=readings, binding=binding, class_truth=class_truth, written=written, start=start
+        text=text,
+        readings=readings,
+        expression=expression,
+        binding=binding,
+        class_truth=class_truth,
+        written=written,
+        start=start,
     )

@@ -24,6 +24,7 @@ from messiahs.language.policy_predicates import Reader
 from messiahs.language.policy_problems import Code, Notebook, nearest
 from messiahs.language.policy_ranks import read_rank
 from messiahs.language.policy_reveal import read_reveal
+from messiahs.language.policy_reviewing import review
 from messiahs.language.policy_rules import read_accept, read_advertise
 from messiahs.language.policy_running import read_running
 from messiahs.language.policy_scanning import BAD, FILE_LIMIT_BYTES, tokens_in
@@ -92,6 +93,8 @@ def _read(draft: Draft) -> None:
             notebook.error(item.head.words[0], Code.MEANING, "`policy` stands at the top of the file")
         if item.head.words[0] != "attribute":
             _read_item(item, draft)
+    if not notebook.errors:
+        review(items, draft)
 
 
 def _read_item(item: Item, draft: Draft) -> None:

@@ -21,7 +21,7 @@ from messiahs.language.policy_literals import (
 )
 from messiahs.language.policy_parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.policy_problems import Code, Notebook, nearest
-from messiahs.language.policy_truths import EFFORT, Predicate, certainty_in, check_truth
+from messiahs.language.policy_truths import EFFORT, Predicate, certainty_in, check_presence, check_truth
 from messiahs.language.readings import Reading, matches
 from messiahs.language.satisfying import Effort
 from messiahs.language.scanning import COMPARISON_LIMIT, NESTING_LIMIT
@@ -131,7 +131,9 @@ def _checked(tree: Tree[Token], scene: _Scene) -> Expression:
         predicate = Predicate(
             tree=tree, readings=tuple(scene.readings.values()), expression_of=lambda part: _expression(part, scene)
         )
-        check_truth(predicate, certainty_in(reader.vocabulary, reader.effort), reader.notebook)
+        certainty = certainty_in(reader.vocabulary, reader.effort)
+        check_truth(predicate, certainty, reader.notebook)
+        check_presence(predicate, certainty, reader.notebook)
     return expression
 
 

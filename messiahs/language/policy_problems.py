@@ -40,6 +40,11 @@ class Code(StrEnum):
     NO_LIMIT = "P403"
     ALWAYS_TRUE = "P404"
     DEAD_PART = "P405"
+    TOGETHER = "P406"
+    LOST_SENSOR = "P407"
+    NEGATED_OPTIONAL = "P408"
+    VAIN_PRESENCE = "P409"
+    UNREACHABLE = "P410"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Predicates of a policy file that decide nothing: never true, or true whenever they are judged at all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from messiahs.language.policy_parsing import first_token, last_token, trees_in
 from messiahs.language.policy_problems import Code, Notebook
 from messiahs.language.readings import Reading
 from messiahs.language.satisfying import Effort
-from messiahs.language.syntax import Expression
+from messiahs.language.syntax import Expression, uses_of
 from messiahs.language.vocabulary import Vocabulary
 
 EFFORT: Final = 50_000
@@ -29,6 +29,7 @@ _PARTS: Final = (
     "membership",
     "likeness",
 )
+_ASKING: Final = ("presence", "negation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,39 @@ def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, 
     names = sorted({str(reading) for reading in predicate.readings})
     hint = f"no value of {names[0]} makes it so" if len(names) == 1 else "its parts contradict each other"
     notebook.error(span_of(predicate.tree), Code.NEVER_TRUE, "this is never true", hint=hint if names else "")
+
+
+def check_presence(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
+    """Warn of what is undefined where its owner may think that it is true: `not` of the optional, a vain `has`."""
+    readings = {reading.key: reading for reading in predicate.readings}
+    needed = {(reading.scope, reading.name) for reading in predicate.readings if _is_needed(reading)}
+    for part in _all_parts(predicate.tree):
+        used = [readings[name] for name, _ in uses_of(predicate.expression_of(part))] if part.data in _ASKING else []
+        if part.data == "presence" and (used[0].scope, used[0].name) in needed:
+            name = str(used[0])
+            hint = f"where {name} is unset all of it is false: write {name} default ... for the other use"
+            notebook.warning(span_of(part), Code.VAIN_PRESENCE, f"{name} must be set for this in any case", hint=hint)
+        elif part.data == "negation":
+            unset = sorted({str(each) for each in used if _is_needed(each) and _is_optional(each, certainty)})
+            for name in unset[:1]:
+                message = f"{name} may be unset, and then this is false, not true"
+                hint = f"give it a value: {name} default ..."
+                notebook.warning(first_token(part), Code.NEGATED_OPTIONAL, message, hint=hint)
+
+
+def _all_parts(tree: Tree[Token]) -> Iterator[Tree[Token]]:
+    yield tree
+    for part in trees_in(tree):
+        yield from _all_parts(part)
+
+
+def _is_needed(reading: Reading) -> bool:
+    return reading.default is None and not reading.is_presence
+
+
+def _is_optional(reading: Reading, certainty: Certainty) -> bool:
+    attribute = certainty.attribute_of(reading)
+    return attribute is not None and attribute.is_optional
 
 
 def span_of(tree: Tree[Token]) -> Token:

@@ -42,7 +42,7 @@ def _meaning(value: object) -> object:
     """Give what a compiled policy decides, without how it is written and in which places."""
     match value:
         case Condition():
-            return (_meaning(value.readings), value.binding._expression)
+            return (_meaning(value.readings), value.expression)
         case Amount():
             # Arithmetic is code; it is told apart by what it gives.
             names = {reading.name: 3 + 7 * place for place, reading in enumerate(value.readings)}
