@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from messiahs.cli.temporary import remove_tasks
+from messiahs.client.module import ModuleClient
 from tests.live.conftest import Federation, eventually
 
 TOPOLOGY = """version: 1
@@ -86,7 +87,8 @@ def as_before(site: Site) -> Iterator[None]:
     (site.folder / "open.policy").write_text(OPEN)
     (site.folder / "top.policy").write_text(TOP)
     for module in ("top", "leaf", "twig"):
-        assert site.federation.run("policy", "load", "--module", module).returncode == 0
+        with ModuleClient(site.federation.state / "site" / f"{module}.sock") as client:
+            assert client.load_policy(None)["problems"] == []
 
 
 def _load(site: Site, name: str, module: str) -> None:
