@@ -9,6 +9,7 @@ from typing import get_args
 from messiahs.core import messages
 from messiahs.core.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
 from messiahs.language.schema import range_shown
+from tests.docs.textmate import textmate_grammar
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MADE = "This page is made from the code (`python tests/docs/regenerate.py`).\n"
@@ -48,7 +49,11 @@ the task channel, everything else over the control channel.
 
 def pages() -> dict[str, str]:
     """Give every page that is made, by its file name."""
-    return {"attributes.md": attribute_page(), "messages.md": message_page()}
+    return {
+        "attributes.md": attribute_page(),
+        "messages.md": message_page(),
+        "messiahs-policy.tmLanguage.json": textmate_grammar(),
+    }
 
 
 def attribute_page() -> str:
