@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import dedent, indent
 
 from messiahs.cli.deployment import federation_directory, prepare
 from messiahs.cli.temporary import remove_tasks
@@ -26,6 +27,21 @@ from tests.live.conftest import ROOT, Federation, eventually
 WALL = "wall"
 _WRITTEN = ("settings.json", "certificate.pem", "key.pem")
 """What an administrator wrote in the folder of a module."""
+
+
+_TOPOLOGY = """
+version: 1
+federation: lab
+defaults: {{policy: {folder}/short.policy, update_period: 500ms}}
+systems:
+{systems}
+"""
+_SHORT_LEASES = """
+policy "a short lease" version 1;
+accept from any {}
+accept from users {}
+timeouts { lease 20s; }
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +75,16 @@ class Lab:
         for entry in self.federation.folder(module).iterdir():
             if entry.name not in _WRITTEN:
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+@contextmanager
+def short_lease_lab(folder: Path, systems: str) -> Iterator[Lab]:
+    """Bring up systems (in YAML, one per line) with leases of 20 s; users submit at `home`."""
+    (folder / "short.policy").write_text(_SHORT_LEASES)
+    topology = folder / "lab.yaml"
+    topology.write_text(_TOPOLOGY.format(folder=folder, systems=indent(dedent(systems).strip(), "  ")))
+    with lab(topology, name="lab", module="home") as made:
+        yield made
 
 
 @contextmanager

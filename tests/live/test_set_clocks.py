@@ -4,35 +4,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.lab import Lab, lab
+from tests.live.lab import Lab, short_lease_lab
 from tests.live.test_leases import Beating, beating_task
 
 HOUR_SECONDS = 3_600
-_TOPOLOGY = """
-version: 1
-federation: lab
-defaults: {{policy: {folder}/short.policy, update_period: 500ms}}
-systems:
-  home: {{}}
-  one: {{parent: home, machine: {{slots: 1}}}}
-  two: {{parent: home, machine: {{slots: 1}}}}
-"""
-_POLICY = """
-policy "a short lease" version 1;
-accept from any { }
-accept from users { }
-timeouts { lease 20s; }
+_SYSTEMS = """
+  home: {}
+  one: {parent: home, machine: {slots: 1}}
+  two: {parent: home, machine: {slots: 1}}
 """
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Share a module with users and two machines below it, all with a short lease."""
-    folder = tmp_path_factory.mktemp("clocks")
-    (folder / "short.policy").write_text(_POLICY)
-    topology = folder / "lab.yaml"
-    topology.write_text(_TOPOLOGY.format(folder=folder))
-    with lab(topology, name="lab", module="home") as made:
+    with short_lease_lab(tmp_path_factory.mktemp("clocks"), _SYSTEMS) as made:
         yield made
 
 

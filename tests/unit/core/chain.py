@@ -4,8 +4,6 @@ Messages take a millisecond. A link that is cut loses what is on its way, and bo
 second later. The back end lives as long as the chain, and notices when two attempts of one task run at once.
 """
 
-import heapq
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -46,6 +44,7 @@ from messiahs.core.ports import Timeouts
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, RowKey, key_of
 from messiahs.language.policy_files import parse_policy
+from tests.unit.core.agenda import Agenda
 from tests.unit.core.rig import ScriptedPolicy, make_module, sdv
 
 ORIGIN, HOP, EXECUTOR = SystemId("origin"), SystemId("hop"), SystemId("executor")
@@ -100,8 +99,7 @@ class Chain:
     _running: set[AttemptId] = field(default_factory=set)
     _ended: dict[AttemptId, AttemptEnded] = field(default_factory=dict)
     _lives: dict[tuple[SystemId, SystemId], int] = field(default_factory=lambda: dict.fromkeys(LINKS, 0))
-    _agenda: list[tuple[Instant, int, Callable[[], None]]] = field(default_factory=list)
-    _order: "itertools.count[int]" = field(default_factory=itertools.count)
+    _agenda: Agenda = field(default_factory=Agenda)
 
     def start(self) -> None:
         """Start and link all."""
@@ -120,8 +118,8 @@ class Chain:
         while True:
             deadlines = [(module.next_deadline(), name) for name, module in self.modules.items()]
             deadline, name = min((until if at is None else at, name) for at, name in deadlines)
-            if self._agenda and self._agenda[0][0] <= min(deadline, until):
-                at, _, happen = heapq.heappop(self._agenda)
+            if self._agenda.is_due(min(deadline, until)):
+                at, happen = self._agenda.take()
                 self.now = max(self.now, at)
                 happen()
             elif deadline < until:
@@ -147,7 +145,7 @@ class Chain:
             self.post(name, LinkUp(neighbor=other))
 
     def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        heapq.heappush(self._agenda, (after(self.now, delay_ns), next(self._order), happen))
+        self._agenda.add(after(self.now, delay_ns), happen)
 
     def _perform(self, name: SystemId, actions: tuple[Action, ...]) -> None:
         assert violations(self.modules[name].state) == ()

@@ -5,8 +5,6 @@ loses everything but the rows, what is in flight on the link, and what waits to 
 like the starter, outlives it.
 """
 
-import heapq
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -42,6 +40,7 @@ from messiahs.core.module import SchedulingModule
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import Row, RowKey, TaskRow, key_of
+from tests.unit.core.agenda import Agenda
 from tests.unit.core.rig import make_module, sdv
 
 LEFT, RIGHT = SystemId("left"), SystemId("right")
@@ -79,8 +78,7 @@ class Pair:
     backend: dict[AttemptId, AttemptEnded | None] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     hosts: dict[SystemId, Host] = field(default_factory=dict)
-    agenda: list[tuple[Instant, int, Callable[[], None]]] = field(default_factory=list)
-    order: "itertools.count[int]" = field(default_factory=itertools.count)
+    _agenda: Agenda = field(default_factory=Agenda)
 
     def start(self) -> None:
         """Start both modules and connect them."""
@@ -98,8 +96,8 @@ class Pair:
                 for name, host in self.hosts.items()
                 if host.is_up and (deadline := host.module.next_deadline()) is not None
             ]
-            if self.agenda and (not deadlines or self.agenda[0][0] <= min(deadlines)[0]):
-                at, _, happen = heapq.heappop(self.agenda)
+            if self._agenda.is_due(min(deadlines)[0] if deadlines else None):
+                at, happen = self._agenda.take()
                 self.now = max(self.now, at)
                 happen()
             else:
@@ -120,7 +118,7 @@ class Pair:
         return [row for row in self.hosts[LEFT].rows.values() if isinstance(row, TaskRow) and row.ended_at is not None]
 
     def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        heapq.heappush(self.agenda, (after(self.now, delay_ns), next(self.order), happen))
+        self._agenda.add(after(self.now, delay_ns), happen)
 
     def _begin(self, name: SystemId) -> None:
         host = self.hosts[name]
