@@ -4,6 +4,7 @@ They need no fuzzer: whatever one has found is a seed, and every seed is tried b
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +16,7 @@ from messiahs.errors import CodecError, PolicyError, PredicateError, Problem
 from messiahs.language.formatting import format_predicate
 from messiahs.language.generated import generated_truth
 from messiahs.language.policy_files import parse_policy
+from messiahs.language.policy_formatting import format_policy
 from messiahs.language.predicates import ParsedPredicate, parse_predicate, predicate_parser
 from messiahs.language.syntax import comparisons_of, uses_of
 from messiahs.language.trial_files import read_trials
@@ -41,8 +43,11 @@ def fuzz_predicate(data: bytes) -> None:
 
 
 def fuzz_policy(data: bytes) -> None:
-    """Read a policy file; whatever it is, it is a policy or its mistakes can be shown."""
+    """Read a policy file; it is a policy or its mistakes can be shown, and if it has a form, that has the same form."""
     text = data.decode(errors="replace")
+    with suppress(PolicyError):
+        formatted = format_policy(text, file="fuzz.policy")
+        assert _form_of(formatted) == formatted
     try:
         problems = parse_policy(text, file="fuzz.policy").warnings
     except PolicyError as error:
@@ -69,6 +74,13 @@ def fuzz_wire(data: bytes) -> None:
     except CodecError:
         return
     assert read(_CODECS[read](message)) == message
+
+
+def _form_of(formatted: str) -> str:
+    try:
+        return format_policy(formatted, file="formatted.policy")
+    except PolicyError as error:
+        raise AssertionError(f"the form is ill-formed: {error}") from error
 
 
 def _can_be_shown(problems: Sequence[Problem], text: str) -> None:
