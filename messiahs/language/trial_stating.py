@@ -109,7 +109,7 @@ def _read_clock(phrase: Phrase, scene: Scene) -> Statement | None:
             raise ValueError  # noqa: TRY301 - it is the same mistake as a month 13
         hour, minute = divmod(minutes.steps, _MINUTES_PER_HOUR)
         return SetClock(datetime(int(year), int(month), int(day), hour, minute))  # noqa: DTZ001 - local, wherever that is
-    except ValueError:
+    except (ValueError, OverflowError):
         scene.notebook.error(year, Code.RANGE, "there is no such day or time", hint="write at 2026-11-21 22:30;")
         return None
 

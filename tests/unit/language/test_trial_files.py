@@ -30,6 +30,7 @@ def _problems(text: str) -> tuple[Problem, ...]:
         ("at 2026-11-01 24:00;", "2:4", Code.RANGE, "no such day", ""),
         ("at 2026-11-01 9h;", "2:4", Code.RANGE, "no such day", ""),
         ("at 9999-11-01 9:00;", "2:4", Code.RANGE, "no such day", ""),
+        ("at 2026-11-2133333333333333 9:00;", "2:4", Code.RANGE, "no such day", ""),
         ("after 54w;", "2:7", Code.RANGE, "no test lasts longer than a year", "after 365d"),
         ("at noon;", "2:4", Code.SYNTAX, "a number is missing before `noon`", ""),
         ("at 2026-11-01 9:00 { }", "2:20", Code.SYNTAX, "`at` has no block", ""),
