@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from messiahs.language.explaining import PAPERS_RULE, JudgedTerm, values_text
-from messiahs.language.explaining_accept import ExplainedBlock, ExplainedRule
+from messiahs.language.rules.explaining import PAPERS_RULE, JudgedTerm, values_text
+from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
 
 Document = dict[str, Any]
 

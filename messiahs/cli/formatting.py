@@ -27,7 +27,7 @@ def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
 
 def _format(file: Path, *, is_check: bool) -> int:
     from messiahs.config.policies import policy_text
-    from messiahs.language.policy_formatting import format_policy
+    from messiahs.language.text.formatting import format_policy
 
     name = "<stdin>" if file == _STDIN else str(file)
     try:

@@ -78,8 +78,8 @@ def _attribute(text: str) -> tuple[str, int | str]:
 
 def _string(text: str, literal: str) -> str:
     from messiahs.errors import PredicateError
-    from messiahs.language.parsing import parse_expression
-    from messiahs.language.syntax import Comparison
+    from messiahs.language.predicate.parsing import parse_expression
+    from messiahs.language.predicate.syntax import Comparison
 
     try:
         read = parse_expression(f"$value eq {literal}")

@@ -93,7 +93,7 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
 
     --set NAME=VALUE takes an integer, or else a string; --set 'NAME:="5"' takes a literal of the language.
     """
-    from messiahs.language.predicates import parse_predicate
+    from messiahs.language.predicate.predicates import parse_predicate
 
     description = dict(_assigned(text) for text in assignments)
     try:
@@ -109,7 +109,7 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
 
 
 def _assigned(text: str) -> "tuple[str, Value]":
-    from messiahs.language.parsing import parse_literal
+    from messiahs.language.predicate.parsing import parse_literal
 
     name, equals, value = text.partition("=")
     is_literal = name.endswith(":")
@@ -191,7 +191,7 @@ def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
 def schema(*, as_json: bool) -> None:
     """List the attributes that policies and predicates may name."""
     from messiahs.core.attributes import CATALOGUE, SEEN_BY_THE_OWNER
-    from messiahs.language.schema import facts_of, range_shown, spellings_of
+    from messiahs.language.blocks.schema import facts_of, range_shown, spellings_of
 
     attributes = (*CATALOGUE, *SEEN_BY_THE_OWNER)
     if as_json:

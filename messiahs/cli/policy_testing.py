@@ -11,10 +11,10 @@ from messiahs.cli.explaining import block_document, block_lines, line_of
 from messiahs.cli.output import print_document
 from messiahs.config.policies import policy_text, read_policy
 from messiahs.errors import ClientError
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.coverage import Sighting, Unseen, unseen_rules
-from messiahs.language.trial_files import read_trials
-from messiahs.language.trying import Failure, Outcome, try_out
+from messiahs.language.explaining.coverage import Sighting, Unseen, unseen_rules
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.trying import Failure, Outcome, try_out
 
 Document = dict[str, Any]
 _ENDING = "*.policytest"

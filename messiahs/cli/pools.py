@@ -13,12 +13,12 @@ from messiahs.core.buckets import bucket_of
 from messiahs.core.ports import AcceptQuery
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.errors import ClientError
-from messiahs.language.accepting import facts_of
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.explaining_classes import Machines, machines_in
-from messiahs.language.explaining_pool import Demand, Loss, demands_of, judge_pool, losses_in
-from messiahs.language.readings import Facts
-from messiahs.language.relaxing import Change, changes_for
+from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
+from messiahs.language.explaining.relaxing import Change, changes_for
+from messiahs.language.rules.accepting import facts_of
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.rules.explaining_classes import Machines, machines_in
+from messiahs.language.rules.readings import Facts
 
 Document = dict[str, Any]
 

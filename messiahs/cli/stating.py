@@ -13,11 +13,11 @@ from messiahs.core.neighbors import Relation
 from messiahs.core.ports import AcceptQuery, Asker
 from messiahs.core.vectors import Vector
 from messiahs.errors import ClientError
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.explaining_accept import ExplainedBlock
-from messiahs.language.explaining_policy import explain_policy
-from messiahs.language.readings import HERE, PEER, TASK
-from messiahs.language.stating import attributes_of, read_statement, read_statements
+from messiahs.language.blocks.stating import attributes_of, read_statement, read_statements
+from messiahs.language.explaining.policy import explain_policy
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.rules.explaining_accept import ExplainedBlock
+from messiahs.language.rules.readings import HERE, PEER, TASK
 
 
 class Stated(TypedDict):

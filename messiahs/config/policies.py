@@ -6,9 +6,9 @@ from pathlib import Path
 
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.compiled_policy import CompiledPolicy, Source
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_scanning import FILE_LIMIT_BYTES
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.rules.compiled_policy import CompiledPolicy, Source
+from messiahs.language.text.scanning import FILE_LIMIT_BYTES
 from messiahs.policy.open_policy import OpenPolicy
 
 _UNREADABLE = "P001"

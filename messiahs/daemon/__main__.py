@@ -21,7 +21,7 @@ from messiahs.daemon.recorded import record_this_process
 from messiahs.daemon.tasks_api import TasksApi
 from messiahs.daemon.vectors_api import VectorsApi
 from messiahs.errors import MessiahsError, UnusableStateError
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5

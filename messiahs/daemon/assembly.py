@@ -26,7 +26,7 @@ from messiahs.daemon.tracing import Tracing
 from messiahs.executor.launch import StarterSettings
 from messiahs.executor.layout import own_account, prepare_files_root, task_account
 from messiahs.executor.os_process import OsProcessExecutor
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.make import make_probe
 from messiahs.trace.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest

@@ -1,13 +1,16 @@
 """The predicate language of task filters (MESSIAHS 5.4), and the policy files of owners around it.
 
-`predicates` is the door for task filters: text in, a predicate that can be judged out. Behind it stand, in the order of
-use, `scanning` (words and limits), `parsing` (grammar.lark) into `syntax`, and the two ways to judge: `truth` and
-`class_truth`.
+The rooms, each of which knows those before it:
 
-`policy_files` is the door for policy files. Its predicates end as the same trees, over `readings` of several scopes.
-A condition also keeps how its owner wrote it (`written`), for those who ask why: `explaining` over facts,
-`explaining_classes` and `explaining_pool` over many machines.
-
-`trial_files` is the door for `*.policytest` files. A trial, which is one test of a policy, is a list of steps
-(`trials`), tried by `trying`; `coverage` says which rules were left untried.
+- `predicate`: `predicates` is the door for task filters: text in, a predicate that can be judged out. Behind it stand,
+  in the order of use, `scanning` (words and limits), `parsing` (grammar.lark) into `syntax`, and the two ways to judge:
+  `truth` and `class_truth`.
+- `text`: the words, statements and trees of policy files, their mistakes (`problems`), and the one form in which
+  `formatting` writes them.
+- `rules`: what a policy decides by. Its predicates end as the same trees, over `readings` of several scopes; a
+  condition also keeps how its owner wrote it (`text.written`), for those who ask why (`explaining`).
+- `blocks`: `files` is the door for policy files: every block is read, checked, and becomes rules.
+- `explaining`: why a whole policy decides as it does, and how many machines of a pool it leaves to a task.
+- `trials`: `files` is the door for `*.policytest` files. A trial, which is one test of a policy, is a list of steps
+  (`trials`), tried by `trying`; `explaining.coverage` says which rules were left untried.
 """

@@ -23,7 +23,7 @@ from messiahs.core.messages import TaskState
 from messiahs.core.ports import BadPredicate, Need
 from messiahs.core.rows import GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.trace.telling import action_text, event_text
 

@@ -13,7 +13,7 @@ from messiahs.core.ids import ClientKey, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND
 from messiahs.core.messages import Command
 from messiahs.core.ports import Timeouts
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.sim.agenda import DriftingClock
 from messiahs.sim.conditions import Conditions
 from messiahs.sim.faults import Fault

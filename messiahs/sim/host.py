@@ -38,7 +38,7 @@ from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.sim.conditions import Conditions

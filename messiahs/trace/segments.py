@@ -16,7 +16,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.ports import Calendar, Policy, Randomness
 from messiahs.core.state import ModuleState
 from messiahs.errors import TraceError
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.trace.records import Record, contents
 from messiahs.trace.values import decode, encode
 

@@ -74,7 +74,7 @@ from messiahs.core.messages import (
 from messiahs.core.ports import Policy
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, SubmissionRow, TaskRow
-from messiahs.language.compiled_policy import CompiledPolicy, Source
+from messiahs.language.rules.compiled_policy import CompiledPolicy, Source
 
 
 def action_text(system: SystemId, action: Action, /) -> str:

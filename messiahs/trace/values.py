@@ -14,8 +14,8 @@ import msgspec
 from messiahs.config.policies import source_of
 from messiahs.core.ports import BadPredicate
 from messiahs.core.timers import Timers
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.predicates import ParsedPredicate, predicate_parser
+from messiahs.language.predicate.predicates import ParsedPredicate, predicate_parser
+from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.kinds import SCALARS, Kinds
 

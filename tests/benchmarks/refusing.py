@@ -10,7 +10,7 @@ from dataclasses import replace
 from messiahs.core.fitting import fitting
 from messiahs.core.vectors import Vector
 from messiahs.errors import PredicateError
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 from tests.benchmarks.viewing import candidates, need_of
 from tests.hostile.predicates import costly_texts, refused_texts

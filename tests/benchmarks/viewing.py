@@ -14,7 +14,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Candidate, Need
 from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.policy.placement import by_free_slots
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.predicates import CLASSADS, EXAMPLE, GIB, MACHINE, PREDICATES, classads, ten_terms, translated

@@ -8,7 +8,7 @@ from typing import get_args
 
 from messiahs.core import messages
 from messiahs.core.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
-from messiahs.language.schema import range_shown
+from messiahs.language.blocks.schema import range_shown
 from tests.docs.textmate import textmate_grammar
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.language.policy_problems import Notebook
-from messiahs.language.policy_scanning import KEYWORDS, tokens_in
+from messiahs.language.text.problems import Notebook
+from messiahs.language.text.scanning import KEYWORDS, tokens_in
 from tests.docs.textmate import textmate_grammar
 
 ROOT = Path(__file__).parents[2]

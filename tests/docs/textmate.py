@@ -3,9 +3,9 @@
 import json
 from typing import Final
 
-from messiahs.language.policy_scanning import KEYWORDS, SCOPES
-from messiahs.language.policy_structure import ITEM_WORDS
-from messiahs.language.syntax import COMPARATORS
+from messiahs.language.predicate.syntax import COMPARATORS
+from messiahs.language.text.scanning import KEYWORDS, SCOPES
+from messiahs.language.text.structure import ITEM_WORDS
 
 _OPERATORS: Final = frozenset({"and", "or", "xor", "not", "in", "like", "has", "default"})
 _UNITS: Final = "[kMGTP]i?B|KiB|B|ms|s|min|h|d|w|%|:[0-5][0-9]"

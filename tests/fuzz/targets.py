@@ -13,14 +13,14 @@ from messiahs.core.descriptions import SDV, Description, layout_of, sorted_pairs
 from messiahs.core.ports import BadPredicate
 from messiahs.core.vectors import vector_of
 from messiahs.errors import CodecError, PolicyError, PredicateError, Problem
-from messiahs.language.formatting import format_predicate
-from messiahs.language.generated import generated_truth
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_formatting import format_policy
-from messiahs.language.predicates import ParsedPredicate, parse_predicate, predicate_parser
-from messiahs.language.syntax import comparisons_of, uses_of
-from messiahs.language.trial_files import read_trials
-from messiahs.language.truth import truth_of
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.predicate.formatting import format_predicate
+from messiahs.language.predicate.generated import generated_truth
+from messiahs.language.predicate.predicates import ParsedPredicate, parse_predicate, predicate_parser
+from messiahs.language.predicate.syntax import comparisons_of, uses_of
+from messiahs.language.predicate.truth import truth_of
+from messiahs.language.text.formatting import format_policy
+from messiahs.language.trials.files import read_trials
 from messiahs.wire import codec
 from messiahs.wire.limits import predicate_text
 

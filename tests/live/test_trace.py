@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.trace.reading import read_segments
 from messiahs.trace.replaying import replay
 from tests.live.conftest import Federation, eventually, federation

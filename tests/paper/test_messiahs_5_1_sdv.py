@@ -11,7 +11,7 @@ from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.fitting import could_hold, has_room
 from messiahs.core.ports import Need
 from messiahs.core.vectors import Interval, coalesce, vector_of
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 
 
 def need(*, mem_bytes: int = 0, requirement: str = "") -> Need:

@@ -5,7 +5,7 @@ import pytest
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.errors import PredicateError
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 
 EXAMPLE = '($avail_mem >= 4000000) and ($cpu eq "sparc")'
 

@@ -14,7 +14,7 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.rig import (
     CHILD,
     NEIGHBORS,

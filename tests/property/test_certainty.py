@@ -8,13 +8,9 @@ from hypothesis import strategies as st
 
 from messiahs.core.attributes import Kind, Value
 from messiahs.errors import PolicyError
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_problems import Code
-from messiahs.language.ranking import First
-from messiahs.language.readings import MACHINE
-from messiahs.language.satisfying import Effort, can_be_true
-from messiahs.language.syntax import (
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.predicate.satisfying import Effort, can_be_true
+from messiahs.language.predicate.syntax import (
     COMPARATORS,
     Chain,
     Comparison,
@@ -25,8 +21,12 @@ from messiahs.language.syntax import (
     Variable,
     comparisons_of,
 )
-from messiahs.language.truth import truth_of
-from messiahs.language.value_sets import everything, integers
+from messiahs.language.predicate.truth import truth_of
+from messiahs.language.predicate.value_sets import everything, integers
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.rules.ranking import First
+from messiahs.language.rules.readings import MACHINE
+from messiahs.language.text.problems import Code
 
 NAMES = ("a", "b", "c", "s", "t")
 PLACES = {name: place for place, name in enumerate(NAMES)}

@@ -56,7 +56,7 @@ from messiahs.core.messages import (
     TaskTransfer,
 )
 from messiahs.core.ports import Policy, Timeouts
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.rows import encode_key, encode_row
 from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_scanning import KEYWORDS
-from messiahs.language.syntax import COMPARATORS
-from messiahs.language.trial_files import KEYWORDS as TRIAL_KEYWORDS
-from messiahs.language.trial_files import read_trials
-from messiahs.language.trying import try_out
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.predicate.syntax import COMPARATORS
+from messiahs.language.text.scanning import KEYWORDS
+from messiahs.language.trials.files import KEYWORDS as TRIAL_KEYWORDS
+from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.trying import try_out
 
 WORDS = [
     *sorted(KEYWORDS),

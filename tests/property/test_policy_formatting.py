@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from messiahs.core.attributes import Value
 from messiahs.errors import PolicyError
-from messiahs.language.amounts import Amount
-from messiahs.language.conditions import Condition
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_formatting import format_policy
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.rules.amounts import Amount
+from messiahs.language.rules.conditions import Condition
+from messiahs.language.text.formatting import format_policy
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 
 SHIPPED = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "policies").glob("*.policy")]

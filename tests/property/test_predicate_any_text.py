@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from messiahs.core.ports import BadPredicate
 from messiahs.errors import PredicateError
-from messiahs.language.predicates import parse_predicate, predicate_parser
-from messiahs.language.syntax import COMPARATORS, Connective
+from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
+from messiahs.language.predicate.syntax import COMPARATORS, Connective
 
 WORDS = [*COMPARATORS, *Connective, "not", "(", ")", "lt", "==", "&&", "$a", "$b", "1", "-1", "007", "9" * 30, "4GiB"]
 STRINGS = ['""', '"x"', r'"\n"', r'"\q"']

@@ -14,9 +14,9 @@ from messiahs.core.attributes import Value
 from messiahs.core.buckets import highest_in, lowest_in
 from messiahs.core.descriptions import SDV, Description, layout_of, sorted_pairs
 from messiahs.core.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
-from messiahs.language.formatting import format_predicate
-from messiahs.language.parsing import parse_expression
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.formatting import format_predicate
+from messiahs.language.predicate.parsing import parse_expression
+from messiahs.language.predicate.predicates import parse_predicate
 
 INTEGERS = st.sampled_from([-(2**63), -9, -1, 0, 1, 2, 3, 9, 10, 11, 100, 2**63 - 1])
 STRINGS = st.sampled_from(["", "A", "a", "b", "ba", "é", '"', "\\", "\n", "\\n", "\U00010000", "\uffff"])

@@ -10,8 +10,8 @@ from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
-from messiahs.language.predicates import parse_predicate
-from messiahs.language.revealing import Disclosure, Revealing
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.rules.revealing import Disclosure, Revealing
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.v1 import descriptions_pb2
 from tests.property.seating import can_hold_all

@@ -9,7 +9,7 @@ from messiahs.core.actions import Action
 from messiahs.core.events import Event
 from messiahs.core.instants import HOUR, SECOND
 from messiahs.core.module import SchedulingModule
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.records import contents
 from messiahs.trace.replaying import replay

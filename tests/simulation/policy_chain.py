@@ -10,7 +10,7 @@ from messiahs.core.instants import SECOND, Instant
 from messiahs.core.messages import Command, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.vectors import MachineClass
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes

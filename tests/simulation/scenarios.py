@@ -13,7 +13,7 @@ from messiahs.core.messages import Command, DenyCode
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Accepted, Refused
 from messiahs.core.rows import TaskRow
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes

@@ -14,7 +14,7 @@ from messiahs.core.instants import MINUTE, SECOND, Instant
 from messiahs.core.messages import Command, Substate, TaskState
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.rows import TaskRow
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.sim.checkers import Checks
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedSystem

@@ -10,7 +10,7 @@ from messiahs.core.events import Measured, PolicyChanged
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MINUTE, SECOND, Instant
 from messiahs.core.vectors import vector_of
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.sim.federation import SimulatedFederation
 from tests.simulation.policy_chain import LEAF, MIDDLE, OPEN, ROOT, chain, seen_below, task
 from tests.unit.core.rig import sdv

@@ -43,7 +43,7 @@ from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
 from messiahs.core.resuming import Remains
 from messiahs.core.rows import Row, RowKey, key_of
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.agenda import Agenda
 from tests.unit.core.rig import ScriptedPolicy, make_module, sdv
 

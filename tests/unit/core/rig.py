@@ -58,7 +58,7 @@ from messiahs.core.ports import (
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
 from messiahs.core.vectors import EMPTY, Vector, vector_of
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.policy.absent import NoMigrating, no_entry
 from messiahs.policy.open_policy import OpenPolicy
 

@@ -36,7 +36,7 @@ from messiahs.core.own_machine import own_sdv
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, Row
 from messiahs.core.timers import TimerKind
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     GIB,

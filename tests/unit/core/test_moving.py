@@ -19,7 +19,7 @@ from messiahs.core.messages import (
     TaskTransfer,
 )
 from messiahs.core.neighbors import Neighbor
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,

@@ -9,7 +9,7 @@ from messiahs.core.events import Measured
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import StatusVector
 from messiahs.core.previewing import preview
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.trace.segments import state_bytes
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, only, sdv, view
 

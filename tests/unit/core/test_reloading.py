@@ -7,7 +7,7 @@ from messiahs.core.messages import DenyCode, SchedAccept, SchedDeny, SchedReques
 from messiahs.core.ports import Refused, Timeouts
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (

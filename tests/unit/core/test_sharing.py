@@ -22,7 +22,7 @@ from messiahs.core.messages import (
 )
 from messiahs.core.ports import Refused
 from messiahs.core.vectors import EMPTY, Vector
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,

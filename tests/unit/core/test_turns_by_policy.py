@@ -10,7 +10,7 @@ from messiahs.core.instants import SECOND
 from messiahs.core.messages import SchedAccept, SchedDeny, SchedRequest, StatusVector, TaskStatus, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.turns import is_outranked, waiting_above
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,

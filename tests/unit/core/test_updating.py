@@ -9,7 +9,7 @@ from messiahs.core.instants import HOUR, MILLISECOND, SECOND
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,

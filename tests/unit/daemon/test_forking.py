@@ -5,7 +5,7 @@ import sys
 
 LOADED = """
 from messiahs.daemon.forking import load_code
-from messiahs.language.parsing import _grammar
+from messiahs.language.predicate.parsing import _grammar
 before = _grammar.cache_info().currsize
 load_code()
 print(before, _grammar.cache_info().currsize)

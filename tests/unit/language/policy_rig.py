@@ -19,9 +19,9 @@ from messiahs.core.ports import (
     Refused,
 )
 from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
-from messiahs.language.compiled_policy import CompiledPolicy
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.rules.compiled_policy import CompiledPolicy
 
 NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
 MACHINE: Mapping[str, Value] = {

@@ -6,9 +6,9 @@ from messiahs.core.attributes import Value
 from messiahs.core.descriptions import SDV, TDV
 from messiahs.core.ports import Placed
 from messiahs.core.vectors import EMPTY
-from messiahs.language.accepting import facts_of
-from messiahs.language.explaining import Explanation, explain, values_text, why_false
-from messiahs.language.written import text_of
+from messiahs.language.rules.accepting import facts_of
+from messiahs.language.rules.explaining import Explanation, explain, values_text, why_false
+from messiahs.language.text.written import text_of
 from tests.unit.language.policy_rig import machines, policy, request, sdv, tdv
 
 LETS = "let night = $now.clock >= 20:00 or $now.clock < 7:00;\nlet busy = $here.load > 50%;\n"

@@ -7,10 +7,10 @@ import pytest
 from messiahs.core.attributes import Value
 from messiahs.core.ports import AcceptQuery
 from messiahs.core.vectors import Vector
-from messiahs.language.accepting import facts_of
-from messiahs.language.explaining_classes import Machines, machines_in
-from messiahs.language.explaining_pool import Demand, demands_of, judge_pool, losses_in
-from messiahs.language.relaxing import changes_for
+from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
+from messiahs.language.explaining.relaxing import changes_for
+from messiahs.language.rules.accepting import facts_of
+from messiahs.language.rules.explaining_classes import Machines, machines_in
 from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
 
 GIB = 1 << 30

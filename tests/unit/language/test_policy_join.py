@@ -7,8 +7,8 @@ from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Accepted, JoinQuery
 from messiahs.errors import PolicyError
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_problems import Code
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.text.problems import Code
 from tests.unit.language.policy_rig import NOON, policy, refusal
 from tests.unit.language.test_policy_examples import DEPARTMENT
 

@@ -9,9 +9,9 @@ from messiahs.core.instants import MINUTE
 from messiahs.core.ports import Asking, HereQuery, RunningQuery
 from messiahs.core.vectors import EMPTY, Vector
 from messiahs.errors import PolicyError
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_problems import Code
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.text.problems import Code
 from tests.unit.language.policy_rig import NOON, machines, policy
 from tests.unit.language.test_policy_examples import DEPARTMENT
 

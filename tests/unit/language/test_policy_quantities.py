@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.core.attributes import Unit
-from messiahs.language.quantities import NoQuantity, Quantity, read_quantity, shown
+from messiahs.language.text.quantities import NoQuantity, Quantity, read_quantity, shown
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from messiahs.core.attributes import Value
 from messiahs.core.instants import MINUTE, SECOND
 from messiahs.core.ports import Act, CalendarTime, RunningQuery
 from messiahs.errors import PolicyError
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_problems import Code
-from messiahs.language.running import CompiledRule
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.rules.running import CompiledRule
+from messiahs.language.text.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DESKTOP
 

@@ -3,8 +3,8 @@
 import pytest
 
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.policy_files import parse_policy
-from messiahs.language.policy_problems import Code
+from messiahs.language.blocks.files import parse_policy
+from messiahs.language.text.problems import Code
 from tests.unit.language.policy_rig import policy
 
 DECLARED = "attribute $gpus int 0..16; attribute $n int; attribute $site string;"

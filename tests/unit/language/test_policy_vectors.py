@@ -5,7 +5,7 @@ import pytest
 from messiahs.core.attributes import KEY_ATTRIBUTES, Value
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.ports import CalendarTime, Timeouts
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
 
 EXTENDED: dict[str, Value] = {"cpu": "sparc", "gpus": 2}

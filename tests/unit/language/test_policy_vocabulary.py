@@ -3,7 +3,7 @@
 import re
 
 from messiahs.core.attributes import CATALOGUE, SEEN_BY_THE_OWNER, Kind, Unit
-from messiahs.language.vocabulary import ACCEPT, LET, RANK, Vocabulary
+from messiahs.language.blocks.vocabulary import ACCEPT, LET, RANK, Vocabulary
 
 VOCABULARY = Vocabulary()
 

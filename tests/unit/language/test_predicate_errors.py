@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.errors import PredicateError
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 
 
 def _error(text: str) -> PredicateError:

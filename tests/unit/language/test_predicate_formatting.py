@@ -2,9 +2,9 @@
 
 import pytest
 
-from messiahs.language.formatting import format_predicate
-from messiahs.language.parsing import parse_expression
-from messiahs.language.syntax import Chain, Comparison
+from messiahs.language.predicate.formatting import format_predicate
+from messiahs.language.predicate.parsing import parse_expression
+from messiahs.language.predicate.syntax import Chain, Comparison
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from messiahs.core.attributes import Value
 from messiahs.core.ports import BadPredicate, Predicate, PredicateParser
-from messiahs.language.predicates import parse_predicate, predicate_parser
+from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
@@ -165,6 +165,8 @@ def test_the_parser_answers_a_bad_text_with_one_line() -> None:
 
 
 def test_nothing_is_built_at_import() -> None:
-    program = "from messiahs.language import parsing, predicates; print(parsing._grammar.cache_info().currsize)"
+    program = (
+        "from messiahs.language.predicate import parsing, predicates; print(parsing._grammar.cache_info().currsize)"
+    )
     built = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert built.strip() == "0"

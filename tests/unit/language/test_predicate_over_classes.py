@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.buckets import bucket_of
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
-from messiahs.language.predicates import parse_predicate
+from messiahs.language.predicate.predicates import parse_predicate
 
 SURE, POSSIBLE, IMPOSSIBLE = (True, True), (False, True), (False, False)
 

@@ -6,9 +6,9 @@ import pytest
 
 from messiahs.core.instants import SECOND, Duration
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.policy_problems import Code
-from messiahs.language.trial_files import read_trials
-from messiahs.language.trials import ExpectAccept, ExpectRefuse, SetClock, State, Wait
+from messiahs.language.text.problems import Code
+from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.trials import ExpectAccept, ExpectRefuse, SetClock, State, Wait
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.trial_rig import trials
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.language.coverage import rules_of, unseen_rules
-from messiahs.language.trying import try_out
+from messiahs.language.explaining.coverage import rules_of, unseen_rules
+from messiahs.language.trials.trying import try_out
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.trial_rig import came, outcome, trials
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import policy_text, read_policy
-from messiahs.language.coverage import unseen_rules
-from messiahs.language.trial_files import read_trials
-from messiahs.language.trying import try_out
+from messiahs.language.explaining.coverage import unseen_rules
+from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.trying import try_out
 
 POLICIES = Path(__file__).parents[3] / "policies"
 FILES = sorted(POLICIES.glob("*.policy"))

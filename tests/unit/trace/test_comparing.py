@@ -17,7 +17,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.messages import SchedAccept, StatusVector, VectorKind
 from messiahs.core.ports import Policy, Timeouts
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.comparing import Change, Comparison, compare
 from messiahs.trace.replaying import replay

@@ -3,7 +3,7 @@
 from messiahs.config.policies import source_of
 from messiahs.core.events import ControlReceived, PolicyChanged
 from messiahs.core.messages import SchedDeny
-from messiahs.language.policy_files import parse_policy
+from messiahs.language.blocks.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.replaying import replay
 from messiahs.trace.telling import event_text

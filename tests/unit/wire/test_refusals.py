@@ -29,7 +29,7 @@ from messiahs.core.messages import (
 from messiahs.core.ports import BadPredicate
 from messiahs.core.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
-from messiahs.language.predicates import predicate_parser
+from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.wire.codec import (
     control_from_bytes,
     control_to_bytes,

@@ -1,0 +1,79 @@
+"""What is probably not meant in a policy file without mistakes: rules at odds, or that nobody ever comes to."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.ports import Act
+from messiahs.language.blocks.certainty import Certainty
+from messiahs.language.blocks.draft import Draft
+from messiahs.language.blocks.truths import certainty_in
+from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not
+from messiahs.language.rules.conditions import Condition
+from messiahs.language.rules.readings import HERE
+from messiahs.language.rules.running import CompiledRule
+from messiahs.language.text.problems import Code, Notebook
+from messiahs.language.text.structure import Item, Statement
+
+_RELATIONS: Final = {"PARENT", "CHILDREN", "SIBLINGS"}
+_BY_PEER: Final = ("ACCEPT", "REVEAL")
+
+
+def review(items: Sequence[Item], draft: Draft) -> None:
+    """Warn of everything of that kind."""
+    notebook = draft.reader.notebook
+    certainty = certainty_in(draft.reader.vocabulary, draft.reader.effort)
+    for block in _BY_PEER:
+        _warn_of_unreachable([item.head for item in items if item.head.words[0].type == block], notebook)
+    for rule, statement in draft.running:
+        _warn_of_lost_sensor(rule, statement, certainty, notebook=notebook)
+    _warn_of_opposites(draft.running, certainty, notebook)
+
+
+def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None:
+    """Warn of a block for `any` where every neighbor has a closer one, unless it tells nothing: that is for safety."""
+    is_safe = any({"ANY", "NOTHING"} <= {word.type for word in head.words} for head in heads)
+    words: list[Token] = [word for head in heads for word in head.words]
+    if {word.type for word in words} >= _RELATIONS:
+        for word in words:
+            if word.type == "ANY" and not is_safe:
+                hint = "parent, children and siblings have blocks of their own"
+                notebook.warning(word, Code.UNREACHABLE, "this concerns nobody", hint=hint)
+
+
+def _warn_of_lost_sensor(rule: CompiledRule, statement: Statement, certainty: Certainty, *, notebook: Notebook) -> None:
+    """Warn of a rule that protects the owner and does nothing where a sensor is missing or broken."""
+    if rule.is_unless or rule.act is Act.RESUME:
+        return
+    for reading in rule.condition.readings:
+        attribute = certainty.attribute_of(reading)
+        needs = reading.default is None and not reading.is_presence
+        if reading.scope == HERE and needs and attribute is not None and attribute.is_optional:
+            message = f"without {reading} the tasks are left running"
+            hint = f"write {rule.act} unless, and the opposite: it also acts where the value is missing"
+            notebook.warning(statement.words[1], Code.LOST_SENSOR, message, hint=hint)
+
+
+def _warn_of_opposites(
+    rules: Sequence[tuple[CompiledRule, Statement]], certainty: Certainty, notebook: Notebook, /
+) -> None:
+    """Warn of a `resume` that can be true together with a `suspend`."""
+    suspending = [rule for rule, _ in rules if rule.act is Act.SUSPEND]
+    for resuming, statement in rules:
+        if resuming.act is not Act.RESUME:
+            continue
+        for rule in suspending:
+            parts = [*_parts_of(rule), *_parts_of(resuming)]
+            readings = {each.key: each for condition, _ in parts for each in condition.readings}
+            both = Chain(Connective.AND, tuple(expression for _, expression in parts))
+            if not certainty.is_never_true(both, tuple(readings.values())):
+                message = f"this can be true together with `{rule.rule}`, which wins"
+                notebook.warning(statement.words[0], Code.TOGETHER, message, hint="let them exclude each other")
+                break
+
+
+def _parts_of(rule: CompiledRule) -> list[tuple[Condition, Expression]]:
+    own = rule.condition.expression
+    heads = [] if rule.head is None else [(rule.head, rule.head.expression)]
+    return [*heads, (rule.condition, Not(own) if rule.is_unless else own)]

@@ -1,0 +1,66 @@
+"""Why the rules about tasks that are here, and about systems that want to join, say what they say."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from messiahs.core.ports import Accepted, HereQuery, JoinQuery, Migrating, RunningQuery
+from messiahs.language.rules.accepting import calendar_facts
+from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
+from messiahs.language.rules.joining import JoinRules, entry_facts
+from messiahs.language.rules.migrating import CompiledMigration
+from messiahs.language.rules.readings import HERE, NOW, TASK, Facts
+from messiahs.language.rules.running import CompiledRule
+
+
+def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, verdict: str = "") -> ExplainedBlock:
+    """Judge every rule about a task that runs here, whatever its `for` says, and the heads of their blocks."""
+    facts = _facts_of(query)
+    heads = {rule.head.start: rule.head for rule in rules if rule.head is not None}
+    explained = [explain_rule(head, head.text, facts) for head in heads.values()]
+    for rule in rules:
+        note = "due" if rule.is_due(query) else "not due"
+        explained.append(replace(explain_rule(rule.condition, rule.rule, facts), note=note))
+    due = ", ".join(dict.fromkeys(rule.act for rule in rules if rule.is_due(query)))
+    return block_of("running", verdict or f"due: {due or 'nothing'}", explained)
+
+
+def explain_offer(migrating: Migrating, query: RunningQuery, /) -> ExplainedBlock:
+    """Judge every rule by which a task is offered to whoever asks for it."""
+    conditions = migrating.offered if isinstance(migrating, CompiledMigration) else ()
+    rules = [explain_rule(condition, condition.text, _facts_of(query)) for condition in conditions]
+    return block_of("migrate", "it is offered" if migrating.offers(query) else "it is kept", rules)
+
+
+def explain_ask(migrating: Migrating, query: HereQuery, /) -> ExplainedBlock:
+    """Judge every rule by which others are asked for tasks."""
+    facts = {HERE: query.here, NOW: calendar_facts(query.now)}
+    asks = migrating.asks if isinstance(migrating, CompiledMigration) else ()
+    rules = [
+        explain_rule(ask.condition, ask.condition.text, facts)
+        if query.has_machine or not ask.condition.reads(HERE)
+        else explain_below(ask.condition, ask.condition.text, facts, query.subtree)
+        for ask in asks
+    ]
+    is_asking = any(ask.is_wanted(query) for ask in asks)
+    return block_of("migrate", "others are asked" if is_asking else "nobody is asked", rules)
+
+
+def explain_entry(joining: JoinRules, query: JoinQuery, /) -> ExplainedBlock:
+    """Judge every rule by which a system may become what it would be."""
+    entries = (entry for entry in joining.entries if entry.role is query.role)
+    rules = [explain_rule(entry.condition, entry.rule, entry_facts(query)) for entry in entries]
+    answer = joining.judge(query)
+    told = "it may join" if isinstance(answer, Accepted) else f"it may not join: {answer.text or answer.code}"
+    return block_of("join", told, rules)
+
+
+def block_of(head: str, verdict: str, rules: Iterable[ExplainedRule], /) -> ExplainedBlock:
+    """Give an explanation that begins where the first of its rules stands."""
+    judged = tuple(rules)
+    return ExplainedBlock(
+        head=head, start=min((rule.start for rule in judged), default=0), verdict=verdict, rules=judged
+    )
+
+
+def _facts_of(query: RunningQuery) -> Facts:
+    return {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}

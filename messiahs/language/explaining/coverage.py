@@ -1,0 +1,113 @@
+"""Which rules of a policy trials have seen both true and false, so that a wrong one could have been noticed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeGuard
+
+from messiahs.core.columns import ClassSet
+from messiahs.core.ports import TaskOrder
+from messiahs.language.explaining.policy import accept_blocks
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.rules.conditions import Condition
+from messiahs.language.rules.explaining import JudgedCompound, JudgedPart
+from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
+from messiahs.language.rules.explaining_classes import ClassPart
+from messiahs.language.rules.migrating import CompiledMigration
+from messiahs.language.rules.ranking import First
+from messiahs.language.rules.task_ranking import TaskRanking
+from messiahs.language.text.written import Compound, Joint
+
+Sighting = tuple[int, bool]
+"""Where in the file a rule begins, and what it was seen to be."""
+
+_BOTH: Final = (True, False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Something in a policy that is true or false; `start` is where in the file, counted from 0."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """A rule, and what it was never seen to be."""
+
+    rule: Rule
+    never: tuple[bool, ...]
+
+
+def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
+    """Give every rule of a policy, in the order of the file; a `let` is one of its own."""
+    rules = [Rule(text=text, start=condition.start) for text, condition in _conditions(policy)]
+    limits = (each for block in accept_blocks(policy.accepting) for each in block.limits)
+    rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
+    rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
+    return tuple(sorted({rule.start: rule for rule in rules}.values(), key=lambda rule: rule.start))
+
+
+def unseen_rules(policy: CompiledPolicy, seen: Iterable[Sighting], /) -> tuple[Unseen, ...]:
+    """Give the rules that were not seen both true and false."""
+    known = frozenset(seen)
+    missing = ((rule, tuple(each for each in _BOTH if (rule.start, each) not in known)) for rule in rules_of(policy))
+    return tuple(Unseen(rule=rule, never=never) for rule, never in missing if never)
+
+
+def sightings_in(blocks: Iterable[ExplainedBlock], /) -> Iterator[Sighting]:
+    """Give what rules, and the `let`s in them, were seen to be in some explanations."""
+    for block in blocks:
+        for rule in block.rules:
+            yield rule.start, rule.is_true
+            yield from _lets_in(rule)
+
+
+def _lets_in(rule: ExplainedRule) -> Iterator[Sighting]:
+    if rule.explanation is not None:
+        yield from _judged_lets(rule.explanation.whole)
+    if rule.classes is not None:
+        yield from _class_lets(rule.classes)
+
+
+def _judged_lets(part: JudgedPart) -> Iterator[Sighting]:
+    if not isinstance(part, JudgedCompound):
+        return
+    if part.compound.joint is Joint.LET and part.is_true is not None:
+        yield part.compound.start, part.is_true
+    for each in part.parts:
+        yield from _judged_lets(each)
+
+
+def _class_lets(part: ClassPart) -> Iterator[Sighting]:
+    if isinstance(part.written, Compound) and part.written.joint is Joint.LET:
+        could: ClassSet = part.judged[1]
+        yield part.written.start, could != 0
+    for each in part.parts:
+        yield from _class_lets(each)
+
+
+def _conditions(policy: CompiledPolicy) -> Iterator[tuple[str, Condition]]:
+    """Give every condition with the rule in which it stands; where a rule has several, with its own part of that."""
+    for block in accept_blocks(policy.accepting):
+        yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
+    for setting in policy.advertising.settings:
+        for _, condition in setting.choices:
+            yield f"set ${setting.name} when {condition.predicate}", condition
+    order = policy.task_order
+    for what, keys in (("candidates", policy.ranking or ()), ("tasks", order.keys if _is_ranking(order) else ())):
+        for key in keys:
+            if isinstance(key, First):
+                yield f"rank {what} by first where {key.condition.predicate}", key.condition
+    for rule in policy.running:
+        if rule.head is not None:
+            yield rule.head.text, rule.head
+        yield rule.rule, rule.condition
+    if isinstance(policy.migrating, CompiledMigration):
+        yield from ((condition.text, condition) for condition in policy.migrating.offered)
+        yield from ((ask.condition.text, ask.condition) for ask in policy.migrating.asks)
+    yield from ((entry.rule, entry.condition) for entry in policy.joining.entries)
+
+
+def _is_ranking(order: TaskOrder | None) -> TypeGuard[TaskRanking]:
+    return isinstance(order, TaskRanking)

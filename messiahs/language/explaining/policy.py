@@ -1,0 +1,57 @@
+"""What each block of a policy makes of some facts, for whoever asks before it happens (`policy explain`)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from messiahs.core.attributes import SEEN_BY_THE_OWNER, Scope
+from messiahs.core.descriptions import SDV
+from messiahs.core.ports import AcceptQuery, CalendarTime, RunningQuery
+from messiahs.language.explaining.blocks import explain_offer, explain_running
+from messiahs.language.rules.accepting import AcceptBlock, AcceptRules, facts_of
+from messiahs.language.rules.compiled_policy import CompiledPolicy, Setting
+from messiahs.language.rules.explaining import value_text
+from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
+from messiahs.language.rules.readings import TASK, Facts
+
+_OF_A_PRESENT_TASK: Final = frozenset(
+    attribute.name for attribute in SEEN_BY_THE_OWNER if attribute.scope is Scope.PRESENT_TASK
+) - {"from", "checkpointable"}
+
+
+def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
+    """Explain every block that has something to judge, in the order of the file.
+
+    With `asks` the sender of the query is one, and only the `accept` block for it counts. What is done to tasks that
+    are here is told of a task of which something is known that only such a one has, as how long it ran.
+    """
+    chosen = policy.accepting.block_for(query.asker)
+    blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
+    explained = [explain_accept(block, query) for block in blocks]
+    here = query.here or SDV(())
+    explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
+    task = facts_of(query)[TASK]
+    if any(name in task for name in _OF_A_PRESENT_TASK):
+        about = RunningQuery(task=task, here=here.description(), now=query.now)
+        explained += [explain_running(policy.running, about), explain_offer(policy.migrating, about)]
+    explained = [block for block in explained if block.rules]
+    return tuple(sorted(explained, key=lambda block: block.start))
+
+
+def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:
+    """Give every `accept` block once, though it may name several senders."""
+    found = [block for _, block in (*rules.by_name, *rules.by_relation)]
+    found += [rules.for_any] if rules.for_any is not None else []
+    return tuple({block.start: block for block in found}.values())
+
+
+def explain_setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
+    """Judge every condition under which the own machine says something of one attribute."""
+    told = policy.describe_here(measured, now).description()
+    value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
+    rules = tuple(_choices(setting, policy.facts_here(measured, now)))
+    return ExplainedBlock(head=f"set ${setting.name}", start=setting.start, verdict=value, rules=rules)
+
+
+def _choices(setting: Setting, facts: Facts) -> Iterator[ExplainedRule]:
+    for _, condition in setting.choices:
+        yield explain_rule(condition, f"when {condition.predicate}", facts)

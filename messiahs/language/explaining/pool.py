@@ -1,0 +1,94 @@
+"""How many machines of a pool a task could have, what keeps it from the others, and what would have to change.
+
+The pool is a vector, so machines are known by classes only: what is surely so of them and what could be are both told
+(MESSIAHS 7.1).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from messiahs.core.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.columns import Judged
+from messiahs.core.vectors import Vector
+from messiahs.language.predicate.syntax import Comparison, Order, Variable
+from messiahs.language.rules.accepting import AcceptBlock
+from messiahs.language.rules.conditions import Condition, condition_of
+from messiahs.language.rules.explaining_classes import ClassPart, Machines, explain_classes, machines_in
+from messiahs.language.rules.readings import HERE, MACHINE, TASK, Facts, Reading
+from messiahs.language.text.written import Compound, Joint, Term, text_of
+
+_NEEDS: Final = (("free_slots", "cpus", 1), ("avail_mem", "mem", 0), ("avail_disk", "disk", 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Conditions of which a machine must meet one; each class of the pool stands for `scope` in them."""
+
+    conditions: tuple[Condition, ...]
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A part of what is demanded, as it was written, and the machines that do not meet it, whatever the rest says."""
+
+    text: str
+    machines: Machines
+
+
+def demands_of(block: AcceptBlock | None, /) -> tuple[Demand, ...]:
+    """Give what is demanded of a machine: room for the task, and what an `accept` block wants."""
+    demands = [Demand(conditions=(_need(*need),), scope=MACHINE) for need in _NEEDS]
+    if block is not None:
+        demands += [Demand(conditions=(each.condition,), scope=HERE) for each in block.requirements]
+        demands += [Demand(conditions=tuple(each.condition for each in block.occasions), scope=HERE)]
+    return tuple(demand for demand in demands if demand.conditions)
+
+
+def judge_pool(demands: Iterable[Demand], facts: Facts, pool: Vector, /) -> Judged:
+    """Say which classes meet all demands."""
+    surely = could = pool.every_class
+    for demand in demands:
+        judged = [condition.over(facts, demand.scope, pool) for condition in demand.conditions]
+        surely &= reduce(or_, [each for each, _ in judged])
+        could &= reduce(or_, [each for _, each in judged])
+    return surely, could
+
+
+def losses_in(demands: Iterable[Demand], facts: Facts, pool: Vector, /) -> tuple[Loss, ...]:
+    """Give every part of the demands that loses machines, in the order of the rules."""
+    losses = []
+    for demand in demands:
+        parts = [explain_classes(condition, facts, demand.scope, pool) for condition in demand.conditions]
+        alone = list(_conjuncts(parts[0])) if len(parts) == 1 else []
+        losses += [_loss(text_of(part.written), part.judged, pool) for part in alone]
+        if len(parts) > 1:
+            judged = reduce(or_, [part.judged[0] for part in parts]), reduce(or_, [part.judged[1] for part in parts])
+            losses.append(_loss(" or ".join(f"({text_of(part.written)})" for part in parts), judged, pool))
+    return tuple(loss for loss in losses if loss.machines.could)
+
+
+def _conjuncts(part: ClassPart) -> Iterator[ClassPart]:
+    if isinstance(part.written, Compound) and part.written.joint is Joint.AND:
+        for each in part.parts:
+            yield from _conjuncts(each)
+    else:
+        yield part
+
+
+def _loss(text: str, judged: Judged, pool: Vector) -> Loss:
+    met = machines_in(judged, pool)
+    return Loss(text=text, machines=Machines(surely=pool.machines - met.could, could=pool.machines - met.surely))
+
+
+def _need(offered: str, stated: str, default: int) -> Condition:
+    machine = Reading(scope=MACHINE, name=offered, kind=Kind.INTEGER, unit=MACHINE_ATTRIBUTES[offered].unit)
+    unit = TASK_ATTRIBUTES[stated].unit
+    task = Reading(scope=TASK, name=stated, kind=Kind.INTEGER, default=default, unit=unit)
+    left, right = Variable(machine.key), Variable(task.key)
+    room = Comparison(kind=Kind.INTEGER, left=left, order=Order.GREATER_OR_EQUAL, right=right)
+    text = f"{machine} >= {task}"
+    return condition_of(room, (machine, task), text=text, written=Term(text=text, start=0, expression=room))

@@ -1,0 +1,1 @@
+"""The paper's predicates: text in, something that judges descriptions and classes out (MESSIAHS 5.4)."""

@@ -1,0 +1,195 @@
+"""Judging all classes of a vector at once, of which only intervals are known (MESSIAHS 5.4, 7.1).
+
+The columns of the variables stand in the order of `places`. Comparisons are judged apart from each other, so something
+may be neither surely true nor surely false where a closer look would decide.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from messiahs.core.attributes import Value
+from messiahs.core.columns import EVERY_CLASS, NO_CLASS, Column, Judged, opposite, unpacked
+from messiahs.language.predicate.syntax import Chain, Comparison, Connective, Expression, Not, Order, Variable
+from messiahs.language.predicate.truth import OPERATIONS, Places
+
+Columns = Sequence[Column]
+ClassTruth = Callable[[Columns], Judged]
+
+
+class _Bound(NamedTuple):
+    """A variable is on one side of a literal; `search` finds where the greater side begins, at the literal or after."""
+
+    place: int
+    value: Value
+    search: Callable[[Sequence[Any], Any], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds:
+    """What variables are above and below of; every one of them is so where all of it is true."""
+
+    floors: tuple[_Bound, ...] = ()
+    ceilings: tuple[_Bound, ...] = ()
+
+
+_FLOORS: Final = {
+    Order.EQUAL: bisect_left,
+    Order.GREATER_OR_EQUAL: bisect_left,
+    Order.GREATER: bisect_right,
+}
+_CEILINGS: Final = {
+    Order.LESS: bisect_left,
+    Order.LESS_OR_EQUAL: bisect_right,
+    Order.EQUAL: bisect_right,
+}
+_MIRRORED: Final = {
+    Order.LESS: Order.GREATER,
+    Order.LESS_OR_EQUAL: Order.GREATER_OR_EQUAL,
+    Order.GREATER: Order.LESS,
+    Order.GREATER_OR_EQUAL: Order.LESS_OR_EQUAL,
+}
+
+
+def class_truth_of(expression: Expression, places: Places) -> ClassTruth:
+    """Give the function that judges classes by an expression.
+
+    Of classes that may lack a variable, or have it in the other type, it is not surely true; and of those that have
+    none, it could not be. What it says of places beyond the last class means nothing.
+    """
+    bounds, others = _parted(expression, places)
+    # Where a floor is kept, there is a value.
+    floored = {bound.place for bound in bounds.floors}
+    return _all(bounds, others, present=tuple(sorted({*places.values()} - floored)))
+
+
+def _parted(expression: Expression, places: Places) -> tuple[_Bounds, tuple[ClassTruth, ...]]:
+    """Give what is true with an expression: bounds, and whatever else there is."""
+    match expression:
+        case Chain(Connective.AND, terms):
+            pass
+        case term:
+            terms = (term,)
+    found = [(term, _bounds(term, places)) for term in terms]
+    bounds = [each for _, each in found if each is not None]
+    others = [_truth_of(term, places) for term, each in found if each is None]
+    floors = chain.from_iterable([each.floors for each in bounds])
+    ceilings = chain.from_iterable([each.ceilings for each in bounds])
+    return _Bounds(floors=tuple(floors), ceilings=tuple(ceilings)), tuple(others)
+
+
+def _truth_of(expression: Expression, places: Places) -> ClassTruth:
+    match expression:
+        case Comparison():
+            return _comparison(expression, places)
+        case Not(operand):
+            return _negation(_truth_of(operand, places))
+        case Chain(Connective.AND):
+            return _all(*_parted(expression, places))
+        case Chain(connective, terms):
+            truths = tuple([_truth_of(term, places) for term in terms])
+            return _any(truths) if connective is Connective.OR else _parity(truths)
+
+
+def _comparison(comparison: Comparison, places: Places) -> ClassTruth:
+    if comparison.order is Order.NOT_EQUAL:
+        return _negation(_comparison(replace(comparison, order=Order.EQUAL), places))
+    match comparison.left, comparison.right:
+        case Variable(name), Variable(other):
+            return _between(places[name], comparison.order, places[other])
+        case (Variable(), _) | (_, Variable()):
+            return _all(*_parted(comparison, places))
+        case left, right:
+            result = EVERY_CLASS if OPERATIONS[comparison.order](left, right) else NO_CLASS
+            return lambda _: result
+
+
+def _bounds(term: Expression, places: Places) -> _Bounds | None:
+    """Give the bounds that together say the same as a comparison with a literal; None for what is anything else."""
+    match term:
+        case Comparison(left=Variable(name), order=order, right=int() | str() as value):
+            pass
+        case Comparison(left=int() | str() as value, order=mirrored, right=Variable(name)):
+            order = _MIRRORED.get(mirrored, mirrored)
+        case _:
+            return None
+    if order is Order.NOT_EQUAL:
+        return None
+    floor, ceiling = _FLOORS.get(order), _CEILINGS.get(order)
+    return _Bounds(
+        floors=(_Bound(places[name], value, floor),) if floor else (),
+        ceilings=(_Bound(places[name], value, ceiling),) if ceiling else (),
+    )
+
+
+def _between(place: int, order: Order, other: int) -> ClassTruth:
+    if order in (Order.LESS, Order.LESS_OR_EQUAL):
+        return _between(other, _MIRRORED[order], place)
+    if order is Order.GREATER_OR_EQUAL:
+        return lambda columns: columns[place].at_least_that_of(columns[other])
+    if order is Order.GREATER:
+        return lambda columns: columns[place].above_that_of(columns[other])
+    no_less, no_more = _between(place, Order.GREATER_OR_EQUAL, other), _between(other, Order.GREATER_OR_EQUAL, place)
+    return _all(_Bounds(), (no_less, no_more))
+
+
+def _negation(truth: ClassTruth) -> ClassTruth:
+    return lambda columns: opposite(truth(columns))
+
+
+def _all(bounds: _Bounds, truths: tuple[ClassTruth, ...], *, present: tuple[int, ...] = ()) -> ClassTruth:
+    """Join terms by `and`; bounds are most of what is ever asked, and judged in loops that call nothing of ours."""
+    floors, ceilings = bounds.floors, bounds.ceilings
+
+    def judge(columns: Columns) -> Judged:
+        above, below, width = -1, 0, 0
+        for place, value, search in floors:
+            values, cells, width = columns[place]
+            above &= cells[search(values, value)]
+        for place in present:
+            _, cells, width = columns[place]
+            above &= cells[0]
+        if not above:
+            return NO_CLASS
+        for place, value, search in ceilings:
+            values, cells, width = columns[place]
+            below |= cells[search(values, value)]
+        surely, could = unpacked(above, width) if width else EVERY_CLASS
+        not_below, maybe_not = unpacked(below, width)
+        surely &= ~maybe_not
+        could &= ~not_below
+        for truth in truths:
+            also_surely, also_could = truth(columns)
+            surely &= also_surely
+            could &= also_could
+            if not could:
+                return NO_CLASS
+        return surely, could
+
+    return judge
+
+
+def _any(truths: tuple[ClassTruth, ...]) -> ClassTruth:
+    def judge(columns: Columns) -> Judged:
+        surely, could = NO_CLASS
+        for truth in truths:
+            also_surely, also_could = truth(columns)
+            surely |= also_surely
+            could |= also_could
+        return surely, could
+
+    return judge
+
+
+def _parity(truths: tuple[ClassTruth, ...]) -> ClassTruth:
+    def judge(columns: Columns) -> Judged:
+        odd = unclear = 0
+        for truth in truths:
+            surely, could = truth(columns)
+            odd ^= surely
+            unclear |= could & ~surely
+        return odd & ~unclear, odd | unclear
+
+    return judge

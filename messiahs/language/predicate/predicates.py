@@ -1,0 +1,124 @@
+"""The predicate as the core sees it (MESSIAHS 5.4); use of an uninitialised field makes all of it false.
+
+A variable is initialised if the description has it in the type of its comparators. Nothing excuses another one: not an
+operator around it, nor that the result does not depend on it. So order and short-circuiting cannot be observed.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.columns import NO_CLASS, Judged
+from messiahs.core.descriptions import Description, Layout, layout_of
+from messiahs.core.ports import BadPredicate, Predicate, Truth
+from messiahs.core.vectors import Vector
+from messiahs.errors import PredicateError
+from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
+from messiahs.language.predicate.generated import Binding
+from messiahs.language.predicate.parsing import parse_expression
+from messiahs.language.predicate.scanning import is_too_long
+from messiahs.language.predicate.syntax import Expression, uses_of
+
+# A hostile predicate takes some 300 KB once it is parsed.
+_CACHED = 256
+_CACHED_BINDINGS = 64
+"""A module judges its own machine and nothing else one by one, so a predicate has one layout."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedPredicate:
+    """A predicate ready to be judged; implements `core.ports.Predicate`.
+
+    Everything in it follows from its text. A name in both `integers` and `strings` is compared as both types, which no
+    value can satisfy.
+    """
+
+    text: str
+    expression: Expression = field(compare=False, repr=False)
+    integers: tuple[str, ...] = field(compare=False, repr=False)
+    strings: tuple[str, ...] = field(compare=False, repr=False)
+    class_truth: ClassTruth = field(compare=False, repr=False)
+
+    def holds(self, description: Description, /) -> bool:
+        """Say whether the predicate is true; False if a variable has no value, or one of the wrong type."""
+        return self.bound_to(layout_of(description))(tuple(description.values()))
+
+    def bound_to(self, layout: Layout, /) -> Truth:
+        """Give what `holds` says of descriptions of one layout, as a function of their values."""
+        binding = _binding(self, layout)
+        return binding.truth() if binding is not None else _never
+
+    def over(self, vector: Vector, /) -> Judged:
+        """Say of which classes it is surely true, for every machine, and of which it could be, for one.
+
+        It is not sure where a machine may lack a variable.
+        """
+        columns = [said.numbers for said in vector.said(*self.integers)]
+        if self.strings:
+            columns += [said.strings for said in vector.said(*self.strings)]
+        surely, could = self.class_truth(columns)
+        every_class = vector.every_class
+        return surely & every_class, could & every_class
+
+    def unset_in(self, description: Description, /) -> tuple[str, ...]:
+        """Name the variables without a value, each once, in order of name.
+
+        A value of the wrong type is not among them, although it makes the predicate false as well.
+        """
+        names = sorted({*self.integers, *self.strings})
+        return tuple(name for name in names if not _is_set(description.get(name)))
+
+
+def parse_predicate(text: str) -> ParsedPredicate:
+    """Give the predicate that a text says; the empty text is always true. Raises PredicateError."""
+    expression = parse_expression(text)
+    uses = uses_of(expression)
+    integers = tuple(name for name, kind in uses if kind is Kind.INTEGER)
+    strings = tuple(name for name, kind in uses if kind is Kind.STRING)
+    is_possible = not set(integers) & set(strings)
+    places = {name: place for place, name in enumerate((*integers, *strings))}
+    return ParsedPredicate(
+        text=text,
+        expression=expression,
+        integers=integers,
+        strings=strings,
+        class_truth=class_truth_of(expression, places) if is_possible else _nowhere,
+    )
+
+
+def predicate_parser(text: str) -> Predicate | BadPredicate:
+    """Give the predicate of a stranger's text, or say in one line why it is none; a `core.ports.PredicateParser`."""
+    # What is too long is refused in no time, and is not worth a place in the cache.
+    return _parsed.__wrapped__(text) if is_too_long(text) else _parsed(text)
+
+
+@lru_cache(maxsize=_CACHED)
+def _parsed(text: str) -> Predicate | BadPredicate:
+    try:
+        return parse_predicate(text)
+    except PredicateError as error:
+        advice = f" ({error.hint})" if error.hint else ""
+        return BadPredicate(f"{error.line}:{error.column}: {error.message}{advice}")
+
+
+@lru_cache(maxsize=_CACHED_BINDINGS)
+def _binding(predicate: ParsedPredicate, layout: Layout) -> Binding | None:
+    """Bind a predicate to a layout; None if a variable is missing in it, or has another type."""
+    uses = [(name, Kind.INTEGER) for name in predicate.integers] + [(name, Kind.STRING) for name in predicate.strings]
+    places = {pair: place for place, pair in enumerate(layout)}
+    if not places.keys() >= set(uses):
+        return None
+    return Binding(predicate.expression, {name: places[name, kind] for name, kind in uses})
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def _nowhere(_: object) -> Judged:
+    return NO_CLASS
+
+
+def _is_set(value: Value | None) -> bool:
+    # An integer of more than 64 bits cannot have been received: it counts as none.
+    return isinstance(value, str) or (isinstance(value, int) and INTEGER_LOWEST <= value <= INTEGER_HIGHEST)

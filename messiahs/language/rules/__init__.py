@@ -1,0 +1,1 @@
+"""What policies decide by: conditions, amounts and rules over facts, and why they decide as they do."""

@@ -1,0 +1,99 @@
+"""In which order systems are asked: the keys of a `rank candidates` block, one after the other (MESSIAHS 6.2).
+
+An attribute without a scope is read over those classes of a candidate's view that could hold the task, and a key's
+value is the best one. What a class promises counts, not what it may have: the least of what is wanted most.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from messiahs.core.columns import ClassSet
+from messiahs.core.descriptions import Description
+from messiahs.core.fitting import fitting
+from messiahs.core.ids import SystemId
+from messiahs.core.ports import Candidate, Randomness, RankQuery
+from messiahs.core.vectors import Vector
+from messiahs.language.rules.accepting import calendar_facts
+from messiahs.language.rules.amounts import Amount
+from messiahs.language.rules.conditions import Condition
+from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
+
+_DRAW_BITS: Final = 64
+
+
+class Turn(StrEnum):
+    """Orders that look at nothing."""
+
+    RANDOM = "random"
+    ROUND_ROBIN = "round robin"
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Those first of which it is surely true, then those of which it could be."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Most:
+    """The greatest first, or with `is_least` the least; those without a value last."""
+
+    amount: Amount
+    is_least: bool = False
+
+
+RankKey = First | Most | Turn
+_Order = tuple[int, int]
+
+
+def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
+    """Order the candidates that could hold the task; those through which tasks were lost lately come last.
+
+    What is equal by all keys stands in order of name.
+    """
+    able = [
+        (candidate, could)
+        for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
+        if (could := fitting(query.need, candidate.view)[1])
+    ]
+    turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+    ranked: list[tuple[bool, list[_Order], SystemId]] = []
+    common = ranking_facts(query)
+    for place, (candidate, classes) in enumerate(able):
+        facts = {**common, CANDIDATE: link_of(candidate)}
+        values = [
+            (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
+            for key in keys
+        ]
+        ranked.append((candidate.has_lost, values, candidate.system))
+    return tuple(system for _, _, system in sorted(ranked))
+
+
+def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
+    """Give every place its turn; a policy remembers nothing, so a round begins at random and each is first as often."""
+    if turn is Turn.RANDOM:
+        return [randomness.bits(_DRAW_BITS) for _ in range(count)]
+    start = randomness.bits(_DRAW_BITS) % count if count > 1 else 0
+    return [(place - start) % count for place in range(count)]
+
+
+def ranking_facts(query: RankQuery, /) -> Facts:
+    """Give what is the same for all candidates."""
+    here = query.here.description() if query.here is not None else {}
+    return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
+
+
+def link_of(candidate: Candidate, /) -> Description:
+    """Give what `$cand` is for a candidate."""
+    return {"name": candidate.system, "relation": candidate.relation.value, "count": candidate.view.machines}
+
+
+def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> _Order:
+    if isinstance(key, First):
+        surely, could = key.condition.over(facts, MACHINE, view)
+        return (0, 0 if surely & classes else 1 if could & classes else 2)
+    ranges = key.amount.ranges_in(facts, MACHINE, view, classes)
+    ends = [greatest if key.is_least else -least for least, greatest in ranges]
+    return (0, min(ends)) if ends else (1, 0)

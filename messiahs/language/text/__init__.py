@@ -1,0 +1,1 @@
+"""The text of policy files: words, statements, trees, their one form, and the mistakes in them."""

@@ -1,0 +1,60 @@
+"""The door to formatting: a policy file in, the same file in its one form out.
+
+It works on words and statements, so a block that is new needs nothing here.
+"""
+
+from typing import Final
+
+from lark import Token
+
+from messiahs.errors import PolicyError
+from messiahs.language.text.layout import lay_out
+from messiahs.language.text.parsing import STARTS, parse_statement
+from messiahs.language.text.problems import Code, Notebook
+from messiahs.language.text.scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.text.structure import ITEM_WORDS, Item, items_of
+from messiahs.language.text.words import words_of
+
+_STARTS: Final = {word: "header" if word == "POLICY" else word.lower() for word in ITEM_WORDS}
+
+
+def format_policy(text: str, *, file: str) -> str:
+    """Give a policy file in its one form, which is its own form; raises PolicyError if it is ill-formed.
+
+    What it means is not looked at. A file that would be ill-formed in that form, for it is at its limits, is too.
+    """
+    written = lay_out(words_of(text, _tokens_of(text, file)))
+    _tokens_of(written, file)
+    return written
+
+
+def _tokens_of(text: str, file: str) -> list[Token]:
+    """Give the words of a well-formed file, and its end."""
+    notebook = Notebook(file=file, text=text)
+    end = Token("$END", "", start_pos=len(text), end_pos=len(text))
+    tokens: list[Token] = []
+    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
+        notebook.text = ""
+        start = Token(BAD, "", start_pos=0, end_pos=0)
+        notebook.error(start, Code.LIMIT, f"the file is longer than {FILE_LIMIT_BYTES} bytes")
+    else:
+        tokens = [*tokens_in(notebook), end]
+        for item in items_of(tokens, notebook):
+            _check(item, notebook)
+    if notebook.errors:
+        raise PolicyError(notebook.in_order())
+    return tokens
+
+
+def _check(item: Item, notebook: Notebook) -> None:
+    word = item.head.words[0]
+    start = _STARTS.get(word.type, "")
+    if start not in STARTS:
+        notebook.error(word, Code.SYNTAX, f"`{word}` begins nothing")
+        return
+    parse_statement(item.head, start, notebook)
+    for statement in item.body or ():
+        if f"{start}_entry" in STARTS:
+            parse_statement(statement, f"{start}_entry", notebook)
+        else:
+            notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` has no block")

@@ -1,0 +1,1 @@
+"""Tests of policies: `.policytest` files, read and tried."""
