@@ -8,6 +8,7 @@ from lark import Token
 from messiahs.core.ports import Act
 from messiahs.language.blocks.certainty import Certainty
 from messiahs.language.blocks.draft import Draft
+from messiahs.language.blocks.masking import warn_of_masked
 from messiahs.language.blocks.truths import certainty_in
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not
 from messiahs.language.rules.conditions import Condition
@@ -29,6 +30,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
     for rule, statement in draft.running:
         _warn_of_lost_sensor(rule, statement, certainty, notebook=notebook)
     _warn_of_opposites(draft.running, certainty, notebook)
+    warn_of_masked(draft, certainty)
 
 
 def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None:
