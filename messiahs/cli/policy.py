@@ -55,7 +55,10 @@ policy.add_command(diff)
 @_FILES
 @JSON
 def check(files: tuple[Path, ...], *, as_json: bool) -> int:
-    """Check every FILE and tell all problems with line and column; 1 if one of them is an error."""
+    """Check every FILE and tell all problems with line and column; 1 if one of them is an error.
+
+    docs/policy-problems.md has a section for each code, as P204: what it means, and an example with its remedy.
+    """
     found = {file: _problems_in(file) for file in files}
     problems = [problem for each in found.values() for problem in each]
     if as_json:
