@@ -23,7 +23,11 @@ def topology() -> None:
 @TOPOLOGY
 @JSON
 def check(topology_file: Path, *, as_json: bool) -> int:
-    """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any."""
+    """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any.
+
+    Extensions that a policy reads and no system says are warnings.
+    """
+    from messiahs.config.topology_fields import warnings_of_fields
     from messiahs.config.topology_reading import load_topology
 
     try:
@@ -31,11 +35,14 @@ def check(topology_file: Path, *, as_json: bool) -> int:
     except TopologyError as error:
         if not as_json:
             raise
-        print_document({"problems": list(error.problems)})
+        print_document({"problems": list(error.problems), "warnings": []})
         return 1
+    warnings = warnings_of_fields(loaded)
     if as_json:
-        print_document({"problems": []})
+        print_document({"problems": [], "warnings": list(warnings)})
     else:
+        for warning in warnings:
+            click.echo(warning, err=True)
         externals = f", {len(loaded.externals)} of them external" if loaded.externals else ""
         click.echo(f"{topology_file}: {len(loaded.systems)} systems{externals}, no problems")
     return 0

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import read_policy
+from messiahs.config.topology_fields import warnings_of_fields
+from messiahs.config.topology_reading import load_topology
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.text.problems import Code
 
@@ -40,7 +42,7 @@ def test_every_code_has_one_section_in_order_and_no_section_is_of_another() -> N
     assert [code for code, _ in _sections()] == sorted(CODES)
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", [code for code in CODES if code != Code.UNSAID])
 def test_the_wrong_example_has_this_problem_alone_where_the_page_says_and_the_corrected_one_has_none(
     code: str, tmp_path: Path
 ) -> None:
@@ -49,3 +51,14 @@ def test_the_wrong_example_has_this_problem_alone_where_the_page_says_and_the_co
     assert {problem.code for problem in found} == {code}
     assert "".join(map(_said, found)) == said
     assert _problems(corrected, tmp_path / "corrected.policy") == ()
+
+
+def test_the_example_of_what_nobody_says_is_a_warning_and_the_corrected_one_is_none(tmp_path: Path) -> None:
+    ((_, wrong, said, corrected),) = _PARTS.findall(dict(_sections())[Code.UNSAID])
+    topology, policy = tmp_path / "t.yaml", tmp_path / "top.policy"
+    topology.write_text("version: 1\nfederation: f\nsystems: {top: {machine: {}, policy: top.policy}}\n")
+    policy.write_text(wrong)
+    (warning,) = warnings_of_fields(load_topology(topology))
+    assert warning.splitlines()[0] == f"{policy}:{said.strip()}"
+    policy.write_text(corrected)
+    assert warnings_of_fields(load_topology(topology)) == ()

@@ -45,6 +45,7 @@ class Code(StrEnum):
     NEGATED_OPTIONAL = "P408"
     VAIN_PRESENCE = "P409"
     UNREACHABLE = "P410"
+    UNSAID = "P411"
 
 
 @dataclass(slots=True, kw_only=True)

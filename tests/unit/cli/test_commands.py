@@ -43,7 +43,7 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
 
 def test_a_good_topology_is_said_to_be_good(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topology", "check", str(EXAMPLES / "trio.yaml"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"schema": 1, "problems": []}
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "problems": [], "warnings": []}
 
 
 def test_a_bad_topology_is_told_with_file_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
