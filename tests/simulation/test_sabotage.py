@@ -1,6 +1,6 @@
 """The swarm is able to fail: when a rule is broken on purpose, some of a few runs say so."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -24,12 +24,15 @@ SEEDS = (15, 2, 14, 20, *range(30, 90))
 """The first of these that notices is enough; those in front are known to."""
 
 
-def _first_failure(sabotage: Callable[[SimulatedFederation], None]) -> str:
+def _failures(sabotage: Callable[[SimulatedFederation], None]) -> Iterator[str]:
     for seed in SEEDS:
         failure = run_seed(seed, sabotage=sabotage).failure
         if failure is not None:
-            return failure.text
-    return ""
+            yield failure.text
+
+
+def _first_failure(sabotage: Callable[[SimulatedFederation], None]) -> str:
+    return next(_failures(sabotage), "")
 
 
 def _nothing(federation: SimulatedFederation) -> None:
@@ -96,7 +99,8 @@ def test_a_machine_that_breaks_its_contract_is_noticed(machine: type[SimulatedMa
             if host.machine is not None:
                 host.machine.__class__ = machine
 
-    assert noticed in _first_failure(sabotage)
+    # What is wrong with it shows in several ways, and which comes first depends on the run.
+    assert any(noticed in failure for failure in _failures(sabotage))
 
 
 def test_an_origin_that_does_not_wait_for_the_end_of_a_lease_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
