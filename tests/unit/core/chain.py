@@ -1,7 +1,8 @@
 """Three modules in a row, in memory: an origin, a hop and an executor, and a hand that meddles with one message.
 
 Messages take a millisecond. A link that is cut loses what is on its way, and both ends learn of it; it is made again a
-second later. The back end lives as long as the chain, and notices when two attempts of one task run at once.
+second later. One back end serves all machines, lives as long as the chain, and notices when two attempts of one task
+run at once. The executor's owner wants tasks to move while the machine is loaded.
 """
 
 from collections import Counter
@@ -68,7 +69,10 @@ _TIMEOUTS = Timeouts(
 )
 _RULES = {
     ORIGIN: "migrate { }",
-    EXECUTOR: "migrate { ask every 20s when 1 = 1 wanting { }; ask every 21s when 1 = 1 wanting { $cpus > 8 }; }",
+    EXECUTOR: """
+        migrate { ask every 20s when 1 = 1 wanting { }; ask every 21s when 1 = 1 wanting { $cpus > 8 }; }
+        running { move when $here.load > 50% grace 20s else "the day begins"; }
+    """,
 }
 _START = Instant(0)
 _LATE_NS = 3 * SECOND // 2
@@ -96,7 +100,7 @@ class Chain:
     rows: dict[SystemId, dict[RowKey, Row]] = field(default_factory=dict)
     modules: dict[SystemId, SchedulingModule] = field(default_factory=dict)
     run_ns: Callable[[TaskId], int] = lambda _: 300 * MILLISECOND
-    _running: set[AttemptId] = field(default_factory=set)
+    _running: dict[AttemptId, SystemId] = field(default_factory=dict)
     _ended: dict[AttemptId, AttemptEnded] = field(default_factory=dict)
     _lives: dict[tuple[SystemId, SystemId], int] = field(default_factory=lambda: dict.fromkeys(LINKS, 0))
     _agenda: Agenda = field(default_factory=Agenda)
@@ -105,7 +109,7 @@ class Chain:
         """Start and link all."""
         for name, neighbors in _NEIGHBORS.items():
             rules = parse_policy(_RULES.get(name, ""), file=f"{name}.policy")
-            policy = ScriptedPolicy(timeouts=_TIMEOUTS, migrating=rules.migrating)
+            policy = ScriptedPolicy(timeouts=_TIMEOUTS, migrating=rules.migrating, running=rules.running)
             self.modules[name] = make_module(system=name, neighbors=neighbors, policy=policy)
             self.rows[name] = {}
             self._perform(name, self.modules[name].resume(Remains(), self.now))
@@ -167,9 +171,9 @@ class Chain:
             case FetchOutputs(attempt=attempt):
                 self._later(MILLISECOND, lambda: self.post(name, OutputsHome(attempt=attempt)))
             case StartAttempt(attempt=attempt):
-                self._later(0, lambda: self._begin(attempt))
+                self._later(0, lambda: self._begin(name, attempt))
             case EndAttempt(attempt=attempt, cause=cause):
-                self._later(0, lambda: self._end(AttemptEnded(attempt=attempt, cause=cause)))
+                self._later(0, lambda: self._end(name, AttemptEnded(attempt=attempt, cause=cause)))
             case DiscardAttempt(attempt=attempt):
                 self._ended.pop(attempt, None)
             case _:
@@ -202,16 +206,16 @@ class Chain:
                 failed = TransferFailed(claim=event.message.claim, text="cut")
                 self._later(MILLISECOND, lambda: self.post(name, failed))
 
-    def _begin(self, attempt: AttemptId) -> None:
+    def _begin(self, name: SystemId, attempt: AttemptId) -> None:
         if attempt in self._ended:
-            self.post(EXECUTOR, self._ended[attempt])
+            self.post(name, self._ended[attempt])
             return
         if attempt in self._running:
             return
         self.overlaps += [attempt for other in self._running if other.task == attempt.task]
-        self._running.add(attempt)
+        self._running[attempt] = name
         self.starts[attempt] += 1
-        self.post(EXECUTOR, AttemptStarted(attempt=attempt))
+        self.post(name, AttemptStarted(attempt=attempt))
         run_ns = self.run_ns(attempt.task)
         outputs = (Output(name="stdout", size_bytes=3),) if attempt.task.member % 2 else ()
         ended = AttemptEnded(attempt=attempt, exit_code=0, ran_ns=run_ns, outputs=outputs)
@@ -219,9 +223,9 @@ class Chain:
 
     def _exit(self, ended: AttemptEnded) -> None:
         if ended.attempt in self._running:
-            self._end(ended)
+            self._end(self._running[ended.attempt], ended)
 
-    def _end(self, ended: AttemptEnded) -> None:
-        self._running.discard(ended.attempt)
+    def _end(self, name: SystemId, ended: AttemptEnded) -> None:
+        self._running.pop(ended.attempt, None)
         self._ended.setdefault(ended.attempt, ended)
-        self.post(EXECUTOR, self._ended[ended.attempt])
+        self.post(name, self._ended[ended.attempt])

@@ -4,7 +4,7 @@ import pytest
 
 from messiahs.core.actions import Action, EndAttempt, StartAttempt, Store
 from messiahs.core.events import AttemptEnded, AttemptStarted, TransferReceived
-from messiahs.core.ids import ClaimId, Epoch, SystemId
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import (
     ClaimEnd,
@@ -39,6 +39,7 @@ from tests.unit.core.rig import (
     sent,
     status,
     statuses,
+    tdv,
     told,
     transfer,
 )
@@ -202,3 +203,27 @@ def test_a_task_of_an_own_user_moves_away_from_the_own_machine(rig: Rig, policy:
     assert end.cause == "moved"
     moved = told(rig.end(AttemptEnded(attempt=attempt(), signal=15, cause="moved")), TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
+
+
+def test_a_revocation_that_is_repeated_after_the_move_moves_nothing_again(origin: Rig) -> None:
+    move_on(origin)
+    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved")))
+    again = origin.hear(CHILD, REVOKE)
+    assert not any(sent(again, kind) for kind in (TaskKill, SchedRequest))
+    row = origin.state.origin.tasks[TASK]
+    assert (row.claim, row.attempt) == (OTHER, 2)
+    assert "moving" not in [entry.event for entry in row.history[-2:]]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [attempt(2), remote(), attempt(task=TASK._replace(number=2)), attempt(member=1)],
+    ids=["an attempt to come", "another origin's", "a task of another claim", "no member"],
+)
+def test_a_revocation_that_names_what_its_claim_does_not_hold_moves_nothing(origin: Rig, named: AttemptId) -> None:
+    ((_, ask),) = sent(origin.submit(key="another", tdv=tdv(cpus=2)), SchedRequest)
+    origin.hear(CHILD, accept(ask.id, claim=OTHER))
+    rows = dict(origin.state.origin.tasks)
+    actions = origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=(named,)))
+    assert not any(sent(actions, kind) for kind in (TaskKill, SchedRequest, ClaimEnd))
+    assert origin.state.origin.tasks == rows
