@@ -115,5 +115,10 @@ def _outcome(chain: Chain) -> list[str]:
 
 
 def _left(chain: Chain) -> dict[str, list[RowKind]]:
-    """Give the kinds of rows that every module still stores, but for its counters: who was never asked has none."""
-    return {name: sorted({kind for kind, _ in rows} - {RowKind.COUNTERS}) for name, rows in chain.rows.items()}
+    """Give the kinds of rows that every module still stores.
+
+    The hop's counters are left out: whether it was asked for a place depends on which message came late.
+    """
+    left = {name: {kind for kind, _ in rows} for name, rows in chain.rows.items()}
+    left[HOP].discard(RowKind.COUNTERS)
+    return {name: sorted(kinds) for name, kinds in left.items()}
