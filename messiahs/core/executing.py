@@ -24,7 +24,7 @@ from messiahs.core.granting import (
     renew,
     status_actions,
 )
-from messiahs.core.guarding import MOVED, REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
+from messiahs.core.guarding import REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge, refusal_of, summary_of
@@ -43,6 +43,7 @@ from messiahs.core.messages import (
 )
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Accepted, Asker
+from messiahs.core.revoking import MOVED, call_off
 from messiahs.core.rows import AttemptRow
 from messiahs.core.state import GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
@@ -172,7 +173,10 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
 
 
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
-    """Forget results that were taken, end attempts that are not bound any more, and extend the lease."""
+    """Forget results that were taken, end attempts that are not bound any more, and extend the lease.
+
+    An origin that still looks for other places for what may stay by now has not heard so, and is told again.
+    """
     claim = state.executor.claims.get(ack.claim)
     if claim is None:
         return ()
@@ -185,7 +189,7 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
             actions.append(_end(state, claim, attempt, cause="unbound", now=now))
         else:
             actions.extend(let_go(state, claim, attempt))
-    return tuple(actions)
+    return (*actions, *call_off(state, claim, ack.moving))
 
 
 def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Action, ...]:

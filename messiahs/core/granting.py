@@ -13,9 +13,10 @@ from messiahs.core.descriptions import layout_of
 from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
-from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskStatus
+from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
 from messiahs.core.own_machine import own_sdv, wake
 from messiahs.core.ports import Asker, Need
+from messiahs.core.revoking import revocation
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState
 from messiahs.core.timers import TimerKind
@@ -156,14 +157,6 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
         *((SendControl(to=claim.row.via, message=revoked),) if revoked.attempts else ()),
         *((end,) if claim.is_ending else ()),
     )
-
-
-def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
-    """Say which attempts of a claim are to run elsewhere."""
-    guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
-    moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
-    text = next((guard.moving_text for _, guard in moving), "")
-    return TaskRevoke(claim=claim.row.id, attempts=tuple(attempt for attempt, _ in moving), text=text)
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:

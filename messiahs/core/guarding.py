@@ -20,7 +20,7 @@ from messiahs.core.actions import (
 from messiahs.core.advertising import mark_changed
 from messiahs.core.descriptions import TDV
 from messiahs.core.events import AttemptsMeasured
-from messiahs.core.granting import revocation, status_actions
+from messiahs.core.granting import status_actions
 from messiahs.core.here import own_facts
 from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
@@ -28,12 +28,13 @@ from messiahs.core.messages import Substate, TaskState
 from messiahs.core.own_machine import wake
 from messiahs.core.ports import Act, RunningQuery
 from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
+from messiahs.core.revoking import MOVED, is_moving_out, revocation
 from messiahs.core.running_facts import running_attempts, running_queries
 from messiahs.core.state import GrantedClaim, Guard, ModuleState
 from messiahs.core.timers import TimerKind
 
-VACATED, REVOKED, MOVED = "vacated", "revoked", "moved"
-"""Causes: an owner's rule let an attempt vacate its machine, killed it, or had its origin place it elsewhere."""
+VACATED, REVOKED = "vacated", "revoked"
+"""Causes: an owner's rule let an attempt vacate its machine, or killed it."""
 _LOOK_NS = 1 * SECOND
 _LEAST_NS = 50 * MILLISECOND
 """Attempts that start one after the other are looked at together."""
@@ -143,6 +144,8 @@ def take_up(
 def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
     """End an attempt for which its origin has another place; one that may stay by now does, and the origin is told."""
     guard = state.executor.guards.get(attempt)
+    if is_moving_out(state, attempt):
+        return ()
     if guard is None or guard.memory.moving is None:
         return (SendControl(to=claim.row.via, message=revocation(state, claim)),)
     grace_ns = state.policy.timeouts.kill_grace_ns

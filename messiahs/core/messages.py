@@ -211,12 +211,16 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatusAck:
-    """Origin to executor: final states taken, attempts that are not bound (any more), the renewal answered."""
+    """Origin to executor: final states taken, attempts that are not bound (any more), the renewal answered.
+
+    With a renewal `moving` names all attempts of the claim of which the origin was told that they are to run elsewhere.
+    """
 
     claim: ClaimId
     taken: tuple[AttemptId, ...] = ()
     unbound: tuple[AttemptId, ...] = ()
     renewal: int = 0
+    moving: tuple[AttemptId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

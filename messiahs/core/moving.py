@@ -25,8 +25,11 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(revoke.claim)),)
     moving, named = claim.shape.moving, frozenset(revoke.attempts)
-    for attempt in [each for each in moving if each in claim.bound and each not in named]:
-        del moving[attempt]
+    may_stay = [each for each in moving if each in claim.bound and each not in named]
+    for attempt in may_stay:
+        # What has ended cannot stay: its outputs are on their way home, and its place waits.
+        if attempt not in state.origin.fetching:
+            del moving[attempt]
     # A kill that was lost on its way; the executor has not heard it, or it would not ask again.
     told = tuple(attempt for attempt in revoke.attempts if attempt in claim.bound and moving.get(attempt))
     actions: list[Action] = []

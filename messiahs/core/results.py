@@ -73,7 +73,13 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     if status.renewal:
         actions.extend(_on_renewal(state, claim, now))
     if taken or unbound or status.renewal:
-        ack = TaskStatusAck(claim=status.claim, taken=tuple(taken), unbound=tuple(unbound), renewal=status.renewal)
+        ack = TaskStatusAck(
+            claim=status.claim,
+            taken=tuple(taken),
+            unbound=tuple(unbound),
+            renewal=status.renewal,
+            moving=tuple(each for each in claim.shape.moving if each in claim.bound) if status.renewal else (),
+        )
         actions.append(SendControl(to=claim.row.via, message=ack))
     return (*actions, *fill(state, claim, now))
 

@@ -180,7 +180,9 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             attempts = ", ".join(f"{each.attempt} {each.substate or each.state}" for each in message.attempts)
             return f"task_status {message.claim} [{attempts}] window {message.window}, renewal {message.renewal}"
         case TaskStatusAck():
-            return f"task_status_ack {message.claim} taken {_names(message.taken)} unbound {_names(message.unbound)}"
+            moving = f" moving {_names(message.moving)}" if message.moving else ""
+            taken = f"taken {_names(message.taken)} unbound {_names(message.unbound)}"
+            return f"task_status_ack {message.claim} {taken}{moving}"
         case TaskStatusQuery():
             return f"task_status_query {message.claim} {_names(message.attempts)}"
         case TaskKill():

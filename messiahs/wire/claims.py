@@ -126,6 +126,7 @@ def write_task_status_ack(wire: control_pb2.TaskStatusAck, ack: TaskStatusAck) -
     wire.taken.extend(attempts_to_wire(ack.taken))
     wire.unbound.extend(attempts_to_wire(ack.unbound))
     wire.renewal = ack.renewal
+    wire.moving.extend(attempts_to_wire(ack.moving))
 
 
 def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
@@ -135,6 +136,7 @@ def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
         taken=read_attempts(wire.taken),
         unbound=read_attempts(wire.unbound),
         renewal=counter(wire.renewal),
+        moving=read_attempts(wire.moving),
     )
 
 

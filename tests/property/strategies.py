@@ -197,7 +197,9 @@ task_statuses = st.builds(
     window=amounts,
     renewal=counters,
 )
-task_status_acks = st.builds(TaskStatusAck, claim=claim_ids, taken=_attempts, unbound=_attempts, renewal=counters)
+task_status_acks = st.builds(
+    TaskStatusAck, claim=claim_ids, taken=_attempts, unbound=_attempts, renewal=counters, moving=_attempts
+)
 control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     hellos,
     sched_requests,

@@ -198,7 +198,8 @@ class Drawing:
                 attempts = tuple(self._status(self._attempt()) for _ in range(self._draw(st.integers(0, 2))))
                 return replace(drawn, claim=self._claim(), attempts=attempts)
             case TaskStatusAck():
-                return replace(drawn, claim=self._claim(), taken=self._attempts(), unbound=self._attempts())
+                taken, unbound, moving = self._attempts(), self._attempts(), self._attempts()
+                return replace(drawn, claim=self._claim(), taken=taken, unbound=unbound, moving=moving)
             case TaskStatusQuery() | TaskKill() | TaskRevoke():
                 return replace(drawn, claim=self._claim(), attempts=self._attempts())
             case ClaimEnd():

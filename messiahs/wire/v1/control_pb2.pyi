@@ -238,16 +238,18 @@ class TaskStatus(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[AttemptStatus, _Mapping]]] = ..., window: _Optional[int] = ..., renewal: _Optional[int] = ...) -> None: ...
 
 class TaskStatusAck(_message.Message):
-    __slots__ = ("claim", "taken", "unbound", "renewal")
+    __slots__ = ("claim", "taken", "unbound", "renewal", "moving")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TAKEN_FIELD_NUMBER: _ClassVar[int]
     UNBOUND_FIELD_NUMBER: _ClassVar[int]
     RENEWAL_FIELD_NUMBER: _ClassVar[int]
+    MOVING_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     taken: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     unbound: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     renewal: int
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., taken: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., unbound: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., renewal: _Optional[int] = ...) -> None: ...
+    moving: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., taken: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., unbound: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., renewal: _Optional[int] = ..., moving: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ...) -> None: ...
 
 class TaskStatusQuery(_message.Message):
     __slots__ = ("claim", "attempts")

@@ -1,13 +1,16 @@
 """Tasks whose executor wants to be rid of them: what it asks for, what their origin does, and how it ends."""
 
+from dataclasses import replace
+
 import pytest
 
 from messiahs.core.actions import Action, EndAttempt, StartAttempt, Store
-from messiahs.core.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.events import AttemptEnded, AttemptStarted, OutputsHome, TransferReceived
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import (
     ClaimEnd,
+    Output,
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -16,6 +19,7 @@ from messiahs.core.messages import (
     TaskRevoke,
     TaskState,
     TaskStatus,
+    TaskStatusAck,
     TaskTransfer,
 )
 from messiahs.core.neighbors import Neighbor
@@ -120,6 +124,43 @@ def test_a_move_that_is_not_wanted_any_more_is_called_off(executor: Rig) -> None
     assert only(late, EndAttempt) == ()
     assert told(late, TaskRevoke).attempts == ()
     assert only(executor.wait(100 * SECOND), EndAttempt) == ()
+
+
+def test_an_origin_that_has_not_heard_of_the_end_of_a_move_is_told_when_it_answers_a_renewal(executor: Rig) -> None:
+    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    agreed = TaskStatusAck(claim=revoke.claim, renewal=1, moving=revoke.attempts)
+    assert executor.hear(PARENT, agreed) == ()
+    executor.measure(load=100)
+    assert told(executor.hear(PARENT, agreed), TaskRevoke) == TaskRevoke(claim=revoke.claim, attempts=())
+    assert executor.hear(PARENT, replace(agreed, moving=())) == ()
+
+
+def test_the_origin_says_with_each_renewal_for_what_it_looks_for_another_place(origin: Rig) -> None:
+    origin.hear(CHILD, REVOKE)
+    running = status(attempt(), TaskState.EXECUTING)
+    assert told(origin.hear(CHILD, statuses(running, renewal=3)), TaskStatusAck).moving == (attempt(),)
+    origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=()))
+    assert told(origin.hear(CHILD, statuses(running, renewal=4)), TaskStatusAck).moving == ()
+
+
+def test_what_ends_already_for_a_move_is_not_called_off(executor: Rig) -> None:
+    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    kill = TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True)
+    executor.hear(PARENT, kill)
+    agreed = TaskStatusAck(claim=revoke.claim, renewal=1, moving=revoke.attempts)
+    assert executor.hear(PARENT, agreed) == ()
+    assert executor.hear(PARENT, kill) == ()
+    assert told(executor.greet(PARENT), TaskRevoke).attempts == revoke.attempts
+    executor.end(AttemptEnded(attempt=remote(), signal=15, cause="moved"))
+    assert sent(executor.hear(PARENT, agreed), TaskRevoke) == ()
+
+
+def test_the_place_of_what_has_ended_is_kept_while_its_outputs_come_home(origin: Rig) -> None:
+    move_on(origin)
+    out = (Output(name="stdout", size_bytes=3),)
+    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved", outputs=out)))
+    assert sent(origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=())), ClaimEnd) == ()
+    assert told(origin.handle(OutputsHome(attempt=attempt())), TaskTransfer).claim == OTHER
 
 
 def test_the_origin_is_asked_again_when_its_path_was_lost(executor: Rig) -> None:

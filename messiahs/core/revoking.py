@@ -1,0 +1,44 @@
+"""What an executor tells the origin of a claim of the attempts that are to run elsewhere (MESSIAHS 5.3.2 task_revoke).
+
+A message may be lost with a link. What is to move is named again with every renewal of the lease. What may stay after
+all is named by the origin, in its answer to a renewal, for as long as it has not heard so: then it is told again.
+"""
+
+from messiahs.core.actions import SendControl
+from messiahs.core.ids import AttemptId
+from messiahs.core.messages import Substate, TaskRevoke, TaskState
+from messiahs.core.state import GrantedClaim, ModuleState
+
+MOVED = "moved"
+"""The cause of the end of an attempt whose origin has placed its task elsewhere."""
+
+
+def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
+    """Say which attempts of a claim are to run elsewhere, or end already because of that."""
+    guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
+    moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
+    text = next((guard.moving_text for _, guard in moving), "")
+    ending = [attempt for attempt in guards if is_moving_out(state, attempt)]
+    return TaskRevoke(claim=claim.row.id, attempts=(*(attempt for attempt, _ in moving), *ending), text=text)
+
+
+def is_moving_out(state: ModuleState, attempt: AttemptId) -> bool:
+    """Say whether an attempt was told to end because there is another place for its task."""
+    status = state.executor.attempts[attempt].status
+    return status.substate is Substate.VACATING and status.cause == MOVED
+
+
+def call_off(state: ModuleState, claim: GrantedClaim, believed: tuple[AttemptId, ...], /) -> tuple[SendControl, ...]:
+    """Tell an origin again what is to move, if it believes so of an attempt that may stay.
+
+    What has ended is told in another way.
+    """
+    if not believed:
+        return ()
+    revoked = revocation(state, claim)
+    rows = (
+        state.executor.attempts[each] for each in believed if each in claim.attempts and each not in revoked.attempts
+    )
+    if not any(row.status.state is TaskState.EXECUTING for row in rows):
+        return ()
+    return (SendControl(to=claim.row.via, message=revoked),)
