@@ -2,20 +2,26 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
+from messiahs.language.explaining.ranks import ExplainedKey, ExplainedOrder
 from messiahs.language.rules.explaining import PAPERS_RULE, JudgedTerm, values_text
 from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
 
 Document = dict[str, Any]
+_SHOWN_CANDIDATES: Final = 10
 
 
-def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...]) -> Document:
-    """Describe every block, rule and comparison; lines count from 1."""
+def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...], orders: tuple[ExplainedOrder, ...], /) -> Document:
+    """Describe every block, rule and comparison, and every order with its keys; lines count from 1."""
     text = file.read_text(encoding="utf-8")
-    return {"file": str(file), "blocks": [block_document(block, text) for block in blocks]}
+    return {
+        "file": str(file),
+        "blocks": [block_document(block, text) for block in blocks],
+        "orders": [_order_document(order, text) for order in orders],
+    }
 
 
 def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
@@ -26,6 +32,29 @@ def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
             click.echo(line)
     if not blocks:
         click.echo(f"{file}: no rule of it applies")
+
+
+def show_orders(file: Path, orders: tuple[ExplainedOrder, ...]) -> None:
+    """Print every order with its keys and what they came to, and the first of those that are ranked."""
+    text = file.read_text(encoding="utf-8")
+    for order in orders:
+        click.echo(f"{file}:{line_of(text, order.written.start)}: {order.written.head}{_outcome(order)}")
+        for (written, start), key in zip(order.written.keys, order.keys, strict=True):
+            click.echo(f"  {line_of(text, start):4} {written}: {key.text}")
+            for line in [] if key.rule is None else _comparison_lines(key.rule):
+                click.echo(f"  {line}")
+        for place, ranked in enumerate((order.ranked or ())[:_SHOWN_CANDIDATES], start=1):
+            told = "; ".join(key.text for key in ranked.keys)
+            click.echo(f"  {place:4}. {ranked.system} ({ranked.relation}): {told}")
+        if len(order.ranked or ()) > _SHOWN_CANDIDATES:
+            click.echo(f"{'':8}and {len(order.ranked or ()) - _SHOWN_CANDIDATES} more, which --json lists")
+
+
+def _outcome(order: ExplainedOrder) -> str:
+    if order.ranked is None:
+        return "" if order.written.head == "rank tasks" else ": of neighbors nothing is known without --views or --pool"
+    unable = f"; could not hold the task: {', '.join(order.unable)}" if order.unable else ""
+    return f": {len(order.ranked)} could be asked{unable}"
 
 
 def block_lines(block: ExplainedBlock, file: Path, *, text: str) -> Iterator[str]:
@@ -39,6 +68,10 @@ def _rule_lines(rule: ExplainedRule, text: str) -> Iterator[str]:
     yield f"{line_of(text, rule.start):4} {'true ' if rule.is_true else 'false'} {rule.text}"
     if rule.note:
         yield f"{'':11}{rule.note}"
+    yield from _comparison_lines(rule)
+
+
+def _comparison_lines(rule: ExplainedRule) -> Iterator[str]:
     if rule.explanation is None:
         return
     terms = rule.explanation.terms
@@ -74,16 +107,47 @@ def block_document(block: ExplainedBlock, text: str) -> Document:
 
 
 def _rule_document(rule: ExplainedRule, text: str) -> Document:
-    explanation = rule.explanation
-    terms = () if explanation is None else explanation.terms
-    against = () if explanation is None else explanation.against
     return {
         "rule": rule.text,
         "line": line_of(text, rule.start),
         "result": rule.is_true,
         "note": rule.note,
-        "comparisons": [{**_term_document(term), "against": term in against} for term in terms],
+        "comparisons": _comparisons(rule),
     }
+
+
+def _order_document(order: ExplainedOrder, text: str) -> Document:
+    keys = zip(order.written.keys, order.keys, strict=True)
+    ranked = [
+        {"system": each.system, "relation": each.relation.value, "keys": [_key_document(key) for key in each.keys]}
+        for each in order.ranked or ()
+    ]
+    return {
+        "block": order.written.head,
+        "line": line_of(text, order.written.start),
+        "keys": [
+            {
+                "key": written,
+                "line": line_of(text, start),
+                **_key_document(key),
+                "comparisons": [] if key.rule is None else _comparisons(key.rule),
+            }
+            for (written, start), key in keys
+        ],
+        "ranked": None if order.ranked is None else ranked,
+        "unable": list(order.unable),
+    }
+
+
+def _key_document(key: ExplainedKey) -> Document:
+    return {"text": key.text, "value": key.value, "unset": list(key.unset)}
+
+
+def _comparisons(rule: ExplainedRule) -> list[Document]:
+    if rule.explanation is None:
+        return []
+    against = rule.explanation.against
+    return [{**_term_document(term), "against": term in against} for term in rule.explanation.terms]
 
 
 def _term_document(judged: JudgedTerm) -> Document:

@@ -151,26 +151,28 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
 
     --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
     with one in each line. Without --peer every `accept` block is explained, and with something that is known of tasks
-    that are here only (ran=2h, suspended=5min) also `running` and `migrate`.
+    that are here only (ran=2h, suspended=5min) also `running` and `migrate`. With --peer also `join`.
 
-    With --pool FILE (as written by `module vectors --json`) or --views also how many machines the task could have, what
-    loses the others, and the nearest change with which there would be more.
+    With --pool FILE (as written by `module vectors --json`) or --views also in which order neighbors are asked, how
+    many machines the task could have, what loses the others, and the nearest change with which there would be more.
     """
-    from messiahs.cli.explaining import policy_document, show_blocks
-    from messiahs.cli.pools import explained_pool, pool_document, pools_of, show_pool
-    from messiahs.cli.stating import explained_blocks, query_of
+    from messiahs.cli.explaining import policy_document, show_blocks, show_orders
+    from messiahs.cli.pools import explained_pool, known_of, pool_document, show_pool
+    from messiahs.cli.stating import explained_blocks, explained_orders, query_of
     from messiahs.config.policies import read_policy
 
-    pools = pools_of(options)
+    known = known_of(options)
     rules = read_policy(file)
-    query = query_of(rules, options, pools)
+    query = query_of(rules, options, known.pools)
     blocks = explained_blocks(rules, query, options)
-    found = explained_pool(rules, query, pools) if pools else None
+    orders = explained_orders(rules, query, known.neighbors)
+    found = explained_pool(rules, query, known.pools) if known.pools else None
     if as_json:
         told = {} if found is None else {"pool": pool_document(found)}
-        print_document({**policy_document(file, blocks), **told})
+        print_document({**policy_document(file, blocks, orders), **told})
         return
     show_blocks(file, blocks)
+    show_orders(file, orders)
     if found is not None:
         show_pool(found)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ import click
 
 from messiahs.cli.stating import Stated, whole_pool
 from messiahs.core.buckets import bucket_of
-from messiahs.core.ports import AcceptQuery
+from messiahs.core.ids import SystemId
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import AcceptQuery, Candidate
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
@@ -43,19 +45,30 @@ class ExplainedPool:
     changes: tuple[Change, ...]
 
 
-def pools_of(options: ExplainOptions) -> dict[str, Vector]:
-    """Give the machines that the options name, by whose they are; none if they name none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Machines by whose they are, each in one place; and every neighbor with what it is and the machines it tells of.
+
+    Without any machines the neighbors are not known either.
+    """
+
+    pools: Mapping[str, Vector] = field(default_factory=dict)
+    neighbors: tuple[Candidate, ...] | None = None
+
+
+def known_of(options: ExplainOptions) -> Known:
+    """Give the machines that the options name; none if they name none."""
     if options["pool"] is not None and options["views"]:
         raise click.UsageError("--pool and --views exclude each other")
     if options["pool"] is not None:
-        return _pools_in(_document_in(options["pool"]), str(options["pool"]))
+        return _known_in(_document_in(options["pool"]), str(options["pool"]))
     if not options["views"]:
-        return {}
+        return Known()
     from messiahs.client.locating import locate_module
     from messiahs.client.module import ModuleClient
 
     with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as client:
-        return _pools_in(client.vectors(), "the module")
+        return _known_in(client.vectors(), "the module")
 
 
 def explained_pool(policy: CompiledPolicy, query: AcceptQuery, pools: Mapping[str, Vector], /) -> ExplainedPool:
@@ -112,12 +125,15 @@ def _document_in(file: Path) -> Document:
     return document
 
 
-def _pools_in(document: Document, name: str) -> dict[str, Vector]:
+def _known_in(document: Document, name: str) -> Known:
     """Give what stands at the module and below it, and the views of those that are not below it."""
     try:
-        views = {system: view for system, view in document["views"].items() if view["relation"] != "child"}
-        pools = {"here and below": document["up"], **views}
-        return {system: _vector(pool) for system, pool in pools.items()}
+        neighbors = tuple(
+            Candidate(system=SystemId(system), relation=Relation(view["relation"]), view=_vector(view))
+            for system, view in document["views"].items()
+        )
+        others = {str(each.system): each.view for each in neighbors if each.relation is not Relation.CHILD}
+        return Known(pools={"here and below": _vector(document["up"]), **others}, neighbors=neighbors)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ClientError(f"{name} is no document of `messiahs module vectors --json`") from error
 

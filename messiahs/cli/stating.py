@@ -8,13 +8,18 @@ from typing import TypedDict
 from messiahs.core.attributes import Attribute, Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.fitting import need_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import AcceptQuery, Asker
+from messiahs.core.ports import AcceptQuery, Asker, Candidate, RankQuery, TaskOrderQuery
+from messiahs.core.routing import Arrived
 from messiahs.core.vectors import Vector
 from messiahs.errors import ClientError
 from messiahs.language.blocks.stating import attributes_of, read_statement, read_statements
 from messiahs.language.explaining.policy import explain_policy
+from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.rules.accepting import facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.explaining_accept import ExplainedBlock
 from messiahs.language.rules.readings import HERE, PEER, TASK
@@ -32,6 +37,30 @@ class Stated(TypedDict):
 def explained_blocks(policy: CompiledPolicy, query: AcceptQuery, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
     """Explain a policy for what is stated."""
     return explain_policy(policy, query, asks=bool(stated["peer"]))
+
+
+def explained_orders(
+    policy: CompiledPolicy, query: AcceptQuery, neighbors: tuple[Candidate, ...] | None, /
+) -> tuple[ExplainedOrder, ...]:
+    """Explain in which order a policy asks neighbors for places for the task, and how the task stands among others.
+
+    Whoever has sent it is not asked, and for a parent or sibling only children are. Without neighbors only what is the
+    same for all of them is told.
+    """
+    any_machine = parse_predicate("")
+    arrived = Arrived(asker=query.asker, predicate=any_machine, is_first=True)
+    asked = (each for each in neighbors or () if arrived.is_climbing or each.relation is Relation.CHILD)
+    ranking = RankQuery(
+        candidates=tuple(each for each in asked if each.system != query.asker.system),
+        need=need_of(query.tdv, any_machine),
+        tdv=query.tdv,
+        here=query.here,
+        now=query.now,
+    )
+    facts = facts_of(query)
+    tasks = TaskOrderQuery(tasks=(facts[TASK],), here=facts[HERE], now=query.now)
+    found = (explain_candidates(policy, ranking, are_known=neighbors is not None), explain_task_order(policy, tasks))
+    return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 
 
 def query_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> AcceptQuery:

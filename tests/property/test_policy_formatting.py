@@ -51,7 +51,7 @@ def _meaning(value: object) -> object:
         case tuple():
             return tuple(_meaning(each) for each in value)
         case _ if is_dataclass(value):
-            hidden = {"rule", "rules", "warnings", "source", "start", "written", "lets", "head"}
+            hidden = {"rule", "rules", "warnings", "source", "start", "written", "lets", "orders", "head"}
             return {
                 field.name: _meaning(getattr(value, field.name)) for field in fields(value) if field.name not in hidden
             }

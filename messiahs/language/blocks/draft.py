@@ -15,7 +15,7 @@ from messiahs.language.rules.compiled_policy import Advertising, Combining, Comp
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.joining import Entry, JoinRules
 from messiahs.language.rules.migrating import CompiledAsk, CompiledMigration
-from messiahs.language.rules.ranking import RankKey
+from messiahs.language.rules.ranking import RankKey, WrittenOrder
 from messiahs.language.rules.revealing import EVERYTHING, Disclosure, Revealing
 from messiahs.language.rules.running import CompiledRule
 from messiahs.language.rules.task_ranking import TaskRanking
@@ -54,6 +54,7 @@ class Draft:
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
     ranking: tuple[RankKey, ...] | None = None
     task_ranking: tuple[RankKey, ...] | None = None
+    orders: list[WrittenOrder] = field(default_factory=list)
     migration: MigrationDraft = field(default_factory=MigrationDraft)
     entries: list[Entry] = field(default_factory=list)
     running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
@@ -92,6 +93,7 @@ class Draft:
             ),
             ranking=self.ranking,
             task_order=TaskRanking(keys=self.task_ranking) if self.task_ranking is not None else None,
+            orders=tuple(self.orders),
             migrating=self._migrating(),
             joining=JoinRules(tuple(self.entries)),
             running=tuple(rule for rule, _ in self.running),

@@ -7,7 +7,7 @@ from messiahs.language.blocks.draft import Draft
 from messiahs.language.blocks.predicates import Reader, read_condition
 from messiahs.language.blocks.vocabulary import RANK, RANK_TASKS, View
 from messiahs.language.predicate.places import quoted
-from messiahs.language.rules.ranking import First, Most, RankKey, Turn
+from messiahs.language.rules.ranking import First, Most, RankKey, Turn, WrittenOrder
 from messiahs.language.text.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code, nearest
 from messiahs.language.text.structure import Item
@@ -27,10 +27,25 @@ def read_rank(item: Item, draft: Draft) -> None:
     draft.begin(first_token(tree), str(what))
     view, text = RANK_TASKS if is_of_tasks else RANK, on_one_line(item.head.words)
     keys = tuple(_rank_key(part, view, draft.reader, text=text) for part in trees_in(tree))
+    draft.orders.append(_written(item.head.words, str(what)))
     if is_of_tasks:
         draft.task_ranking = keys
     else:
         draft.ranking = keys
+
+
+def _written(words: tuple[Token, ...], what: str) -> WrittenOrder:
+    """Give the keys as they were written: what stands behind `by`, between the commas outside of parentheses."""
+    keys: list[list[Token]] = [[]]
+    depth = 0
+    for word in words[3:]:
+        depth += (word.type == "LPAR") - (word.type == "RPAR")
+        if word.type == "COMMA" and depth == 0:
+            keys.append([])
+        else:
+            keys[-1].append(word)
+    written = tuple((on_one_line(tuple(key)), key[0].start_pos or 0) for key in keys)
+    return WrittenOrder(head=f"rank {what}", start=words[0].start_pos or 0, keys=written)
 
 
 def _rank_key(tree: Tree[Token], view: View, reader: Reader, *, text: str) -> RankKey:

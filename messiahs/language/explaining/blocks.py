@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from messiahs.core.messages import DenyCode
 from messiahs.core.ports import Accepted, HereQuery, JoinQuery, Migrating, RunningQuery
 from messiahs.language.rules.accepting import calendar_facts
 from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
-from messiahs.language.rules.joining import JoinRules, entry_facts
+from messiahs.language.rules.joining import Entry, JoinRules, entry_facts
 from messiahs.language.rules.migrating import CompiledMigration
 from messiahs.language.rules.readings import HERE, NOW, TASK, Facts
 from messiahs.language.rules.running import CompiledRule
@@ -47,11 +48,18 @@ def explain_ask(migrating: Migrating, query: HereQuery, /) -> ExplainedBlock:
 
 def explain_entry(joining: JoinRules, query: JoinQuery, /) -> ExplainedBlock:
     """Judge every rule by which a system may become what it would be."""
-    entries = (entry for entry in joining.entries if entry.role is query.role)
-    rules = [explain_rule(entry.condition, entry.rule, entry_facts(query)) for entry in entries]
+    rules = [_entry(entry, query) for entry in joining.entries if entry.role is query.role]
     answer = joining.judge(query)
-    told = "it may join" if isinstance(answer, Accepted) else f"it may not join: {answer.text or answer.code}"
+    told = "it may join"
+    if not isinstance(answer, Accepted):
+        is_full = answer.code is DenyCode.LIMIT_REACHED
+        told = f"it may not join: {answer.text if is_full else f'no rule lets it in as {query.role.value}'}"
     return block_of("join", told, rules)
+
+
+def _entry(entry: Entry, query: JoinQuery) -> ExplainedRule:
+    note = "" if entry.limit is None else f"there are {query.members} of at most {entry.limit}"
+    return replace(explain_rule(entry.condition, entry.rule, entry_facts(query)), note=note)
 
 
 def block_of(head: str, verdict: str, rules: Iterable[ExplainedRule], /) -> ExplainedBlock:

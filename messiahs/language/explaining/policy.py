@@ -5,8 +5,9 @@ from typing import Final
 
 from messiahs.core.attributes import SEEN_BY_THE_OWNER, Scope
 from messiahs.core.descriptions import SDV
-from messiahs.core.ports import AcceptQuery, CalendarTime, RunningQuery
-from messiahs.language.explaining.blocks import explain_offer, explain_running
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import AcceptQuery, CalendarTime, JoinQuery, RunningQuery
+from messiahs.language.explaining.blocks import explain_entry, explain_offer, explain_running
 from messiahs.language.rules.accepting import AcceptBlock, AcceptRules, facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy, Setting
 from messiahs.language.rules.explaining import value_text
@@ -21,8 +22,9 @@ _OF_A_PRESENT_TASK: Final = frozenset(
 def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
     """Explain every block that has something to judge, in the order of the file.
 
-    With `asks` the sender of the query is one, and only the `accept` block for it counts. What is done to tasks that
-    are here is told of a task of which something is known that only such a one has, as how long it ran.
+    With `asks` the sender of the query is one, only the `accept` block for it counts, and it is told whether it might
+    join as the first one to be what it is. What is done to tasks that are here is told of a task of which something is
+    known that only such a one has, as how long it ran.
     """
     chosen = policy.accepting.block_for(query.asker)
     blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
@@ -33,6 +35,9 @@ def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool)
     if any(name in task for name in _OF_A_PRESENT_TASK):
         about = RunningQuery(task=task, here=here.description(), now=query.now)
         explained += [explain_running(policy.running, about), explain_offer(policy.migrating, about)]
+    if asks and query.asker.relation is not Relation.SELF:
+        entry = JoinQuery(name=query.asker.system, role=query.asker.relation, members=0, now=query.now)
+        explained.append(explain_entry(policy.joining, entry))
     explained = [block for block in explained if block.rules]
     return tuple(sorted(explained, key=lambda block: block.start))
 

@@ -27,7 +27,7 @@ from messiahs.language.rules.amounts import Amount
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.explaining_accept import why_refused
 from messiahs.language.rules.joining import JoinRules
-from messiahs.language.rules.ranking import RankKey, order_by
+from messiahs.language.rules.ranking import RankKey, WrittenOrder, order_by
 from messiahs.language.rules.readings import HERE, NOW, Facts
 from messiahs.language.rules.revealing import Revealing
 from messiahs.language.rules.running import CompiledRule
@@ -105,6 +105,7 @@ class CompiledPolicy:
     lets: tuple[tuple[str, int], ...] = ()
     """The names of its `let`s, and where in the file what they stand for begins, counted from 0."""
     task_order: TaskOrder | None = None
+    orders: tuple[WrittenOrder, ...] = ()
     migrating: Migrating = field(default_factory=NoMigrating)
     joining: JoinRules = field(default_factory=JoinRules)
     warnings: tuple[Problem, ...] = ()

@@ -45,7 +45,17 @@ class Most:
 
 
 RankKey = First | Most | Turn
-_Order = tuple[int, int]
+KeyOrder = tuple[int, int]
+"""What a key came to, the lesser in front: (1, 0) has no value. Of `first` 0 is surely true, 1 could be, 2 is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenOrder:
+    """A `rank` block as its owner wrote it: each key on one line, and where in the file it begins, counted from 0."""
+
+    head: str
+    start: int
+    keys: tuple[tuple[str, int], ...]
 
 
 def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
@@ -53,13 +63,20 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
 
     What is equal by all keys stands in order of name.
     """
+    return tuple(system for _, _, system in ranked_by(keys, query, randomness))
+
+
+def ranked_by(
+    keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /
+) -> list[tuple[bool, list[KeyOrder], SystemId]]:
+    """Give the candidates in that order: whether tasks were lost there, what each key came to, and the name."""
     able = [
         (candidate, could)
         for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
         if (could := fitting(query.need, candidate.view)[1])
     ]
     turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
-    ranked: list[tuple[bool, list[_Order], SystemId]] = []
+    ranked: list[tuple[bool, list[KeyOrder], SystemId]] = []
     common = ranking_facts(query)
     for place, (candidate, classes) in enumerate(able):
         facts = {**common, CANDIDATE: link_of(candidate)}
@@ -68,7 +85,8 @@ def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness
             for key in keys
         ]
         ranked.append((candidate.has_lost, values, candidate.system))
-    return tuple(system for _, _, system in sorted(ranked))
+    ranked.sort()
+    return ranked
 
 
 def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
@@ -90,7 +108,7 @@ def link_of(candidate: Candidate, /) -> Description:
     return {"name": candidate.system, "relation": candidate.relation.value, "count": candidate.view.machines}
 
 
-def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> _Order:
+def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> KeyOrder:
     if isinstance(key, First):
         surely, could = key.condition.over(facts, MACHINE, view)
         return (0, 0 if surely & classes else 1 if could & classes else 2)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from messiahs.core.ports import Randomness, TaskOrderQuery
 from messiahs.language.rules.accepting import calendar_facts
-from messiahs.language.rules.ranking import First, RankKey, Turn, turns_of
+from messiahs.language.rules.ranking import First, KeyOrder, Most, RankKey, Turn, turns_of
 from messiahs.language.rules.readings import HERE, NOW, TASK, Facts
 
 
@@ -16,21 +16,26 @@ class TaskRanking:
 
     def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
         """Give the positions of all tasks, that of the first to be served in front."""
+        return tuple(place for _, place in self.ranked(query, randomness))
+
+    def ranked(self, query: TaskOrderQuery, randomness: Randomness, /) -> list[tuple[list[KeyOrder], int]]:
+        """Give the tasks in that order: what each key came to, and the position."""
         count = len(query.tasks)
         turns = {key: turns_of(key, count, randomness) for key in dict.fromkeys(self.keys) if isinstance(key, Turn)}
         common = {HERE: query.here, NOW: calendar_facts(query.now)}
-        ranked = []
+        ranked: list[tuple[list[KeyOrder], int]] = []
         for place, task in enumerate(query.tasks):
             facts = {**common, TASK: task}
-            values = [(0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts) for key in self.keys]
+            values = [(0, turns[key][place]) if isinstance(key, Turn) else key_order(key, facts) for key in self.keys]
             ranked.append((values, place))
-        return tuple(place for _, place in sorted(ranked))
+        ranked.sort()
+        return ranked
 
 
-def _value(key: RankKey, facts: Facts) -> tuple[int, int]:
+def key_order(key: First | Most, facts: Facts, /) -> KeyOrder:
+    """Give what a key comes to over some facts; of `first` 0 is true, 1 false."""
     if isinstance(key, First):
         return (0, 0 if key.condition.holds(facts) else 1)
-    assert not isinstance(key, Turn), "turns are drawn before"
     value = key.amount.value_in(facts)
     if value is None:
         return (1, 0)

@@ -11,6 +11,7 @@ from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Candidate, RankQuery, TaskOrderQuery
 from messiahs.core.vectors import MachineClass, Vector, coalesce
 from messiahs.language.explaining.blocks import block_of
+from messiahs.language.explaining.ranks import NoChance
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.rules.accepting import calendar_facts
 from messiahs.language.rules.explaining_accept import ExplainedBlock, explain_below, explain_rule
@@ -20,15 +21,6 @@ from messiahs.language.rules.task_ranking import TaskRanking
 from messiahs.language.trials.situation import Situation, machines_of
 from messiahs.language.trials.trials import Rival
 from messiahs.language.trials.verdicts import Verdict
-
-
-class _NoChance:
-    """Draws that change no order."""
-
-    def bits(self, count: int, /) -> int:
-        """Give 0."""
-        del count
-        return 0
 
 
 def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
@@ -41,7 +33,7 @@ def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict
         here=situation.here,
         now=situation.now,
     )
-    order = situation.policy.rank(query, _NoChance())
+    order = situation.policy.rank(query, NoChance())
     blocks = tuple(_candidate_block(candidate, query, situation) for candidate in query.candidates)
     return Verdict(is_met=order == names, came=_listed(order), blocks=blocks)
 
@@ -73,7 +65,7 @@ def judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
     order = situation.policy.task_order
     tasks = {name: {**situation.stated(named.values)} for name, named in situation.tasks.items()}
     query = TaskOrderQuery(tasks=tuple(tasks.values()), here=situation.known_here, now=situation.now)
-    places = range(len(tasks)) if order is None else order.order(query, _NoChance())
+    places = range(len(tasks)) if order is None else order.order(query, NoChance())
     came = tuple(list(tasks)[place] for place in places)
     keys = [key for key in order.keys if isinstance(key, First)] if isinstance(order, TaskRanking) else []
     facts = {HERE: situation.known_here, NOW: calendar_facts(situation.now)}

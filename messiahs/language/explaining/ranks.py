@@ -1,0 +1,190 @@
+"""Why systems are asked, and tasks served, in the order in which they are: what each key of `rank` came to.
+
+The values are those by which the order itself was made. Nothing is left to chance here: where keys decide by it,
+candidates stay in order of name.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from messiahs.core.columns import chosen
+from messiahs.core.fitting import fitting
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import RankQuery, TaskOrderQuery
+from messiahs.core.vectors import Vector
+from messiahs.language.rules.accepting import calendar_facts
+from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.rules.explaining_accept import ExplainedRule, explain_rule
+from messiahs.language.rules.ranking import (
+    First,
+    KeyOrder,
+    Most,
+    RankKey,
+    Turn,
+    WrittenOrder,
+    link_of,
+    ranked_by,
+    ranking_facts,
+)
+from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading
+from messiahs.language.rules.task_ranking import TaskRanking, key_order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedKey:
+    """What a key came to, in words; `value` is its number if it has one.
+
+    Because of the attributes in `unset` it has none, or is not true. `rule` tells the comparisons of a key that is the
+    same for all.
+    """
+
+    text: str
+    value: int | None = None
+    unset: tuple[str, ...] = ()
+    rule: ExplainedRule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedCandidate:
+    """A candidate, and what each key came to."""
+
+    system: str
+    relation: Relation
+    keys: tuple[ExplainedKey, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedOrder:
+    """An order of a policy: what each key comes to for whoever is ranked, and who comes out in which order.
+
+    `ranked` is None if no candidates are known; `unable` are those that could not hold the task, and are not asked.
+    """
+
+    written: WrittenOrder
+    keys: tuple[ExplainedKey, ...]
+    ranked: tuple[RankedCandidate, ...] | None = None
+    unable: tuple[str, ...] = ()
+
+
+class NoChance:
+    """Draws that change no order."""
+
+    def bits(self, count: int, /) -> int:
+        """Give 0."""
+        del count
+        return 0
+
+
+_OF_CANDIDATES: Final = frozenset({MACHINE, CANDIDATE})
+_FIRST: Final = ("surely true", "could be true", "false")
+_DRAWN: Final = "drawn anew each time"
+_DIFFERS: Final = "differs from candidate to candidate"
+
+
+def explain_candidates(policy: CompiledPolicy, query: RankQuery, /, *, are_known: bool) -> ExplainedOrder | None:
+    """Explain `rank candidates` for one task; None for a policy without it.
+
+    Without `are_known` nothing is known of candidates, and the query has none.
+    """
+    written = _written(policy, "rank candidates")
+    if written is None or policy.ranking is None:
+        return None
+    facts = ranking_facts(query)
+    keys = tuple(_key_of_all(key, facts) for key in policy.ranking)
+    if not are_known:
+        return ExplainedOrder(written=written, keys=keys)
+    candidates = {each.system: each for each in query.candidates}
+    ranked: list[RankedCandidate] = []
+    for _, orders, system in ranked_by(policy.ranking, query, NoChance()):
+        candidate = candidates.pop(system)
+        _, could = fitting(query.need, candidate.view)
+        able = Vector(tuple(chosen(candidate.view.classes, could)))
+        about = {**facts, CANDIDATE: link_of(candidate)}
+        told = tuple(_key_over_classes(*each, about, able) for each in zip(policy.ranking, orders, strict=True))
+        ranked.append(RankedCandidate(system=system, relation=candidate.relation, keys=told))
+    return ExplainedOrder(written=written, keys=keys, ranked=tuple(ranked), unable=tuple(sorted(candidates)))
+
+
+def explain_task_order(policy: CompiledPolicy, query: TaskOrderQuery, /) -> ExplainedOrder | None:
+    """Explain `rank tasks` for the only task of a query; None for a policy without it."""
+    written, order = _written(policy, "rank tasks"), policy.task_order
+    if written is None or not isinstance(order, TaskRanking):
+        return None
+    ((orders, _),) = order.ranked(query, NoChance())
+    facts = {HERE: query.here, NOW: calendar_facts(query.now), TASK: query.tasks[0]}
+    keys = tuple(_key_over_facts(*each, facts) for each in zip(order.keys, orders, strict=True))
+    return ExplainedOrder(written=written, keys=keys)
+
+
+def _written(policy: CompiledPolicy, head: str) -> WrittenOrder | None:
+    return next((order for order in policy.orders if order.head == head), None)
+
+
+def _key_of_all(key: RankKey, facts: Facts) -> ExplainedKey:
+    """Say what a key comes to for all candidates, as far as it does not depend on them."""
+    if isinstance(key, Turn):
+        return ExplainedKey(text=_DRAWN)
+    own = [reading for reading in _readings(key) if reading.scope not in _OF_CANDIDATES]
+    if len(own) == len(_readings(key)):
+        return _key_over_facts(key, key_order(key, facts), facts)
+    unset = tuple(str(reading) for reading in own if reading.value_in(facts) is None)
+    return _last(unset, is_first=isinstance(key, First)) if unset else ExplainedKey(text=_DIFFERS)
+
+
+def _key_over_facts(key: RankKey, order: KeyOrder, facts: Facts, /) -> ExplainedKey:
+    match key:
+        case First(condition):
+            rule = explain_rule(condition, f"first where {condition.predicate}", facts)
+            return ExplainedKey(text="true" if rule.is_true else "false", rule=rule)
+        case Most():
+            return _amount(key, order, tuple(str(each) for each in _readings(key) if each.value_in(facts) is None))
+        case Turn():
+            return ExplainedKey(text=_DRAWN)
+
+
+def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: Vector, /) -> ExplainedKey:
+    """Say what a key came to for a candidate whose classes `able` could hold the task."""
+    if isinstance(key, Turn):
+        return ExplainedKey(text=_DRAWN)
+    has_values = {
+        reading: _is_said(reading, key, able) if reading.scope == MACHINE else reading.value_in(facts) is not None
+        for reading in _readings(key)
+    }
+    unset = tuple(str(reading) for reading, is_there in has_values.items() if not is_there)
+    if isinstance(key, Most):
+        return _amount(key, order, unset)
+    text = _FIRST[order[1]]
+    if not unset or text == _FIRST[0]:
+        return ExplainedKey(text=text)
+    # What machines do not say may have been withheld, so that it could be anything.
+    is_false = text == _FIRST[-1]
+    return _last(unset, is_first=True) if is_false else ExplainedKey(text=f"{text}{_without(unset)}", unset=unset)
+
+
+def _is_said(reading: Reading, key: First | Most, able: Vector) -> bool:
+    if isinstance(key, Most):
+        return any(reading.amounts_in(able))
+    has_any = any(reading.name in dict(each.attributes) for each in able.classes)
+    return has_any or reading.default is not None or reading.is_presence
+
+
+def _amount(key: Most, order: KeyOrder, unset: tuple[str, ...]) -> ExplainedKey:
+    has_none, number = order
+    if has_none:
+        return _last(unset, is_first=False)
+    value = number if key.is_least else -number
+    return ExplainedKey(text=str(value), value=value)
+
+
+def _last(unset: tuple[str, ...], *, is_first: bool) -> ExplainedKey:
+    """Tell a key without a value: for want of some attributes, or because its number does not fit."""
+    why = _without(unset) if unset else ": no value of it is within 64 bits"
+    return ExplainedKey(text=f"{'false' if is_first else 'uninitialised'}, goes last{why}", unset=unset)
+
+
+def _without(unset: tuple[str, ...]) -> str:
+    return f": {', '.join(unset)} {'have' if len(unset) > 1 else 'has'} no value"
+
+
+def _readings(key: First | Most) -> tuple[Reading, ...]:
+    return key.condition.readings if isinstance(key, First) else key.amount.readings
