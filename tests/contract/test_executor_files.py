@@ -23,6 +23,8 @@ from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, 
 
 LARGE = b"large" * INLINE_BYTES
 """Copied by the task's own process."""
+C_LIBRARY_SIGNALS = 0b11 << 31
+"""Signals 32 and 33, of threads, have no names: the `posix_spawn` of glibc lets every program ignore them."""
 
 
 @pytest.fixture
@@ -65,6 +67,17 @@ def declared(end: AttemptEnded) -> list[Output]:
 
 def read(rig: Rig, name: str) -> bytes:
     return rig.executor.read_output(attempt_id(1), name, offset=0, limit=1 << 20)
+
+
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_a_task_ignores_and_blocks_no_signal_however_its_inputs_came(files: Files, content: bytes) -> None:
+    async def act(rig: Rig) -> None:
+        run(rig, 1, script="exec grep -E '^Sig(Blk|Ign)' /proc/self/status", inputs=(files.add("in", content),))
+        await rig.end_of(1)
+        _, blocked, _, ignored = read(rig, "stdout").split()
+        assert (int(blocked, 16), int(ignored, 16) & ~C_LIBRARY_SIGNALS) == (0, 0)
+
+    files.play(act)
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE])

@@ -104,7 +104,7 @@ def _become(account: Account) -> None:
 
 
 def _block_signals() -> None:
-    """Keep SIGTERM waiting until the loop asks for it; a hangup concerns nobody here."""
+    """Keep SIGTERM waiting until the loop asks for it; what a terminal sends concerns nobody here, but for tasks."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -7,7 +7,7 @@ import errno
 import os
 import signal
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import msgspec
@@ -20,8 +20,6 @@ from messiahs.executor.starter.staging import StagingError, is_quick, stage
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
-_OWN_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Ignored by Python, and not by what it starts."""
 _TOLD = 3
 _TEXT_LENGTH = 500
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
@@ -46,13 +44,22 @@ class Process(NamedTuple):
     report: int = -1
 
 
+def ignored_signals() -> frozenset[int]:
+    """Name what this process ignores: by its own will, by Python's, or as it was started."""
+    return frozenset(number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawner:
-    """What all tasks have in common: the account's name, the search path, and an open /dev/null."""
+    """What all tasks have in common: the account's name, the search path, and an open /dev/null.
+
+    A task ignores no signal: those that were `ignored` when this was made have their usual effect again.
+    """
 
     user: str
     path: str
     nothing: int
+    ignored: frozenset[int] = field(default_factory=ignored_signals)
 
     def spawn(self, start: Start, taken: Taken) -> Process | NotSpawned:
         """Start a task as leader of its own process group, in its work folder, with its inputs.
@@ -91,7 +98,7 @@ class Spawner:
                 ),
                 setpgroup=0,
                 setsigmask=(),
-                setsigdef=_OWN_SIGNALS,
+                setsigdef=self.ignored,
             )
             return Process(number)
         except OSError as error:
@@ -126,7 +133,7 @@ class Spawner:
         # The starter's lock and connections must not outlive it here.
         os.dup2(told, _TOLD, inheritable=False)
         os.closerange(_TOLD + 1, os.sysconf("SC_OPEN_MAX"))
-        for number in _OWN_SIGNALS:
+        for number in self.ignored:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         problem = self._staged_and_replaced(start, work)
