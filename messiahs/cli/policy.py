@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 _SET = click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Give $NAME a value.")
 _TASK, _HERE, _PEER = (
-    click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE", help=f"What is stated of {whom}.")
+    click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE|-", help=f"What is stated of {whom}.")
     for scope, whom in (("task", "the task"), ("here", "the own machine"), ("peer", "who asks"))
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -150,23 +150,25 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     """Say for each rule of FILE what it makes of a task: every comparison, the values found, and what is against it.
 
     --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
-    with one in each line. Without --peer every `accept` block is explained, and with something that is known of tasks
-    that are here only (ran=2h, suspended=5min) also `running` and `migrate`. With --peer also `join`.
+    with one in each line; `-` is standard input. --task also takes what `messiahs status ID --json` printed.
+
+    Without --peer every `accept` block is explained, with it also `join`; with something that is known of tasks that
+    are here only (ran=2h, suspended=5min) also `running` and `migrate`.
 
     With --pool FILE (as written by `module vectors --json`) or --views also in which order neighbors are asked, how
     many machines the task could have, what loses the others, and the nearest change with which there would be more.
     """
     from messiahs.cli.explaining import policy_document, show_blocks, show_orders
     from messiahs.cli.pools import explained_pool, known_of, pool_document, show_pool
-    from messiahs.cli.stating import explained_blocks, explained_orders, query_of
+    from messiahs.cli.stating import asked_of, explained_blocks, explained_orders
     from messiahs.config.policies import read_policy
 
     known = known_of(options)
     rules = read_policy(file)
-    query = query_of(rules, options, known.pools)
-    blocks = explained_blocks(rules, query, options)
-    orders = explained_orders(rules, query, known.neighbors)
-    found = explained_pool(rules, query, known.pools) if known.pools else None
+    asked = asked_of(rules, options, known.pools)
+    blocks = explained_blocks(rules, asked.query, options)
+    orders = explained_orders(rules, asked, known.neighbors)
+    found = explained_pool(rules, asked, known.pools) if known.pools else None
     if as_json:
         told = {} if found is None else {"pool": pool_document(found)}
         print_document({**policy_document(file, blocks, orders), **told})

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from messiahs.cli.stating import Stated, whole_pool
+from messiahs.cli.stating import Asked, Stated, whole_pool
 from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import AcceptQuery, Candidate
+from messiahs.core.ports import Candidate
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import Change, changes_for
+from messiahs.language.explaining.requirements import demands_of_task
 from messiahs.language.rules.accepting import facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.explaining_classes import Machines, machines_in
@@ -71,9 +72,11 @@ def known_of(options: ExplainOptions) -> Known:
         return _known_in(client.vectors(), "the module")
 
 
-def explained_pool(policy: CompiledPolicy, query: AcceptQuery, pools: Mapping[str, Vector], /) -> ExplainedPool:
-    """Explain which machines the task could have by the policy's rules for whoever asks."""
-    demands, facts, whole = demands_of(policy.accepting.block_for(query.asker)), facts_of(query), whole_pool(pools)
+def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
+    """Explain which machines the task could have by its own requirement and by the policy's rules for whoever asks."""
+    accept = policy.accepting.block_for(asked.query.asker)
+    demands = (*demands_of_task(asked.requirement), *demands_of(accept))
+    facts, whole = facts_of(asked.query), whole_pool(pools)
     return ExplainedPool(
         machines=whole.machines,
         matched=_matched(demands, facts, whole),

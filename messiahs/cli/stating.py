@@ -1,10 +1,13 @@
 """From the options of `policy explain` to what its policy is tried with."""
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypedDict
+from typing import Final, TypedDict
 
+from messiahs.cli.status_documents import SaidByTask, is_document, task_in
 from messiahs.core.attributes import Attribute, Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
@@ -18,20 +21,33 @@ from messiahs.errors import ClientError
 from messiahs.language.blocks.stating import attributes_of, read_statement, read_statements
 from messiahs.language.explaining.policy import explain_policy
 from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
-from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.predicate.predicates import ParsedPredicate
 from messiahs.language.rules.accepting import facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.explaining_accept import ExplainedBlock
 from messiahs.language.rules.readings import HERE, PEER, TASK
 
+_STDIN: Final = "-"
+
 
 class Stated(TypedDict):
-    """What the options say; each text is `name=value` or the name of a file of those."""
+    """What the options say; each text is `name=value`, the name of a file of those, or `-` for standard input.
+
+    A task may also be what `status` printed of it as JSON.
+    """
 
     task: tuple[str, ...]
     here: tuple[str, ...]
     peer: tuple[str, ...]
     moment: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request for a place for one task, and what the task requires of its machine."""
+
+    query: AcceptQuery
+    requirement: ParsedPredicate
 
 
 def explained_blocks(policy: CompiledPolicy, query: AcceptQuery, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
@@ -40,19 +56,19 @@ def explained_blocks(policy: CompiledPolicy, query: AcceptQuery, stated: Stated,
 
 
 def explained_orders(
-    policy: CompiledPolicy, query: AcceptQuery, neighbors: tuple[Candidate, ...] | None, /
+    policy: CompiledPolicy, asked: Asked, neighbors: tuple[Candidate, ...] | None, /
 ) -> tuple[ExplainedOrder, ...]:
     """Explain in which order a policy asks neighbors for places for the task, and how the task stands among others.
 
     Whoever has sent it is not asked, and for a parent or sibling only children are. Without neighbors only what is the
     same for all of them is told.
     """
-    any_machine = parse_predicate("")
-    arrived = Arrived(asker=query.asker, predicate=any_machine, is_first=True)
-    asked = (each for each in neighbors or () if arrived.is_climbing or each.relation is Relation.CHILD)
+    query = asked.query
+    arrived = Arrived(asker=query.asker, predicate=asked.requirement, is_first=True)
+    open_to_it = (each for each in neighbors or () if arrived.is_climbing or each.relation is Relation.CHILD)
     ranking = RankQuery(
-        candidates=tuple(each for each in asked if each.system != query.asker.system),
-        need=need_of(query.tdv, any_machine),
+        candidates=tuple(each for each in open_to_it if each.system != query.asker.system),
+        need=need_of(query.tdv, asked.requirement),
         tdv=query.tdv,
         here=query.here,
         now=query.now,
@@ -63,12 +79,14 @@ def explained_orders(
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 
 
-def query_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> AcceptQuery:
+def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> Asked:
     """Give the request that is stated; a task takes one slot, and comes from whoever asks, unless it says otherwise.
 
     Where machines are given in its place, nothing need be said of the own one. Raises PolicyError for mistakes.
     """
-    peer = _said(stated["peer"], PEER, policy)
+    if sum(text == _STDIN for scope in (TASK, HERE, PEER) for text in _texts(stated, scope)) > 1:
+        raise ClientError("standard input (`-`) can be read once only")
+    peer = _said(stated, PEER, policy).tdv
     name, relation, balance = str(peer.get("name", "")), str(peer.get("relation", "child")), peer.get("balance")
     if relation not in list(Relation):
         raise ClientError(f"--peer: relation is one of {', '.join(Relation)}, and not `{relation}`")
@@ -76,15 +94,17 @@ def query_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector]
         system=SystemId(name), relation=Relation(relation), balance=balance if isinstance(balance, int) else None
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
-    task = {"cpus": 1, **origin, **_said(stated["task"], TASK, policy)}
-    here = _said(stated["here"], HERE, policy)
-    return AcceptQuery(
-        tdv=TDV(sorted_pairs(task)),
+    task, here = _said(stated, TASK, policy), _said(stated, HERE, policy).tdv
+    tdv = TDV(sorted_pairs({"cpus": 1, **origin, **task.tdv}))
+    query = AcceptQuery(
+        tdv=tdv,
         asker=asker,
         here=SDV(sorted_pairs(here)) if here or not pools else None,
         subtree=whole_pool(pools),
         now=calendar_time(stated["moment"] or datetime.now().astimezone()),
+        wanted_slots=need_of(tdv, task.requirement).slots,
     )
+    return Asked(query=query, requirement=task.requirement)
 
 
 def whole_pool(pools: Mapping[str, Vector]) -> Vector:
@@ -92,18 +112,35 @@ def whole_pool(pools: Mapping[str, Vector]) -> Vector:
     return Vector(tuple(each for pool in pools.values() for each in pool.classes))
 
 
-def _said(texts: Iterable[str], scope: str, policy: CompiledPolicy) -> dict[str, Value]:
+def _texts(stated: Stated, scope: str) -> tuple[str, ...]:
+    return {TASK: stated["task"], HERE: stated["here"], PEER: stated["peer"]}[scope]
+
+
+def _said(stated: Stated, scope: str, policy: CompiledPolicy) -> SaidByTask:
+    """Give what is said in a scope; what comes later counts. A requirement there is only of tasks."""
     known = attributes_of(scope, policy.declared)
-    said: dict[str, Value] = {}
-    for text in texts:
-        said |= _read(text, known, option=f"--{scope}")
+    said = SaidByTask()
+    for text in _texts(stated, scope):
+        more = _read(text, known, option=f"--{scope}")
+        later = more if more.requirement.text else said
+        said = SaidByTask(tdv=said.tdv | more.tdv, requirement=later.requirement)
     return said
 
 
-def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> dict[str, Value]:
+def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> SaidByTask:
     if "=" in text:
-        return read_statement(text, known, file=option)
+        return SaidByTask(tdv=read_statement(text, known, file=option))
+    file = "<stdin>" if text == _STDIN else text
+    content = _content(text, option)
+    if option == f"--{TASK}" and is_document(content):
+        return task_in(content, file=file)
+    return SaidByTask(tdv=read_statements(content, known, file=file))
+
+
+def _content(file: str, option: str) -> str:
     try:
-        return read_statements(Path(text).read_text(encoding="utf-8"), known, file=text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClientError(f"{option} {text} is neither NAME=VALUE nor a file that can be read: {error}") from error
+        return (sys.stdin.buffer.read() if file == _STDIN else Path(file).read_bytes()).decode()
+    except OSError as error:
+        raise ClientError(f"{option} {file} is neither NAME=VALUE nor a file that can be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ClientError(f"{option} {file}: this is no UTF-8") from error

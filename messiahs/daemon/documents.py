@@ -7,7 +7,7 @@ from typing import Any
 
 from messiahs.core.buckets import highest_in, lowest_in
 from messiahs.core.instants import SECOND, Instant
-from messiahs.core.members import command_of, name_of
+from messiahs.core.members import command_of, name_of, tdv_of
 from messiahs.core.messages import Reason, Substate, TaskState
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.core.vectors import Interval, MachineClass, Strings, Vector
@@ -29,6 +29,8 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
         "id": str(row.id),
         "name": name_of(submission, row.id),
         "user": submission.tdv.description()["user"],
+        "tdv": dict(tdv_of(submission, row.id.member).description()),
+        "requirement": submission.requirement,
         "argv": list(command_of(submission, row.id).argv),
         "state": row.state.value,
         "substate": row.substate.value if row.substate is not None else None,

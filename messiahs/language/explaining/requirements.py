@@ -1,0 +1,53 @@
+"""What a task itself requires of its machine, as a demand beside those of a policy (MESSIAHS 5.4)."""
+
+from dataclasses import replace
+
+from messiahs.core.attributes import Kind
+from messiahs.language.explaining.pool import Demand
+from messiahs.language.predicate.formatting import format_predicate
+from messiahs.language.predicate.predicates import ParsedPredicate
+from messiahs.language.predicate.syntax import ALWAYS, Chain, Comparison, Expression, Not, Operand, Variable, uses_of
+from messiahs.language.rules.conditions import condition_of
+from messiahs.language.rules.readings import MACHINE, Reading
+from messiahs.language.text.written import Compound, Joint, Term, Written
+
+
+def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
+    """Give what a task requires of its machine; nothing if its requirement is empty."""
+    if requirement.expression == ALWAYS:
+        return ()
+    readings = tuple(_reading(name, kind) for name, kind in uses_of(requirement.expression))
+    expression = _over_machines(requirement.expression)
+    written = _written(requirement.expression)
+    condition = condition_of(expression, readings, text=requirement.text, written=written)
+    return (Demand(conditions=(condition,), scope=MACHINE),)
+
+
+def _reading(name: str, kind: Kind) -> Reading:
+    # Quantities are no words of a requirement: what is said of it is said in plain numbers.
+    return Reading(scope=MACHINE, name=name, kind=kind)
+
+
+def _over_machines(expression: Expression) -> Expression:
+    """Give the same over the keys of readings."""
+    match expression:
+        case Comparison(kind=kind, left=left, right=right):
+            return replace(expression, left=_operand(left, kind), right=_operand(right, kind))
+        case Not(operand):
+            return Not(_over_machines(operand))
+        case Chain(connective, terms):
+            return Chain(connective, tuple([_over_machines(term) for term in terms]))
+
+
+def _operand(operand: Operand, kind: Kind) -> Operand:
+    return Variable(_reading(operand.name, kind).key) if isinstance(operand, Variable) else operand
+
+
+def _written(expression: Expression) -> Written:
+    match expression:
+        case Comparison():
+            return Term(text=format_predicate(expression), start=0, expression=_over_machines(expression))
+        case Not(operand):
+            return Compound(joint=Joint.NOT, parts=(_written(operand),))
+        case Chain(connective, terms):
+            return Compound(joint=Joint(connective.value), parts=tuple([_written(term) for term in terms]))
