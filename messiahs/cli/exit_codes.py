@@ -8,6 +8,8 @@ FEDERATION_FAILED = 125
 NOT_FOUND = 127
 KILLED_BY_ITS_USER = 130
 SIGNAL_BASE = 128
+OUTPUT_LOST = 141
+"""Nobody reads what is printed any more: as if SIGPIPE had ended the command."""
 
 
 def exit_code_of(task: Document) -> int:

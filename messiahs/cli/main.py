@@ -6,6 +6,7 @@ A command is loaded when it is named; to add one, add a line to `COMMANDS`.
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -41,7 +42,6 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 """Every first word, and where its click command is."""
 
 _INTERRUPTED_EXIT = 130
-_PIPE_CLOSED_EXIT = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,30 +54,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"messiahs {__version__}\n")
         return 0
     try:
-        return _invoke(words)
-    except MessiahsError as error:
-        sys.stderr.write(f"messiahs: {error}\n")
-        return error.code if isinstance(error, ClientError) else 1
-    except BrokenPipeError:
-        # Whoever read our output has enough; what is still in the buffer must not fail at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _PIPE_CLOSED_EXIT
+        code = _code_of(words)
+        sys.stdout.flush()
+    except OSError as error:
+        return _failed(error)
     except KeyboardInterrupt:
+        # The terminal has shown ^C.
+        sys.stderr.write("\n")
         return _INTERRUPTED_EXIT
+    return code
 
 
-def _invoke(words: list[str]) -> int:
+def _code_of(words: list[str]) -> int:
     import click
 
     try:
-        code = _root(words).main(args=words, prog_name="messiahs", standalone_mode=False)
+        # Not by click's `main`: it takes a broken pipe for an error of ours.
+        root = _root(words)
+        with root.make_context("messiahs", words) as context:
+            code = root.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except MessiahsError as error:
+        sys.stderr.write(f"messiahs: {error}\n")
+        return error.code if isinstance(error, ClientError) else 1
     except click.Abort:
         return _INTERRUPTED_EXIT
-    sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: OSError) -> int:
+    """Say what the system refused; that nobody reads any more is said by the exit code alone."""
+    from messiahs.cli.exit_codes import OUTPUT_LOST
+
+    is_unread = isinstance(error, BrokenPipeError)
+    with suppress(OSError):
+        sys.stderr.write("" if is_unread else f"messiahs: {error}\n")
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # What is still in the buffer must not fail at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return OUTPUT_LOST if is_unread else 1
 
 
 def _root(words: list[str]) -> "click.Group":

@@ -5,13 +5,20 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
-from messiahs.cli.exit_codes import FEDERATION_FAILED, KILLED_BY_ITS_USER, USAGE, exit_code_of, failure_of
+from messiahs.cli.exit_codes import (
+    FEDERATION_FAILED,
+    KILLED_BY_ITS_USER,
+    OUTPUT_LOST,
+    USAGE,
+    exit_code_of,
+    failure_of,
+)
 from messiahs.cli.fetching import write_outputs
 from messiahs.cli.output import print_document, reason_lines
 from messiahs.client.connection import Document
@@ -28,7 +35,12 @@ _PATIENCE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user, or the end of whoever reads the output, asks for the task's end."""
+    """The user asks for the task's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A stream of the task cannot be written any more, which ends it as it would end a local command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,7 @@ class Failed:
     error: BaseException
 
 
-News = Asked | Submitted | Shown | Ended | Failed
+News = Asked | Unread | Submitted | Shown | Ended | Failed
 Inbox = SimpleQueue[News]
 
 
@@ -69,6 +81,7 @@ class Run:
     task: str = ""
     ended: Document | None = None
     asked: int = 0
+    is_unread: bool = False
     shown: int = 0
 
 
@@ -76,7 +89,8 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
     """Submit, show the output while it comes, write the outputs, and give the task's exit code; 125 on our failure.
 
     The first Ctrl-C (or SIGTERM) cancels the task and waits for its end; the second one leaves at once. While
-    `prepare` uploads, the first one ends it, and nothing was submitted.
+    `prepare` uploads, the first one ends it, and nothing was submitted. When nobody reads the output any more, the task
+    is cancelled, too.
     """
     with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
         submission = prepare(module)
@@ -88,10 +102,12 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
         if as_json:
             print_document(run.ended)
         if failure := failure_of(run.ended):
-            sys.stderr.write(f"messiahs: {failure}\n")
+            _say(run.inbox, failure)
         if submission.outputs and run.ended["state"] != "denied":
             write_outputs(module, outputs_of(module, run.task), into=Path())
-    return KILLED_BY_ITS_USER if run.asked else exit_code_of(run.ended)
+    if run.asked:
+        return KILLED_BY_ITS_USER
+    return OUTPUT_LOST if run.is_unread else exit_code_of(run.ended)
 
 
 @contextmanager
@@ -115,6 +131,8 @@ def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: boo
         match run.inbox.get():
             case Asked():
                 run.asked += 1
+            case Unread():
+                run.is_unread = True
             case Submitted(task):
                 run.task = task
                 for stream, sink in streams.items():
@@ -131,9 +149,10 @@ def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: boo
             run.ended = None
             return
         # Before it is known, the task may exist already.
-        if run.asked and run.task and run.ended is None:
-            sys.stderr.write(f"messiahs: ending {run.task}; once more leaves it to its module\n")
+        if (run.asked or run.is_unread) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
+            # What is told may stand in a full pipe, and the next signal is to be heard all the same.
+            _start(run.inbox, _say, f"ending {run.task}; once more leaves it to its module")
 
 
 def _start(inbox: Inbox, work: Callable[..., None], *words: object) -> None:
@@ -150,7 +169,7 @@ def _hand_in(inbox: Inbox, socket: Path, submission: Submission) -> None:
     with ModuleClient(socket) as module:
         task = module.submit(submission)
         inbox.put(Submitted(task))
-        inbox.put(Ended(_waited(module, task)))
+        inbox.put(Ended(_waited(inbox, module, task)))
 
 
 def _cancel(_: Inbox, socket: Path, task: str) -> None:
@@ -158,14 +177,13 @@ def _cancel(_: Inbox, socket: Path, task: str) -> None:
         module.cancel(task)
 
 
-def _waited(module: ModuleClient, task: str) -> Document:
+def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
     try:
         soon = module.wait(task, timeout=_PATIENCE_SECONDS)
         if is_final(soon):
             return soon
         if soon.get("reasons"):
-            sys.stderr.write(f"messiahs: {task} waits; Ctrl-C ends it\n")
-            sys.stderr.writelines(f"    {line}\n" for line in reason_lines(soon["reasons"]))
+            _say(inbox, "\n    ".join((f"{task} waits; Ctrl-C ends it", *reason_lines(soon["reasons"]))))
         return module.wait(task)
     except ClientError as error:
         raise ClientError(f"{error}\nthe task goes on: `messiahs wait {task}`", code=error.code) from error
@@ -177,13 +195,19 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None
         with ModuleClient(socket) as module:
             for piece in module.logs(task, stream=stream, follow=True):
                 _write(sink, piece)
-    except BrokenPipeError:
-        # Nobody reads any more: end the task as the shell would. What is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sink)
-        inbox.put(Asked())
     except ClientError as error:
-        sys.stderr.write(f"messiahs: the task's {stream} cannot be shown: {error}\n")
+        _say(inbox, f"the task's {stream} cannot be shown: {error}")
+    except OSError as error:
+        inbox.put(Unread())
+        if not isinstance(error, BrokenPipeError):
+            _say(inbox, f"the task's {stream} cannot be written: {error}")
     inbox.put(Shown())
+
+
+def _say(_: Inbox, text: str) -> None:
+    """Tell the user something; nothing else changes if nobody reads it any more."""
+    with suppress(OSError):
+        _write(sys.stderr.fileno(), f"messiahs: {text}\n".encode())
 
 
 def _write(sink: int, piece: bytes) -> None:

@@ -1,6 +1,7 @@
 """The commands that need no running module, and how all of them fail."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,33 @@ def test_every_command_has_a_help(word: str, capsys: pytest.CaptureFixture[str])
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sbumit"]) == 2
     assert "No such command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("policy", "schema"), ("policy", "check", "nowhere.policy"), ("status", "--state", "/nowhere"), ("x",)]
+)
+def test_a_command_whose_output_nobody_reads_ends_as_by_sigpipe(words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "messiahs.cli.main", *words]
+    assert subprocess.run(command, check=False, stdout=writer, stderr=writer).returncode == 141
+    os.close(writer)
+
+
+def test_nothing_is_said_of_a_reader_that_has_enough() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "messiahs.cli.main", "policy", "schema"]
+    ended = subprocess.run(command, check=False, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_output_that_a_full_disk_does_not_take_is_a_message() -> None:
+    command = [sys.executable, "-m", "messiahs.cli.main", "policy", "schema"]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (1, b"messiahs: [Errno 28] No space left on device\n")
 
 
 def test_a_good_topology_is_said_to_be_good(capsys: pytest.CaptureFixture[str]) -> None:

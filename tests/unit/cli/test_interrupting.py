@@ -1,6 +1,7 @@
 """Ctrl-C during `messiahs run`, with a real process and a real signal."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -60,6 +61,24 @@ def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture
+def started_into_a_pipe(tmp_path: Path) -> Iterator[Callable[[], tuple["subprocess.Popen[bytes]", int]]]:
+    """Start the command with stdout and stderr on one pipe, as `2>&1 |` does, and give who reads from it as well."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start() -> tuple["subprocess.Popen[bytes]", int]:
+        reader, writer = os.pipe()
+        command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
+        processes.append(subprocess.Popen(command, stdout=writer, stderr=writer))
+        os.close(writer)
+        return processes[-1], reader
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
 def uploading(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     (tmp_path / "data").write_text("x")
     words = ["submit", "--state", str(tmp_path), "--input", str(tmp_path / "data"), "--", "cat", "data"]
@@ -78,6 +97,15 @@ def until(condition: Callable[[], bool]) -> None:
 
 def was_asked(peer: Peer, part: str) -> Callable[[], bool]:
     return lambda: any(part in path for _, path, _ in peer.asked)
+
+
+def is_full(reader: int) -> bool:
+    """Say whether a pipe takes nothing more."""
+    writer = os.open(f"/proc/self/fd/{reader}", os.O_WRONLY)
+    try:
+        return not select.select([], [writer], [], 0)[1]
+    finally:
+        os.close(writer)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -134,6 +162,69 @@ def test_a_second_signal_leaves_although_nobody_reads_the_output(
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert b"Fatal" not in process.communicate()[1]
+
+
+@pytest.mark.parametrize("logs", [{"stdout": b"x", "stderr": b"x"}, {"stdout": b"x", "stderr": b""}])
+def test_a_reader_that_goes_ends_the_task_although_it_read_our_words_as_well(
+    tmp_path: Path,
+    start_peer: StartPeer,
+    started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]],
+    logs: dict[str, bytes],
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = logs
+    process, reader = started_into_a_pipe()
+    os.close(reader)
+    until(was_asked(peer, "/cancel"))
+    assert process.poll() is None
+    peer.by_path["/wait"] = KILLED
+    assert process.wait(30) == 141
+
+
+def test_output_that_a_full_disk_does_not_take_ends_the_task(tmp_path: Path, start_peer: StartPeer) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"x", "stderr": b""}
+    command = [sys.executable, "-m", "messiahs.cli.main", "run", "--state", str(tmp_path), "--", "sleep", "9"]
+    with (
+        Path("/dev/full").open("wb") as full,
+        subprocess.Popen(command, stdout=full, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        until(was_asked(peer, "/cancel"))
+        peer.by_path["/wait"] = KILLED
+        assert process.wait(30) == 141
+        assert process.stderr is not None
+        assert "stdout cannot be written: [Errno 28] No space left on device" in process.stderr.read()
+
+
+def test_that_a_task_waits_may_be_said_to_nobody(
+    tmp_path: Path, start_peer: StartPeer, started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    waits = RUNNING | {"reasons": [{"module": "left", "code": "no_candidate"}]}
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": waits, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    process, reader = started_into_a_pipe()
+    os.close(reader)
+    until(lambda: sum("/wait" in path for _, path, _ in peer.asked) > 1)
+    peer.by_path["/wait"] = RUNNING | {"state": "finished", "exit_code": 3}
+    assert process.wait(30) == 3
+
+
+def test_a_second_signal_leaves_although_nobody_reads_our_words(
+    tmp_path: Path, start_peer: StartPeer, started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]]
+) -> None:
+    peer = start_peer(state=tmp_path)
+    peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
+    peer.logs = {"stdout": b"x" * 1_000_000, "stderr": b""}
+    process, reader = started_into_a_pipe()
+    until(lambda: is_full(reader))
+    process.send_signal(signal.SIGINT)
+    until(was_asked(peer, "/cancel"))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    os.close(reader)
 
 
 def test_a_signal_during_an_upload_submits_nothing(
