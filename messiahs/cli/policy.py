@@ -131,8 +131,9 @@ def _value(text: str) -> "Value":
     if not _INTEGER.fullmatch(text):
         return text
     # What is too long for 64 bits is as good as any other integer outside of them: it counts as unset.
-    digits = text.lstrip("-").lstrip("0")
-    return int(text) if len(digits) <= _DIGITS else 2**63
+    digits = text.lstrip("-").lstrip("0") or "0"
+    value = int(digits) if len(digits) <= _DIGITS else 2**63
+    return -value if text.startswith("-") else value
 
 
 @policy.command()

@@ -121,7 +121,7 @@ def _counts(machines: Machines) -> Document:
 def _document_in(file: Path) -> Document:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ClientError(f"{file} cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise ClientError(f"{file} is no document of `messiahs module vectors --json`")

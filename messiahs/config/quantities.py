@@ -6,6 +6,7 @@ billion, and nobody would see it.
 
 import re
 
+from messiahs.core.attributes import INTEGER_HIGHEST
 from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND
 from messiahs.errors import MessiahsError
 
@@ -25,6 +26,7 @@ DURATIONS = {
 }
 _SHARE_STEPS_PER_PERCENT = 100
 _NUMBER_AND_UNIT = re.compile(r"([0-9]+)(?:\.([0-9]{1,2}))?([A-Za-z%]*)", re.ASCII)
+_DIGITS = len(str(INTEGER_HIGHEST))
 _NEAR_UNITS = {"sec": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h", "days": "d", "b": "B"}
 
 
@@ -58,8 +60,11 @@ def _whole(text: str, units: dict[str, int], what: str, examples: str) -> int:
     digits, decimals, unit = match.group(1), match.group(2) or "", match.group(3)
     if unit not in units:
         raise MessiahsError(f"`{text}` is not {what}: {_suggestion(text.strip(), unit, units) or f'write {examples}'}")
+    number = (digits + decimals).lstrip("0") or "0"
     scale: int = 10 ** len(decimals)
-    steps, rest = divmod(int(digits + decimals) * units[unit], scale)
+    steps, rest = divmod(int(number[: _DIGITS + 1]) * units[unit], scale)
+    if len(number) > _DIGITS or steps > INTEGER_HIGHEST:
+        raise MessiahsError(f"`{text[:40]}` is more than can be kept")
     if rest:
         raise MessiahsError(f"`{text}` is finer than can be kept")
     return steps

@@ -24,7 +24,7 @@ WORDS = [
     "$x",
     "$peer.y",
 ]
-NUMBERS = ["0", "1", "-1", "4GiB", "5%", "1h", "500ms", "20:00", "4G", "1..2", "9" * 30]
+NUMBERS = ["0", "1", "-1", "4GiB", "5%", "1h", "500ms", "20:00", "4G", "1..2", "9" * 30, "0" * 5000 + "1"]
 SIGNS = [
     "{",
     "}",
@@ -44,6 +44,8 @@ SIGNS = [
     "\0",
     "\N{LINE SEPARATOR}",
     "\ud800",
+    "-²",
+    "-٣",
 ]
 STATEMENTS = [
     "accept from any {",
@@ -121,6 +123,9 @@ SIGNS_OF_TRIALS = [
     "4GiB",
     "5%",
     "30s",
+    "-²",
+    "-٣",
+    "0" * 5000 + "1",
     "22:30",
     "2026-11-21",
     "\0",
@@ -167,10 +172,12 @@ migrate { ask every 1min when $here.load < 5% wanting { }; offer when $task.ran 
 @given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join) | WHOLE_TESTS)
 def test_any_test_file_is_tried_or_refused_with_problems_that_can_be_shown(text: str) -> None:
     problems: tuple[Problem, ...] = ()
+    whole = f'policy "p";{text}'
     try:
-        file = read_trials(f'policy "p";{text}', file="any", policy_of=lambda name: parse_policy(TRIED, file=name))
+        file = read_trials(whole, file="any", policy_of=lambda name: parse_policy(TRIED, file=name))
         assert len(try_out(file)) == len(file.trials)
     except PolicyError as error:
         problems = error.problems
         assert problems, "an error without a problem"
-    assert all(str(problem) for problem in problems)
+    for problem in problems:
+        _can_be_shown(problem, whole)

@@ -75,7 +75,11 @@ def read_quantity(text: str) -> Quantity | NoQuantity:
 
 
 def _integer(text: str) -> int | None:
-    return int(text) if len(text.lstrip("-").lstrip("0")) <= _DIGITS else None
+    """Give the integer of some digits, unless there are too many; zeros in front of them have no meaning."""
+    digits = text.lstrip("-").lstrip("0") or "0"
+    if len(digits) > _DIGITS:
+        return None
+    return -int(digits) if text.startswith("-") else int(digits)
 
 
 def _bounded(text: str, steps: int | None, unit: Unit) -> Quantity | NoQuantity:

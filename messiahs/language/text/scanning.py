@@ -78,19 +78,14 @@ def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> 
         notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")
     before, place = "", 0
     while place < len(text):
-        match = _TOKEN.match(text, place)
+        # A minus sign directly before its digits, where no operand ends, is part of a number.
+        negative = _NEGATIVE.match(text, place) if before not in _OPERANDS else None
+        match = negative or _TOKEN.match(text, place)
         assert match is not None, "every character belongs to a word"
         place = match.end()
         if match.lastgroup == "space":
             continue
-        if match[0] == "-" and before not in _OPERANDS and text[place : place + 1].isdigit():
-            # A minus sign directly before its digits, where no operand ends, is part of a number.
-            match = _NEGATIVE.match(text, place - 1)
-            assert match is not None
-            place = match.end()
-            token = _token("number", match, notebook)
-        else:
-            token = _token(match.lastgroup or "", match, notebook)
+        token = _token("number" if negative else match.lastgroup or "", match, notebook)
         before = token.type
         yield token.update(type=token.upper()) if token.type == "NAME" and token in keywords else token
 

@@ -338,6 +338,8 @@ def test_a_peer_is_told_whether_it_might_join_and_by_which_rules(
     ("text", "told"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        ("9" * 5_000, "cannot be read"),
         ("[]", "is no document of `messiahs module vectors --json`"),
         ('{"up": {}}', "is no document of `messiahs module vectors --json`"),
         (

@@ -18,6 +18,17 @@ def test_a_duration_is_given_in_seconds(text: str, seconds: int) -> None:
     assert duration_seconds(text) == seconds
 
 
+def test_zeros_in_front_of_a_number_mean_nothing() -> None:
+    assert size_bytes("0" * 5000 + "1.5kB") == 1500
+
+
+@pytest.mark.parametrize("text", ["9" * 5000 + "B", "9" * 20 + "B", "8192PiB", "9223372036854775808B"])
+def test_a_size_beyond_64_bits_is_refused(text: str) -> None:
+    assert size_bytes("9223372036854775807B") == 2**63 - 1
+    with pytest.raises(MessiahsError, match="more than can be kept"):
+        size_bytes(text)
+
+
 def test_durations_know_milliseconds_where_they_are_allowed() -> None:
     assert duration_ns("500ms") == 500_000_000
     with pytest.raises(MessiahsError, match="whole number of seconds"):

@@ -35,6 +35,9 @@ WORDS = [
     ("Accept from any { }", "1:1", Code.WORD, "`Accept` is no word", "write accept"),
     ("rank candidates by random; # a \N{RIGHT-TO-LEFT OVERRIDE}", "1:32", Code.FORBIDDEN, "U+202E", "remove it"),
     ('policy "a\0b";', "1:10", Code.FORBIDDEN, "U+0000", ""),
+    ("rank candidates by most -²;", "1:26", Code.WORD, "`²` is no word", ""),
+    ("rank candidates by most -٣;", "1:26", Code.WORD, "`٣` is no word", ""),
+    ("rank candidates by most -3٣;", "1:25", Code.NUMBER, "`-3٣` is no number", ""),
     (r'policy "\q";', "1:8", Code.STRING, r"`\q` is no escape", ""),
     ('policy "x;', "1:8", Code.STRING, "the string has no end", ""),
 ]

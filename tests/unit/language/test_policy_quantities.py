@@ -11,6 +11,9 @@ from messiahs.language.text.quantities import NoQuantity, Quantity, read_quantit
     [
         ("7", 7, Unit.NONE),
         ("-007", -7, Unit.NONE),
+        ("0" * 5000 + "7", 7, Unit.NONE),
+        ("-" + "0" * 5000, 0, Unit.NONE),
+        ("0" * 5000 + "1.5s", 1500, Unit.SECONDS),
         ("10B", 10, Unit.BYTES),
         ("1kB", 1000, Unit.BYTES),
         ("1KiB", 1024, Unit.BYTES),
