@@ -24,5 +24,6 @@ Words that are not the papers':
 - round: one search for places for a shape.
 - demand: places that a neighbor asked for lately, and that others had.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- overview, panel: what neighbors' views say, side by side, so that many of them are judged at once.
 - window: how many attempts may be bound to a claim at once.
 """

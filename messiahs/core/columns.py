@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, compress
 from operator import or_
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from messiahs.core.attributes import Value
+from messiahs.core.attributes import Kind, Value
 
 ClassSet = int
 """A set of classes of one vector: bit i stands for the class at place i. Negative: all but some of them."""
@@ -66,8 +66,8 @@ class Column(NamedTuple):
 
     def ends(self) -> Iterator[tuple[Value, Packed]]:
         """Give every value with the classes of which it is the least, and above them those of which the greatest."""
-        for place, value in enumerate(self.values):
-            yield value, self.cells[place] & ~self.cells[place + 1]
+        for value, cell, next_cell in zip(self.values, self.cells, self.cells[1:], strict=False):
+            yield value, cell & ~next_cell
 
     def at_least(self, value: Value) -> Judged:
         """Say of which classes the attribute is at least so much."""
@@ -89,6 +89,17 @@ class Column(NamedTuple):
             surely |= cell & ends >> width
             could |= cell >> width & ends
         return surely, could
+
+
+class Classes(Protocol):
+    """Classes that are judged at once: those of a vector, or of many."""
+
+    @property
+    def every_class(self) -> ClassSet:
+        """The set of all of them."""
+
+    def columns(self, kind: Kind, /, *names: str) -> list[Column]:
+        """Give what they say of attributes, read as one type."""
 
 
 class Said(NamedTuple):

@@ -1,10 +1,14 @@
 """Comparing what a task needs with what machines offer (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
 
 from bisect import bisect_left
+from collections.abc import Mapping
 
-from messiahs.core.columns import NO_CLASS, Judged
+from messiahs.core.attributes import Kind
+from messiahs.core.columns import NO_CLASS, Classes, Judged
 from messiahs.core.descriptions import TDV, Description
+from messiahs.core.ids import SystemId
 from messiahs.core.messages import DenyCode
+from messiahs.core.overview import Overview
 from messiahs.core.ports import Need, Predicate
 from messiahs.core.vectors import Vector
 
@@ -32,12 +36,22 @@ def has_room(need: Need, here: Description) -> bool:
 
 def fitting(need: Need, view: Vector) -> Judged:
     """Say of which classes every machine can surely hold the task now, and of which some machine could."""
-    question = (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
+    question = _question(need)
     verdict = view.verdict(question)
     if verdict is None:
         verdict = _fitting(need, view)
         view.remember(question, verdict)
     return verdict
+
+
+def look_over(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
+    """Find what `fitting` says of many views, which then knows it: at once, and so in a part of the time."""
+    question = _question(need)
+    new = {system: view for system, view in views.items() if view.verdict(question) is None}
+    if new:
+        verdicts = overview.judged(new, lambda classes: _fitting(need, classes))
+        for view, verdict in zip(new.values(), verdicts, strict=True):
+            view.remember(question, verdict)
 
 
 def could_hold(need: Need, view: Vector) -> bool:
@@ -58,25 +72,33 @@ def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
     return DenyCode.NO_CAPACITY, ""
 
 
-def why_not(need: Need, views: tuple[Vector, ...]) -> DenyCode:
-    """Say why no view could hold the task: its size, its requirement, or machines that are busy."""
-    is_large_enough = False
-    for view in views:
-        _, could = _large_enough(view, _total(need))
-        if not could:
-            continue
-        is_large_enough = True
-        _, could_meet = need.requirement.over(view)
-        if could & could_meet:
-            return DenyCode.NO_CAPACITY
-    return DenyCode.REQUIREMENT_UNMET if is_large_enough else DenyCode.NO_CLASS
+def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> dict[SystemId, DenyCode]:
+    """Say of each view why it does not hold the task: its size, its requirement, or machines that are busy."""
+    judged = overview.judged(views, lambda classes: _meeting(need, classes))
+    return {
+        system: DenyCode.NO_CAPACITY if able else DenyCode.REQUIREMENT_UNMET if large_enough else DenyCode.NO_CLASS
+        for system, (able, large_enough) in zip(views, judged, strict=True)
+    }
 
 
-def _fitting(need: Need, view: Vector) -> Judged:
-    surely, could = _large_enough(view, _free(need))
+def _question(need: Need) -> tuple[str, int, int, int]:
+    return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
+
+
+def _meeting(need: Need, classes: Classes) -> Judged:
+    """Give the classes that could hold the task if they were idle, and those that are large enough for it."""
+    _, could = _large_enough(classes, _total(need))
     if not could:
         return NO_CLASS
-    meets_surely, could_meet = need.requirement.over(view)
+    _, could_meet = need.requirement.over(classes)
+    return could & could_meet, could
+
+
+def _fitting(need: Need, classes: Classes) -> Judged:
+    surely, could = _large_enough(classes, _free(need))
+    if not could:
+        return NO_CLASS
+    meets_surely, could_meet = need.requirement.over(classes)
     return surely & meets_surely, could & could_meet
 
 
@@ -88,11 +110,10 @@ def _total(need: Need) -> tuple[tuple[str, int], ...]:
     return (("slots", need.slots), ("total_mem", need.mem_bytes), ("total_disk", need.disk_bytes))
 
 
-def _large_enough(view: Vector, amounts: tuple[tuple[str, int], ...]) -> Judged:
-    surely = could = view.every_class
+def _large_enough(classes: Classes, amounts: tuple[tuple[str, int], ...]) -> Judged:
+    surely = could = classes.every_class
     names, least = zip(*amounts, strict=True)
-    for said, amount in zip(view.said(*names), least, strict=True):
-        values, cells, width = said.numbers
+    for (values, cells, width), amount in zip(classes.columns(Kind.INTEGER, *names), least, strict=True):
         cell = cells[bisect_left(values, amount)]
         surely &= cell
         # What is withheld, lacking or of another type could be anything, and is never sure.

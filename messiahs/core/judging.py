@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from messiahs.core.descriptions import TDV
+from messiahs.core.fitting import look_over
 from messiahs.core.here import module_facts
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
@@ -40,6 +41,7 @@ def rank(
     state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
 ) -> tuple[SystemId, ...]:
     """Order candidates by the policy."""
+    look_over(need, {each.system: each.view for each in candidates}, state.updates.overview)
     query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=seen_by_owner(state), now=state.calendar(now))
     return state.policy.rank(query, state.randomness)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from messiahs.core.attributes import Value
-from messiahs.core.columns import Judged
+from messiahs.core.columns import Classes, Judged
 from messiahs.core.descriptions import SDV, TDV, Description, Layout
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MINUTE, SECOND, Instant
@@ -24,7 +24,7 @@ Truth = Callable[[Values], bool]
 
 
 class Predicate(Protocol):
-    """A predicate of the paper's language (MESSIAHS 5.4): judges one description, or all classes of a vector at once.
+    """A predicate of the paper's language (MESSIAHS 5.4): judges one description, or many classes at once.
 
     It is judged far more often than names and types change. So what depends on these is settled before, by `bound_to`
     for descriptions and by a vector for its classes; what is left is to compare values.
@@ -40,7 +40,7 @@ class Predicate(Protocol):
     def bound_to(self, layout: Layout, /) -> Truth:
         """Give what `holds` says of descriptions of one layout, as a function of their values."""
 
-    def over(self, vector: Vector, /) -> Judged:
+    def over(self, classes: Classes, /) -> Judged:
         """Say of which classes it is true for every machine that they may stand for, and of which for some machine."""
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:

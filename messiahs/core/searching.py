@@ -157,12 +157,14 @@ def _full(
     state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
 ) -> Iterator[SystemId]:
     """Give those that have nothing free, and may make room; they are asked last."""
+    already_asked = set(ranked)
+    making_room: dict[SystemId, Vector] = {}
     for candidate in candidates:
         view = state.updates.views.get((candidate.system, viewed_kind(state.neighbors[candidate.system])))
-        makes_room = view is not None and view.message.makes_room
-        is_full = candidate.system not in ranked and why_not(need, (candidate.view,)) is DenyCode.NO_CAPACITY
-        if makes_room and is_full:
-            yield candidate.system
+        if view is not None and view.message.makes_room and candidate.system not in already_asked:
+            making_room[candidate.system] = candidate.view
+    codes = why_not(need, making_room, state.updates.overview)
+    yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)
 
 
 def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
@@ -225,8 +227,9 @@ def _own_reason(
         return refusal_of(state, request.tdv, search.asker, verdict, slots=need.slots, now=now)
     # What the policy ranks are those that could hold the task.
     could_hold = set(ranked)
-    left_out = tuple(candidate.view for candidate in candidates if candidate.system not in could_hold)
-    code, text = why_not(need, left_out), ""
+    left_out = {each.system: each.view for each in candidates if each.system not in could_hold}
+    codes = (DenyCode.NO_CLASS, *why_not(need, left_out, state.updates.overview).values())
+    code, text = min(codes, key=HOPEFUL.index), ""
     here = own_sdv(state)
     if here is not None:
         own_code, text = why_not_here(need, here.description())

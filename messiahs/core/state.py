@@ -13,6 +13,7 @@ from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, S
 from messiahs.core.instants import SECOND, Duration, Instant
 from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskRequest, TaskState, VectorKind
 from messiahs.core.neighbors import Neighbor
+from messiahs.core.overview import Overview
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.protecting import Memory
 from messiahs.core.rows import (
@@ -98,6 +99,7 @@ class Updates:
     """Tasks waited here when neighbors were told last."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
     """Derived from the rest: it may be dropped at any time."""
+    overview: Overview = field(default_factory=Overview, compare=False, repr=False)
 
 
 SearchRequest = SchedRequest | TaskRequest

@@ -14,15 +14,14 @@ from itertools import chain
 from operator import attrgetter, itemgetter, mul
 from typing import Any, Final, NamedTuple, cast
 
-from messiahs.core.attributes import KEY_ATTRIBUTES
+from messiahs.core.attributes import KEY_ATTRIBUTES, Kind
 from messiahs.core.buckets import bucket_of, highest_in, lowest_in
-from messiahs.core.columns import ClassSet, Judged, Said, chosen, said_by
+from messiahs.core.columns import ClassSet, Column, Judged, Said, chosen, said_by
 from messiahs.core.descriptions import SDV
 
 _CACHED_INTERVALS: Final = 4096
 _VERDICTS_KEPT: Final = 32
-_UNSAID_KEPT: Final = 32
-"""Strangers may ask for any names; beyond so many attributes only those are kept that a class says."""
+_CACHED_WIDTHS: Final = 128
 
 
 class Interval(NamedTuple):
@@ -77,6 +76,8 @@ class Vector:
     _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
     _slots_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
     """Of each class, once it is needed."""
+    _names: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
+    """What any class says, once it is needed."""
 
     @property
     def machines(self) -> int:
@@ -94,6 +95,17 @@ class Vector:
             return [self._said[name] for name in names]
         except KeyError:
             return [self._said.get(name) or self._in_order(name) for name in names]
+
+    def columns(self, kind: Kind, /, *names: str) -> list[Column]:
+        """Give what the classes say of attributes, read as one type."""
+        said = self.said(*names)
+        return [each.numbers for each in said] if kind is Kind.INTEGER else [each.strings for each in said]
+
+    def says(self, name: str, /) -> bool:
+        """Say whether any class says an attribute."""
+        if not self._names:
+            self._names.update(map(_NAME_OF, chain.from_iterable(map(_ATTRIBUTES_OF, self.classes))))
+        return name in self._names
 
     def free_slots(self, classes: ClassSet, /) -> int:
         """Give how many slots some classes have at least; each machine counts for one or more."""
@@ -120,10 +132,10 @@ class Vector:
         self._verdicts[question] = verdict
 
     def _in_order(self, name: str) -> Said:
-        values = _values_of(name, self.classes)
-        said = said_by(list(map(_known, values)))
-        if len(self._said) < _UNSAID_KEPT or any(value is not None for value in values):
-            self._said[name] = said
+        if not self.says(name):
+            # Strangers may ask for any names: nothing is kept of them, and no class is looked at.
+            return _unsaid(len(self.classes))
+        said = self._said[name] = said_by(list(map(_known, _values_of(name, self.classes))))
         return said
 
 
@@ -148,6 +160,11 @@ def _values_of(name: str, classes: Sequence[MachineClass]) -> Sequence[ClassValu
         if set(map(_NAME_OF, pairs)) == {name} and not any(map(_SOME_LACK_OF, classes)):
             return list(map(_VALUE_OF, pairs))
     return [None if name in each.some_lack else dict(each.attributes).get(name) for each in classes]
+
+
+@lru_cache(_CACHED_WIDTHS)
+def _unsaid(width: int) -> Said:
+    return said_by([None] * width)
 
 
 @lru_cache(_CACHED_INTERVALS)

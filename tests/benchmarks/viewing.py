@@ -10,8 +10,10 @@ from random import Random
 
 from messiahs.core.attributes import Value
 from messiahs.core.buckets import bucket_of, lowest_in
+from messiahs.core.fitting import look_over
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
+from messiahs.core.overview import Overview
 from messiahs.core.ports import Candidate, Need
 from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
@@ -49,7 +51,7 @@ def _over_views(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _ours(said: Sequence[Candidate]) -> Contender:
-    randomness = _Drawn()
+    randomness, overview = _Drawn(), Overview()
 
     def measure() -> list[Reading]:
         fresh = tuple(replace(one, view=Vector(one.view.classes)) for one in said)
@@ -64,6 +66,7 @@ def _ours(said: Sequence[Candidate]) -> Contender:
             need = need_of(text)
             gc.collect()  # each pays for its own garbage
             begun_at = time.process_time()
+            look_over(need, {each.system: each.view for each in fresh}, overview)
             ranked = by_free_slots(fresh, need, randomness)
             took[figure] = 1000 * (time.process_time() - begun_at) * 1000 / len(said)
             if not ranked:

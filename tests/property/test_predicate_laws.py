@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from messiahs.core.attributes import Value
 from messiahs.core.buckets import highest_in, lowest_in
 from messiahs.core.descriptions import SDV, Description, layout_of, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.overview import Overview
 from messiahs.core.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.parsing import parse_expression
@@ -185,6 +187,23 @@ def test_the_classes_of_a_vector_are_judged_at_once_as_each_by_itself(
     expected = [_naive_of_class(words, machine_class) for machine_class in classes]
     assert [(surely >> place & 1, could >> place & 1) for place in range(len(classes))] == expected
     assert could < 1 << len(classes)
+
+
+VIEWS = st.dictionaries(st.sampled_from("ABCD"), st.lists(CLASSES, max_size=3).map(lambda said: Vector(tuple(said))))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(VIEWS, PREDICATES), min_size=1, max_size=5))
+def test_views_side_by_side_are_judged_as_each_by_itself_however_they_change(
+    steps: list[tuple[dict[str, Vector], list[str]]],
+) -> None:
+    overview = Overview()
+    asked = [parse_predicate(" ".join(words)) for _, words in steps]
+    for views, _ in steps:
+        named = {SystemId(name): view for name, view in views.items()}
+        for predicate in asked:
+            alone = [predicate.over(view) for view in named.values()]
+            assert overview.judged(named, predicate.over) == alone
 
 
 Span = tuple[Value, Value] | None

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
-from messiahs.core.columns import NO_CLASS, Judged
+from messiahs.core.columns import NO_CLASS, Classes, Judged
 from messiahs.core.descriptions import Description, Layout, layout_of
 from messiahs.core.ports import BadPredicate, Predicate, Truth
-from messiahs.core.vectors import Vector
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.generated import Binding
@@ -48,16 +47,16 @@ class ParsedPredicate:
         binding = _binding(self, layout)
         return binding.truth() if binding is not None else _never
 
-    def over(self, vector: Vector, /) -> Judged:
+    def over(self, classes: Classes, /) -> Judged:
         """Say of which classes it is surely true, for every machine, and of which it could be, for one.
 
         It is not sure where a machine may lack a variable.
         """
-        columns = [said.numbers for said in vector.said(*self.integers)]
+        columns = classes.columns(Kind.INTEGER, *self.integers)
         if self.strings:
-            columns += [said.strings for said in vector.said(*self.strings)]
+            columns += classes.columns(Kind.STRING, *self.strings)
         surely, could = self.class_truth(columns)
-        every_class = vector.every_class
+        every_class = classes.every_class
         return surely & every_class, could & every_class
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
