@@ -1,4 +1,4 @@
-"""`messiahs policy fmt`: policy files in their one form."""
+"""`messiahs policy fmt`: policy files, and their tests, in their one form."""
 
 import difflib
 import os
@@ -11,6 +11,7 @@ import click
 from messiahs.errors import ClientError, PolicyError
 
 _STDIN = Path("-")
+_TESTS = ".policytest"
 
 
 @click.command()
@@ -18,6 +19,8 @@ _STDIN = Path("-")
 @click.option("--check", "is_check", is_flag=True, help="Change nothing, but print what would change: 1 if anything.")
 def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
     """Write every FILE in its one form; comments stay. Without a FILE, or for `-`, from stdin to stdout.
+
+    A file called *.policytest holds tests, and what comes from stdin if it has one. Every other file is a policy.
 
     A file that is ill-formed is left alone: its problems are printed, and the exit code is 1.
     """
@@ -28,11 +31,13 @@ def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
 def _format(file: Path, *, is_check: bool) -> int:
     from messiahs.config.policies import policy_text
     from messiahs.language.text.formatting import format_policy
+    from messiahs.language.trials.formatting import are_trials, format_trials
 
     name = "<stdin>" if file == _STDIN else str(file)
     try:
         text = _stdin() if file == _STDIN else policy_text(file)
-        written = format_policy(text, file=name)
+        is_test = are_trials(text) if file == _STDIN else file.suffix == _TESTS
+        written = format_trials(text, file=name) if is_test else format_policy(text, file=name)
     except PolicyError as error:
         click.echo(str(error), err=True)
         return 1

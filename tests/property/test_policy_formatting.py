@@ -1,4 +1,4 @@
-"""Laws of formatting on random policies, written as badly as can be: one form, one meaning, no comment lost."""
+"""Laws of formatting on random policies and tests, ill written: one form, one meaning, no comment lost."""
 
 import re
 from dataclasses import fields, is_dataclass
@@ -9,15 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from messiahs.config.policies import read_policy
 from messiahs.core.attributes import Value
 from messiahs.errors import PolicyError
 from messiahs.language.blocks.files import parse_policy
 from messiahs.language.rules.amounts import Amount
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.text.formatting import format_policy
+from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.formatting import are_trials, format_trials
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 
-SHIPPED = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "policies").glob("*.policy")]
+POLICIES = Path(__file__).parents[2] / "policies"
+SHIPPED = [path.read_text(encoding="utf-8") for path in sorted(POLICIES.glob("*.policy"))]
+TESTS = [path.read_text(encoding="utf-8") for path in sorted(POLICIES.glob("*.policytest"))]
 CORPUS = [DEPARTMENT, DESKTOP, GATEWAY, HOSTING, *SHIPPED]
 WORD = re.compile(r'"(?:\\.|[^"\\])*"|\$[\w.]+|-?[0-9](?:[\w%:]|\.(?!\.))*|\w+|\.\.|<=|>=|<>|#[^\n]*|[^\s]')
 MADE = """attribute $gpus int 00..16 optional; attribute $licence string;
@@ -34,6 +39,19 @@ rank candidates by first where night or few xor night, most ($load * 2 - -3) / 4
 running tasks where few { suspend unless $here.load < 12.50% for 030s; kill when night or few xor night grace 9s; }
 migrate { ask every 1min when $load < 25% wanting { $mem <= 16GB or $cpus = 1 xor $cpus = 2 }; keep at least 01 tasks; }
 combine { $gpus: key; default: carry; } reveal to any nothing; timeouts { input 030s; request 500ms; }
+"""
+MADE_TESTS = """policy "desktop.policy"; at 2026-1-07 06:05; here { keyboard_idle = 020min; load = nothing; }
+members 003; peer { name = "cs; # {no} comment"; relation = "parent"; }
+machines 012 { arch = "x86_64"; free_slots = 4; avail_mem = 8.50GiB; utilization = 10%; load = 20%; os = "Linux"; }
+candidate "a" { relation = "child"; machines 3 { load = 1%; } machines 02 { $load = 2%; } }
+task "b" { mem = 1GiB; }
+test "one" { expect accept; placed 1 { } after 030s { here { load = 60.0%; } task { mem = nothing; }
+at 2026-12-3 23:59; }
+expect rank "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "cccccccccccccccccccccccccccc";
+expect reveal as "behind-the-wall.example.org" { machines = 15; classes = 1; load = nothing; utilization = nothing;
+}
+expect refuse "no"; expect suspend, vacate; peer { balance = -05min; } }
+test "two" { expect send { willingness = 90; } }
 """
 GAPS = ["", "", " ", " ", "\n", "\n\n", "\n\n\n", "\t", "\r\n", " # behind {};\n", "\n\n# above {};\n"]
 
@@ -63,6 +81,14 @@ def _comments(text: str) -> list[str]:
     return [word.rstrip() for word in WORD.findall(text) if word.startswith("#")]
 
 
+def _stated(text: str) -> object:
+    """Give what the tests in a text say, without the places and the texts of their steps."""
+    read = read_trials(text, file="x.policytest", policy_of=lambda name: read_policy(POLICIES / name))
+    trials = [(trial.name, [step.what for step in trial.steps]) for trial in read.trials]
+    assert any(steps for _, steps in trials)
+    return (read.policy_name, trials)
+
+
 def _ill_written(text: str, chance: Random) -> str:
     """Write the words of a text anew, with any gaps and comments between them."""
     written = before = ""
@@ -84,6 +110,24 @@ def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Ra
     compiled, again = parse_policy(written, file="x.policy"), parse_policy(formatted, file="x.policy")
     assert _meaning(compiled) == _meaning(again)
     assert "\n\n\n" not in formatted
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.randoms(use_true_random=True), st.sampled_from([MADE_TESTS, *TESTS]))
+def test_tests_have_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
+    written = _ill_written(text, chance)
+    formatted = format_trials(written, file="x.policytest")
+    assert format_trials(formatted, file="x.policytest") == formatted
+    assert _comments(formatted) == _comments(written)
+    assert _stated(formatted) == _stated(text)
+    assert "\n\n\n" not in formatted
+    assert are_trials(formatted)
+
+
+def test_tests_that_differ_have_two_meanings_and_no_policy_is_taken_for_one() -> None:
+    for before, after in (("8.50GiB", "8GiB"), ("expect accept", "expect refuse"), ("2026-1-07", "2026-1-08")):
+        assert _stated(MADE_TESTS.replace(before, after)) != _stated(MADE_TESTS)
+    assert not any(are_trials(text) for text in [MADE, *CORPUS])
 
 
 @pytest.mark.parametrize("number", range(len(CORPUS)))
@@ -112,3 +156,16 @@ def test_any_text_is_formatted_or_refused(text: str) -> None:
     except PolicyError:
         return
     assert format_policy(formatted, file="x.policy") == formatted
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text(st.characters(exclude_categories=()), max_size=60)
+    | st.lists(st.sampled_from(WORD.findall(MADE_TESTS))).map(" ".join)
+)
+def test_any_text_is_formatted_as_tests_or_refused(text: str) -> None:
+    try:
+        formatted = format_trials(text, file="x.policytest")
+    except PolicyError:
+        return
+    assert format_trials(formatted, file="x.policytest") == formatted

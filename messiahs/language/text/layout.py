@@ -13,46 +13,53 @@ from typing import Final
 
 from messiahs.language.text.words import Comment, Word, with_parentheses
 
-_COLUMNS: Final = 120
-_INDENT: Final = "    "
+COLUMNS: Final = 120
+INDENT: Final = "    "
 _BREAKS_BEFORE: Final = frozenset({"AND", "OR", "XOR", "ELSE", "WHEN", "ADD"})
 _NO_SPACE_BEFORE: Final = frozenset({"SEMICOLON", "COMMA", "COLON", "RPAR", "RANGE"})
 _NO_SPACE_AFTER: Final = frozenset({"LPAR", "RANGE"})
 
 
 @dataclass(slots=True)
-class _Lines:
+class Lines:
     """The lines so far; mutable. A blank line is never the first one of the file or of a block."""
 
     lines: list[str] = field(default_factory=list)
     is_at_start: bool = True
 
+    @property
+    def text(self) -> str:
+        """What is written so far."""
+        return "".join(f"{line}\n" for line in self.lines)
+
     def put(self, line: str, *, is_after_blank: bool = False) -> None:
+        """Add a line."""
         if is_after_blank and not self.is_at_start:
             self.lines.append("")
         self.lines.append(line)
         self.is_at_start = False
 
     def put_comments(self, comments: Sequence[Comment], indent: str) -> None:
+        """Add comments that have lines of their own."""
         for comment in comments:
             self.put(indent + comment.text, is_after_blank=comment.is_after_blank)
 
 
 def lay_out(words: Sequence[Word]) -> str:
     """Write the words of a file without mistakes; the last one is that of its end."""
-    lines = _Lines()
+    lines = Lines()
     place = 0
     while words[place].type != "$END":
         end = next(at for at in range(place, len(words)) if words[at].type in {"SEMICOLON", "LBRACE"})
         head = words[place : end + 1]
         place = end + 1
         if words[end].type == "SEMICOLON":
-            _put_statement(head, "", lines)
+            put_statement(head, "", lines)
             continue
         statements, place = _body(words, place)
         _put_block(head, statements, words[place - 1], lines=lines)
     lines.put_comments(words[-1].above, "")
-    return "".join(f"{line}\n" for line in lines.lines)
+    return lines.text
 
 
 def _body(words: Sequence[Word], place: int) -> tuple[list[Sequence[Word]], int]:
@@ -68,31 +75,32 @@ def _body(words: Sequence[Word], place: int) -> tuple[list[Sequence[Word]], int]
     return statements, place + 1
 
 
-def _put_block(head: Sequence[Word], statements: Sequence[Sequence[Word]], end: Word, *, lines: _Lines) -> None:
+def _put_block(head: Sequence[Word], statements: Sequence[Sequence[Word]], end: Word, *, lines: Lines) -> None:
     inside = [*head[1:], *(word for statement in statements for word in statement)]
     is_plain = not (head[0].behind or end.above or any(word.is_commented for word in inside))
-    inner = "".join(f"{''.join(_spaced(with_parentheses(statement)))} " for statement in statements)
-    one_line = f"{''.join(_spaced(with_parentheses(head)))} {inner}}}"
-    if is_plain and len(statements) <= 1 and len(one_line) <= _COLUMNS:
+    inner = "".join(f"{''.join(spaced(with_parentheses(statement)))} " for statement in statements)
+    one_line = f"{''.join(spaced(with_parentheses(head)))} {inner}}}"
+    if is_plain and len(statements) <= 1 and len(one_line) <= COLUMNS:
         lines.put_comments(head[0].above, "")
-        lines.put(_with_comment(one_line, end), is_after_blank=head[0].is_after_blank)
+        lines.put(with_comment(one_line, end), is_after_blank=head[0].is_after_blank)
         return
-    _put_statement(head, "", lines)
+    put_statement(head, "", lines)
     lines.is_at_start = True
     for statement in statements:
-        _put_statement(statement, _INDENT, lines)
-    lines.put_comments(end.above, _INDENT)
-    lines.put(_with_comment("}", end))
+        put_statement(statement, INDENT, lines)
+    lines.put_comments(end.above, INDENT)
+    lines.put(with_comment("}", end))
 
 
-def _put_statement(statement: Sequence[Word], indent: str, lines: _Lines) -> None:
+def put_statement(statement: Sequence[Word], indent: str, lines: Lines, /) -> None:
+    """Write words up to their `;` or `{`, on several lines where one is too short."""
     lines.put_comments(statement[0].above, indent)
-    line, further = indent, indent + _INDENT
+    line, further = indent, indent + INDENT
     is_after_blank = statement[0].is_after_blank
     words = with_parentheses(statement)
-    is_long = len(indent) + sum(map(len, _spaced(words))) > _COLUMNS
+    is_long = len(indent) + sum(map(len, spaced(words))) > COLUMNS
     for chunk in _chunks(words):
-        is_too_long = len(line) + len(chunk.glue) + len(chunk.text) > _COLUMNS or (is_long and chunk.is_outer_or)
+        is_too_long = len(line) + len(chunk.glue) + len(chunk.text) > COLUMNS or (is_long and chunk.is_outer_or)
         if (line.strip() and is_too_long) or chunk.above:
             if line.strip():
                 lines.put(line, is_after_blank=is_after_blank)
@@ -141,7 +149,8 @@ def _may_break(before: Word, after: Word) -> bool:
     return after.type in _BREAKS_BEFORE or before.type == "COMMA"
 
 
-def _spaced(words: Sequence[Word]) -> Iterator[str]:
+def spaced(words: Sequence[Word]) -> Iterator[str]:
+    """Give words without their comments, each with the gap before it."""
     yield words[0].text
     for gap, word in zip(_gaps(words), words[1:], strict=True):
         yield gap + word.text
@@ -152,5 +161,6 @@ def _gaps(words: Sequence[Word]) -> Iterator[str]:
         yield "" if after.type in _NO_SPACE_BEFORE or before.type in _NO_SPACE_AFTER else " "
 
 
-def _with_comment(line: str, word: Word) -> str:
+def with_comment(line: str, word: Word) -> str:
+    """Give a line with the comment behind its last word."""
     return f"{line}  {word.behind}" if word.behind else line

@@ -106,3 +106,52 @@ def test_stdin_can_be_checked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(sys, "stdin", _Stdin(ILL.rstrip("\n").encode()))
     assert main(["policy", "fmt", "--check"]) == 1
     assert "+++ <stdin> (formatted)" in capsys.readouterr().out
+
+
+TEST_ILL = 'policy "a.policy"; test "x"{at 2026-1-2 06:05;expect   accept;}  # all\n'
+TEST_WELL = """policy "a.policy";
+test "x" {
+    at 2026-01-02 6:05;
+    expect accept;
+}  # all
+"""
+
+
+def test_tests_are_written_in_their_form_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.policytest"
+    file.write_text(TEST_ILL)
+    assert main(["policy", "fmt", "--check", str(file)]) == 1
+    assert "+    expect accept;\n" in capsys.readouterr().out
+    assert main(["policy", "fmt", str(file)]) == 0
+    assert file.read_text() == TEST_WELL
+    assert main(["policy", "fmt", "--check", str(file)]) == 0
+
+
+def test_tests_may_come_over_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", _Stdin(TEST_ILL.encode()))
+    assert main(["policy", "fmt"]) == 0
+    assert capsys.readouterr().out == TEST_WELL
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            'policy "a.policy" test "x" { expect accept; }',
+            "a.policytest:1:19: error[P106]: a `;` is missing before `test`",
+        ),
+        ('policy "a.policy"; test "x" { expect acept; }', "a.policytest:1:38: error[P106]"),
+        ('test "x" { here { mem = 4GiB 5GiB; } }', "a.policytest:1:19: error[P106]: this states nothing"),
+        ('test "x" { expekt accept; }', "a.policytest:1:12: error[P106]: `expekt` begins nothing here"),
+        ('test "x" { expect accept;', "a.policytest:1:26: error[P106]: a `}` is missing before the end"),
+        ('test "x" { } }', "a.policytest:1:14: error[P106]: `}` ends nothing"),
+    ],
+)
+def test_ill_formed_tests_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
+    file = tmp_path / "a.policytest"
+    file.write_text(text)
+    assert main(["policy", "fmt", str(file)]) == 1
+    assert told in capsys.readouterr().err
+    assert file.read_text() == text

@@ -6,7 +6,9 @@ import pytest
 
 from messiahs.config.policies import policy_text, read_policy
 from messiahs.language.explaining.coverage import unseen_rules
+from messiahs.language.text.formatting import format_policy
 from messiahs.language.trials.files import read_trials
+from messiahs.language.trials.formatting import format_trials
 from messiahs.language.trials.trying import try_out
 
 POLICIES = Path(__file__).parents[3] / "policies"
@@ -21,6 +23,13 @@ def test_there_are_policies_to_copy_and_each_has_tests() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_policy_to_copy_has_not_even_a_warning(file: Path) -> None:
     assert read_policy(file).warnings == ()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_policy_to_copy_and_its_tests_are_in_their_one_form(file: Path) -> None:
+    policy, tests = policy_text(file), policy_text(file.with_suffix(".policytest"))
+    assert format_policy(policy, file=file.name) == policy
+    assert format_trials(tests, file=file.name) == tests
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
