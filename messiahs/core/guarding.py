@@ -135,7 +135,9 @@ def take_up(
         case Substate.VACATING:
             guard = Guard(slots=claim.need.slots, memory=Memory(standing=Standing.VACATING))
             state.executor.guards[attempt] = guard
-            grace_ns = state.policy.timeouts.kill_grace_ns
+            # Which of the rules it was, nobody has stored; an executor that knows of an earlier end keeps to that.
+            graces_ns = [rule.grace_ns or 0 for rule in state.policy.running]
+            grace_ns = max(state.policy.timeouts.kill_grace_ns, *graces_ns, 0)
             return (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=status.cause),)
         case _:
             return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
@@ -170,7 +172,7 @@ def end_action(
     can_hear = wake(state, claim, attempt, now)
     if state.policy.running or state.executor.guards:
         guard = state.executor.guards.setdefault(attempt, Guard(slots=claim.need.slots))
-        guard.memory = Memory(standing=Standing.VACATING)
+        guard.memory = replace(guard.memory, standing=Standing.VACATING, moving=None, moving_until=None)
     return EndAttempt(attempt=attempt, grace_ns=grace_ns if can_hear else 0, cause=cause)
 
 
@@ -180,7 +182,7 @@ def _look_at(
     guard, rules = state.executor.guards[attempt], state.policy.running
     guard.is_waiting = False
     if not rules:
-        return _resume(state, claim, attempt, now) or ()
+        return _stand_alone(state, claim, attempt, now)
     actions: list[Action] = []
     # Each act changes how the attempt stands, so that a few are all there can be.
     for _ in Act:
@@ -194,6 +196,15 @@ def _look_at(
     if guard.memory.moving is not None:
         _bar(state, claim, now)
     return tuple(actions)
+
+
+def _stand_alone(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
+    """Let an attempt go on that an earlier policy had suspended, and stay where it wanted it to move."""
+    done = _resume(state, claim, attempt, now)
+    guard = state.executor.guards[attempt]
+    is_resumed = guard.memory.standing is Standing.SUSPENDED and done is not None
+    guard.memory = Memory(standing=Standing.RUNNING if is_resumed else guard.memory.standing)
+    return done or ()
 
 
 def _perform(

@@ -107,7 +107,9 @@ def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
         case Act.SUSPEND:
             return replace(memory, standing=Standing.SUSPENDED)
         case Act.RESUME:
-            return replace(memory, standing=Standing.RUNNING)
+            # A move that was to go on without end, as nothing was left to do after it, has its grace from now on.
+            moving = memory.moving if memory.moving_until is not None else None
+            return replace(memory, standing=Standing.RUNNING, moving=moving)
 
 
 def next_look(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> Instant | None:
@@ -143,8 +145,15 @@ def _wanted(rules: Sequence[RunningRule], memory: Memory, ripe: Sequence[int]) -
                 Act.RESUME: standing is Standing.SUSPENDED and not is_held,
             }[rule.act]
         if is_new:
-            grace_ns = (rule.grace_ns or 0) if rule.act is Act.KILL else rule.grace_ns
-            yield Due(act=rule.act, rule=rule, place=place, grace_ns=grace_ns)
+            yield Due(act=rule.act, rule=rule, place=place, grace_ns=_grace_ns(rule, standing))
+
+
+def _grace_ns(rule: RunningRule, standing: Standing) -> int | None:
+    if rule.act is Act.KILL:
+        return rule.grace_ns or 0
+    # What is suspended already, and would be when the grace is over, has no end of it to wait for.
+    is_done = rule.act is Act.MOVE and rule.then is Act.SUSPEND and standing is Standing.SUSPENDED
+    return None if is_done else rule.grace_ns
 
 
 def _severest(dues: Sequence[Due]) -> Due | None:

@@ -190,6 +190,17 @@ def test_a_suspended_task_whose_slots_are_taken_is_ended_without_grace(rig: Rig,
     assert ends == (EndAttempt(attempt=remote(1), grace_ns=0, cause="vacated"),)
 
 
+def test_what_a_rule_has_counted_before_a_task_was_told_to_vacate_counts_on(rig: Rig) -> None:
+    vacate, kill = "vacate when $here.keyboard_idle < 30s grace 20s;", "kill when $here.keyboard_idle < 60s for 10s;"
+    rig.measure(keyboard_idle=40)
+    begin(rig, remote())
+    _load(rig, f"running {{ {vacate} {kill} }}")
+    assert only(rig.wait(9 * SECOND), EndAttempt) == ()
+    (end,) = only(look(rig, keyboard_idle=1), EndAttempt)
+    assert (end.cause, end.grace_ns) == ("vacated", 20 * SECOND)
+    assert [(each.cause, each.grace_ns) for each in only(rig.wait(2 * SECOND), EndAttempt)] == [("revoked", 0)]
+
+
 def test_a_kill_is_at_once_and_the_origin_is_told_the_text(rig: Rig, policy: ScriptedPolicy) -> None:
     rules(policy, 'running { kill when $mem_used > $mem_reserved for 30s else "memory"; }')
     rig.measure()
@@ -323,6 +334,16 @@ def test_what_was_stored_and_not_done_is_done_after_a_restart(
     assert len(only(actions, expected)) == 1
 
 
+def test_the_grace_of_a_task_that_vacates_is_not_cut_by_a_restart(
+    desk: Rig, module: ModuleFactory, policy: ScriptedPolicy
+) -> None:
+    look(desk, keyboard_idle=3)
+    done = desk.wait(600 * SECOND)
+    (before,) = only(done, EndAttempt)
+    _, actions = _restarted(module, policy, desk, done, RunningAttempt(attempt=remote(), is_running=True))
+    assert only(actions, EndAttempt) == (before,)
+
+
 def _load(rig: Rig, text: str) -> tuple[Action, ...]:
     policy = parse_policy(f"accept from any {{ limit 9 tasks; }} {text}", file="new")
     return (*rig.handle(PolicyChanged(policy=policy)), *rig.wait(0))
@@ -337,6 +358,12 @@ def test_the_rules_of_a_policy_that_is_loaded_act_at_once_on_what_runs(rig: Rig)
 def test_a_policy_without_rules_lets_go_on_what_another_had_suspended(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
     assert only(_load(desk, ""), ResumeAttempt) == (ResumeAttempt(attempt=remote()),)
+
+
+def test_a_task_that_went_on_without_rules_is_suspended_by_the_next_ones(desk: Rig) -> None:
+    look(desk, keyboard_idle=3)
+    _load(desk, "")
+    assert only(_load(desk, DESK), SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
 
 
 def test_the_durations_of_loaded_rules_are_counted_anew(desk: Rig) -> None:

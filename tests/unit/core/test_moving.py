@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.actions import Action, EndAttempt, StartAttempt, Store
-from messiahs.core.events import AttemptEnded, AttemptStarted, OutputsHome, TransferReceived
+from messiahs.core.events import AttemptEnded, AttemptStarted, OutputsHome, PolicyChanged, TransferReceived
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import (
@@ -161,6 +161,14 @@ def test_the_place_of_what_has_ended_is_kept_while_its_outputs_come_home(origin:
     origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved", outputs=out)))
     assert sent(origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=())), ClaimEnd) == ()
     assert told(origin.handle(OutputsHome(attempt=attempt())), TaskTransfer).claim == OTHER
+
+
+def test_a_policy_that_wants_no_move_any_more_calls_it_off(executor: Rig) -> None:
+    revoke = told(executor.wait(2 * SECOND), TaskRevoke)
+    loaded = executor.handle(PolicyChanged(policy=parse_policy("", file="new")))
+    assert told((*loaded, *executor.wait(0)), TaskRevoke).attempts == ()
+    late = executor.hear(PARENT, TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True))
+    assert only(late, EndAttempt) == ()
 
 
 def test_the_origin_is_asked_again_when_its_path_was_lost(executor: Rig) -> None:

@@ -175,6 +175,19 @@ def test_a_move_without_a_grace_looks_for_another_place_for_ever() -> None:
     assert (task.at(0), task.at(1_000_000)) == ([Act.MOVE], [])
 
 
+def test_a_suspended_task_for_which_another_place_is_looked_for_has_no_end_of_a_grace_to_wait_for() -> None:
+    move, resume = Rule(act=Act.MOVE, grace_ns=5 * SECOND, then=Act.SUSPEND), Rule(act=Act.RESUME, is_on=False)
+    task = Task((move, resume))
+    assert (task.at(0), task.at(5)) == ([Act.MOVE], [Act.SUSPEND, Act.MOVE])
+    assert [task.at(second) for second in (10, 15, 1_000)] == [[], [], []]
+    assert task.memory.moving == 0
+    # Going on meanwhile, it has the grace of its rule again.
+    resume.is_on = True
+    assert task.at(2_000) == [Act.RESUME, Act.MOVE]
+    resume.is_on = False
+    assert (task.at(2_004), task.at(2_005)) == ([], [Act.SUSPEND, Act.MOVE])
+
+
 def test_other_rules_than_before_count_anew() -> None:
     first = Task((Rule(act=Act.KILL, for_ns=10 * SECOND),))
     assert first.at(0) == []
