@@ -83,17 +83,13 @@ def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ..
 def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
     """Start a new round for shapes that a view newly could hold."""
     actions: list[Action] = []
-    waiting = (
-        shape
-        for shape in state.origin.shapes.values()
-        if shape.count and shape.request is None and state.timers.is_set(TimerKind.ROUND, shape.number)
-    )
-    newly = (shape for shape in waiting if could_hold(shape.need, view) and not could_hold(shape.need, before))
-    moving = [shape for shape in state.origin.shapes.values() if shape.moving and not shape.count]
-    for shape in moving:
-        if could_hold(shape.need, view) and not could_hold(shape.need, before) and shape.request is None:
+    idle = [shape for shape in state.origin.shapes.values() if shape.request is None and (shape.count or shape.moving)]
+    newly = [shape for shape in idle if could_hold(shape.need, view) and not could_hold(shape.need, before)]
+    for shape in newly:
+        if not shape.count:
             actions.extend(look_now(state, shape, now))
-    for shape in in_turn(state, tuple(newly), now):
+    waiting = (shape for shape in newly if shape.count and state.timers.is_set(TimerKind.ROUND, shape.number))
+    for shape in in_turn(state, tuple(waiting), now):
         pause_ns = _pause_ns(shape, now)
         if pause_ns:
             shape.delay_ns = FIRST_ROUND_DELAY_NS
@@ -287,6 +283,9 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
 def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...]) -> tuple[Action, ...]:
     actions = [*_move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
     if not unplaced(shape):
+        if shape.request is None:
+            # Places were found for all in the round that went on when they were promised.
+            shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
     elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
         actions.append(_start_search(state, shape))

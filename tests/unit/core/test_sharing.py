@@ -176,6 +176,18 @@ def test_a_search_in_flight_is_ended_before_the_promised_tasks_are_looked_for(mo
     assert (to, search.answers) == (CHILD, SEARCH)
 
 
+def test_a_promise_for_which_nothing_is_left_is_forgotten(module: ModuleFactory) -> None:
+    rig = ruled(module, OPEN)
+    see_waiting(rig, vector=view(), parent=0)
+    ordinary = told(rig.submit(members=4), SchedRequest)
+    rig.hear(CHILD, wanting(count=1))
+    rig.hear(PARENT, accept(ordinary.id, places=4, window=4))
+    rig.wait(SECOND)
+    # All have their places, and what comes later is looked for as ever.
+    later = told(rig.submit(key="later", members=50), SchedRequest)
+    assert (later.count, later.answers) == (50, None)
+
+
 def test_what_was_promised_is_not_promised_again(module: ModuleFactory) -> None:
     rig = ruled(module, OPEN)
     rig.submit()
