@@ -66,11 +66,11 @@ def _placed(state: ModuleState) -> tuple[Placed, ...]:
     passed = (
         Placed(tdv=row.tdv, slots=row.slots)
         for row in state.hop.passed.values()
-        if _is_below(state, row.toward_executor)
+        if is_child(state, row.toward_executor)
     )
     return (*granted, *passed)
 
 
-def _is_below(state: ModuleState, system: SystemId) -> bool:
-    neighbor = state.neighbors.get(system)
-    return neighbor is not None and neighbor.relation is Relation.CHILD
+def is_child(state: ModuleState, system: SystemId) -> bool:
+    """Say whether a system is a child."""
+    return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD

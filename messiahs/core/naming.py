@@ -1,17 +1,17 @@
-"""Under which names a neighbor sees why it was denied (MESSIAHS 4: a proxy stands for the systems behind it).
+"""Under which names a neighbor sees who asks, and who denied (MESSIAHS 4: a proxy stands for the systems behind it).
 
-A policy may give one name for this system and everything below it. Then nobody learns from a denial who is there, what
-those said in words, or how many they are: what the children answered is told once for each code.
+A policy may give one name for this system and everything below it. Then nobody learns from a task_request or a denial
+who is there, what those said in words, or how many they are: what the children answered is told once for each code.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from messiahs.core.ids import SystemId
-from messiahs.core.messages import DenyCode, Reason
+from messiahs.core.messages import DenyCode, Reason, TaskRequest
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Asker
-from messiahs.core.state import ModuleState, Search
+from messiahs.core.state import ModuleState, Search, SearchRequest
 
 
 def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:
@@ -32,6 +32,15 @@ def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:
         else:
             told[hop] = None
     return tuple(told)
+
+
+def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: SystemId) -> SearchRequest:
+    """Give a request of an asker as the neighbor to which it is passed on may see it."""
+    is_ours = asker.relation in (Relation.SELF, Relation.CHILD)
+    name = state.policy.name_for(state.neighbors[to])
+    if isinstance(request, TaskRequest) and is_ours and name:
+        return replace(request, requester=SystemId(name))
+    return request
 
 
 def _name_for(state: ModuleState, asker: Asker) -> SystemId | None:

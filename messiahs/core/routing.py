@@ -14,13 +14,14 @@ from messiahs.core.actions import Action, Decision, Report, ReportCode, SendCont
 from messiahs.core.bounding import remember, why_too_many
 from messiahs.core.ids import MessageId, SystemId
 from messiahs.core.instants import MILLISECOND, MINUTE, Instant, after
-from messiahs.core.judging import summary_of
-from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
-from messiahs.core.naming import hops_for, signed
+from messiahs.core.judging import is_child, summary_of
+from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, StatusVector, TaskDeny, TaskRequest
+from messiahs.core.naming import hops_for, named, signed
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
 from messiahs.core.ports import Asker, BadPredicate, Predicate
 from messiahs.core.state import ModuleState, Search, SearchRequest, Seen
+from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
 
 HOPEFUL = (
@@ -51,10 +52,10 @@ class Arrived:
     predicate: Predicate
     is_first: bool
 
-    @property
-    def is_climbing(self) -> bool:
-        """Whether it may go on to siblings and parents."""
-        return self.asker.relation in (Relation.SELF, Relation.CHILD)
+
+def is_climbing(asker: Asker) -> bool:
+    """Say whether what somebody asks for may go on to siblings and parents."""
+    return asker.relation in (Relation.SELF, Relation.CHILD)
 
 
 def take_in(
@@ -64,17 +65,16 @@ def take_in(
     if (sender, request.id) in state.hop.searches:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
     asker = Asker(system=sender, relation=_relation_of(state, sender))
-    climbing = asker.relation in (Relation.SELF, Relation.CHILD)
     seen = state.hop.seen.get(request.search)
-    refusal = _refuse_at_once(state, request, seen=seen, climbing=climbing) or why_too_many(state, asker)
-    parsed = state.parse(predicate)
-    if isinstance(parsed, BadPredicate):
+    refusal = _refuse_at_once(state, request, asker, seen) or why_too_many(state, asker)
+    if refusal is None:
+        # Last of all: what is refused anyway must not cost its sender's predicate.
+        parsed = state.parse(predicate)
+        if not isinstance(parsed, BadPredicate):
+            remember(state, request, asker, climbing=is_climbing(asker), now=now)
+            return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
         refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
-    if refusal is not None or isinstance(parsed, BadPredicate):
-        assert refusal is not None
-        return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
-    remember(state, request, asker, climbing=climbing, now=now)
-    return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
+    return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
 
 
 def bounded(request: _Request, /) -> _Request:
@@ -95,6 +95,12 @@ def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ..
         for system, neighbor in state.neighbors.items()
         if neighbor.relation in relations and system != asker and state.updates.links.get(system)
     )
+
+
+def view_behind(state: ModuleState, neighbor: Neighbor) -> StatusVector | None:
+    """Give what a neighbor says of what is behind it, as tasks are placed with it; None before it has said any."""
+    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
+    return view.message if view is not None else None
 
 
 def go_on(state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, *, now: Instant) -> tuple[Action, ...]:
@@ -171,11 +177,6 @@ def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tu
     return tuple(actions)
 
 
-def is_child(state: ModuleState, system: SystemId) -> bool:
-    """Say whether a system is a child."""
-    return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD
-
-
 def answer_deny(
     state: ModuleState, request: SearchRequest, asker: Asker, /, *, reason: Reason, asks_left: int, now: Instant
 ) -> tuple[Action, ...]:
@@ -193,11 +194,11 @@ def answer_deny(
     return (decision, SendControl(to=asker.system, message=message))
 
 
-def _refuse_at_once(state: ModuleState, request: SearchRequest, *, seen: Seen | None, climbing: bool) -> Reason | None:
+def _refuse_at_once(state: ModuleState, request: SearchRequest, asker: Asker, seen: Seen | None) -> Reason | None:
     def reason(code: DenyCode, text: str = "") -> Reason:
         return Reason(module=state.system, code=code, text=text)
 
-    if seen is not None and (seen.has_climbed or not climbing):
+    if seen is not None and (seen.has_climbed or not is_climbing(asker)):
         return reason(DenyCode.ALREADY_ASKED)
     if request.remaining_ns <= MARGIN_NS:
         return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")
@@ -225,7 +226,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
         request = replace(
-            search.request,
+            named(state, search.request, search.asker, to=system),
             id=ask,
             count=search.asked_left,
             hops_left=search.request.hops_left - 1,

@@ -29,14 +29,15 @@ from messiahs.core.routing import (
     answer_deny,
     bounded,
     go_on,
+    is_climbing,
     reachable,
     search_of,
     take_from,
     take_in,
+    view_behind,
 )
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
-from messiahs.core.sums import viewed_kind
 from messiahs.core.vectors import EMPTY, Vector
 
 _LONGEST_LEASE_NS = 7 * 24 * HOUR
@@ -160,8 +161,8 @@ def _full(
     already_asked = set(ranked)
     making_room: dict[SystemId, Vector] = {}
     for candidate in candidates:
-        view = state.updates.views.get((candidate.system, viewed_kind(state.neighbors[candidate.system])))
-        if view is not None and view.message.makes_room and candidate.system not in already_asked:
+        view = view_behind(state, state.neighbors[candidate.system])
+        if view is not None and view.makes_room and candidate.system not in already_asked:
             making_room[candidate.system] = candidate.view
     codes = why_not(need, making_room, state.updates.overview)
     yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)
@@ -171,7 +172,7 @@ def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) ->
     # Local users are not gated for forwarding: a refusal concerns the own machine only.
     descends = is_open or (arrived.asker.relation is Relation.SELF and isinstance(verdict, Refused))
     return ((Relation.CHILD,) if descends else ()) + (
-        (Relation.SIBLING, Relation.PARENT) if arrived.is_climbing else ()
+        (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
 
 
@@ -209,8 +210,8 @@ def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
 
 
 def _view(state: ModuleState, neighbor: Neighbor) -> Vector:
-    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
-    return view.message.vector if view is not None else EMPTY
+    view = view_behind(state, neighbor)
+    return view.vector if view is not None else EMPTY
 
 
 def _own_reason(

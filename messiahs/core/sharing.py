@@ -21,13 +21,14 @@ from messiahs.core.routing import (
     after_accept,
     bounded,
     go_on,
+    is_climbing,
     reachable,
     search_of,
     take_from,
     take_in,
+    view_behind,
 )
 from messiahs.core.state import ModuleState, Search
-from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
 
 _EVERYBODY = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
@@ -92,7 +93,7 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
     if search.left == 0:
         return tuple(actions)
     relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
-        (Relation.SIBLING, Relation.PARENT) if arrived.is_climbing else ()
+        (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
     return (*actions, *go_on(state, search, _likely(state, sender, relations), now=now))
 
@@ -114,8 +115,8 @@ def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, 
 
 def waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
     """Give how many tasks wait behind a neighbor, by the view by which tasks are placed with it."""
-    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
-    return view.message.waiting if view is not None else 0
+    view = view_behind(state, neighbor)
+    return view.waiting if view is not None else 0
 
 
 def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:

@@ -77,6 +77,8 @@ def test_searches_that_a_neighbor_makes_be_remembered_are_limited(rig: Rig, poli
     for number in range(1, SEEN_LIMIT + 1):
         unchecked(rig, PARENT, request(number, search=search(number)))
     assert denial(rig, 99_999) is DenyCode.LIMIT_REACHED
+    # Its predicates are not even read.
+    assert denial(rig, 99_999, requirement="no predicate") is DenyCode.LIMIT_REACHED
     assert len(rig.state.hop.seen) == SEEN_LIMIT
     rig.wait(11 * SECOND)
     assert denial(rig, 99_999) is DenyCode.REFUSED_BY_POLICY

@@ -1,10 +1,16 @@
-"""Under which names a neighbor sees why it was denied (MESSIAHS 4: a proxy stands for what is behind it)."""
+"""Under which names a neighbor sees who asks and who denied (MESSIAHS 4: a proxy stands for what is behind it)."""
 
 from dataclasses import replace
 
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest
+import pytest
+
+from messiahs.core.events import PolicyChanged, VectorReceived
+from messiahs.core.ids import MessageId, SearchId, SystemId
+from messiahs.core.instants import SECOND
+from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, StatusVector, TaskRequest, VectorKind
 from messiahs.core.ports import Refused
+from messiahs.core.vectors import EMPTY
+from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
@@ -73,6 +79,23 @@ def test_a_neighbor_without_a_name_for_us_sees_everything_but_rules(module: Modu
     reason = _denied(_site(module, PARENT), SIBLING, {CHILD: below})
     assert reason.module == ME
     assert below in reason.hops
+
+
+@pytest.mark.parametrize("asker", [CHILD, ME])
+def test_who_asks_for_tasks_has_that_name_too(module: ModuleFactory, asker: SystemId) -> None:
+    rig = _site(module, PARENT)
+    waiting = StatusVector(kind=VectorKind.FOR_CHILDREN, vector=EMPTY, period_ns=60 * SECOND, age_ns=0, waiting=1)
+    rig.handle(VectorReceived(sender=PARENT, message=waiting))
+    if asker == ME:
+        rig.measure()
+        rules = 'migrate { ask every 1s when 1 = 1 wanting { }; } reveal to parent { as "site-7.example.org"; }'
+        rig.handle(PolicyChanged(policy=parse_policy(rules, file="asking")))
+        actions = rig.wait(SECOND)
+    else:
+        search = SearchId(b"w" * 16)
+        budgets = {"count": 1, "hops_left": 4, "asks_left": 4, "remaining_ns": SECOND}
+        actions = rig.hear(CHILD, TaskRequest(id=MessageId(7), search=search, requester=CHILD, wanting="", **budgets))
+    assert told(actions, TaskRequest).requester == SITE
 
 
 def test_the_text_of_the_border_itself_is_told_and_its_rule_is_not(module: ModuleFactory) -> None:
