@@ -6,7 +6,8 @@ No I/O, clock, threads, randomness, logging or protobuf in here. A host feeds `S
 Messages, and the file that handles each:
 
 - hello: greeting.py. Opens a connection; what is unanswered is repeated after it.
-- status_vector, system_status_query: updating.py, with the sums U, D and S in sums.py and vectors.py.
+- status_vector: updating.py takes it in; summing.py computes what leaves (the sums U, D and S are in sums.py and
+  vectors.py), describing.py says it, advertising.py sends it, also in answer to a system_status_query.
 - sched_request, sched_accept, sched_deny: searching.py, with routing.py. A search climbs, crosses once and descends.
 - task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py.
 - task_transfer: sent by placing.py, taken by executing.py.

@@ -234,11 +234,6 @@ def _in_order(classes: list[MachineClass]) -> tuple[MachineClass, ...]:
         return tuple(sorted(classes, key=sort_key))
 
 
-def hull(one: MachineClass, other: MachineClass) -> MachineClass:
-    """Give the narrowest class that holds the machines of both."""
-    return hull_of((one, other))
-
-
 def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
     """Give the narrowest class that holds the machines of all `classes` (at least one)."""
     if len(classes) == 1:

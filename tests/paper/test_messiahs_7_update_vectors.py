@@ -10,7 +10,7 @@ from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.sums import Views, vector_for_children, vector_for_parents, vector_for_siblings, view_of
-from messiahs.core.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull
+from messiahs.core.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
 
 KEYS = ("is",)
 UP, DOWN, ACROSS = VectorKind.FOR_PARENTS, VectorKind.FOR_CHILDREN, VectorKind.FOR_SIBLINGS
@@ -64,7 +64,7 @@ def test_7_1_machines_that_are_alike_are_counted_and_not_listed() -> None:
 def test_7_1_the_sum_is_an_upper_bound_of_what_both_can_do() -> None:
     slow = MachineClass(count=1, attributes=(("speed", Interval(3, 3)),))
     fast = MachineClass(count=1, attributes=(("speed", Interval(9, 9)),))
-    assert hull(slow, fast) == MachineClass(count=2, attributes=(("speed", Interval(3, 9)),))
+    assert hull_of((slow, fast)) == MachineClass(count=2, attributes=(("speed", Interval(3, 9)),))
 
 
 def test_7_1_a_vector_holds_descriptions_and_no_identity() -> None:

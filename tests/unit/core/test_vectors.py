@@ -11,7 +11,6 @@ from messiahs.core.vectors import (
     MachineClass,
     Vector,
     coalesce,
-    hull,
     hull_of,
     places_of,
     vector_of,
@@ -90,16 +89,16 @@ def test_classes_are_sorted_alike_whether_their_values_compare_or_not() -> None:
     ],
 )
 def test_the_hull_of_two_values_holds_both(one: ClassValue, other: ClassValue, joined: ClassValue) -> None:
-    assert hull(kind(os=one), kind(os=other)) == kind(2, os=joined)
-    assert hull(kind(os=other), kind(os=one)) == kind(2, os=joined)
+    assert hull_of((kind(os=one), kind(os=other))) == kind(2, os=joined)
+    assert hull_of((kind(os=other), kind(os=one))) == kind(2, os=joined)
 
 
 def test_what_only_one_of_two_classes_says_is_lacking_for_some() -> None:
-    assert hull(kind(os="Linux"), kind(2)) == kind(3, os="Linux", lack=("os",))
+    assert hull_of((kind(os="Linux"), kind(2))) == kind(3, os="Linux", lack=("os",))
 
 
 def test_what_some_of_one_class_lack_some_of_the_hull_lack() -> None:
-    assert hull(kind(os="Linux", lack=("os",)), kind(os="Linux")) == kind(2, os="Linux", lack=("os",))
+    assert hull_of((kind(os="Linux", lack=("os",)), kind(os="Linux"))) == kind(2, os="Linux", lack=("os",))
 
 
 def test_the_hull_of_one_class_is_that_class() -> None:
