@@ -73,7 +73,7 @@ def test_a_suspended_attempt_does_not_run_on_and_a_resumed_one_ends_as_if_nothin
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (0, "")
 
-    play(act, 1)
+    play(act, 5)
 
 
 def test_the_time_limit_stands_still_while_an_attempt_is_suspended(play: Play) -> None:

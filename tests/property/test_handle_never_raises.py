@@ -70,7 +70,6 @@ from tests.unit.core.rig import (
     SIBLING,
     STRANGER,
     Rig,
-    ScriptedPolicy,
     hello,
     make_module,
     sdv,
@@ -81,7 +80,6 @@ SENDERS = st.sampled_from([CHILD, PARENT, SIBLING, STRANGER])
 NEEDS = st.sampled_from([tdv(), tdv(cpus=2), tdv(mem=1 << 33)])
 SEARCHES = st.sampled_from([SearchId(bytes([number] * 16)) for number in range(6)])
 POLICIES: tuple[Policy, ...] = (
-    ScriptedPolicy(),
     OpenPolicy(),
     OpenPolicy(timeouts=Timeouts(update_period_ns=SECOND // 2, input_ns=SECOND, lease_ns=SECOND, status_ns=SECOND)),
     parse_policy("reveal to any { only $arch; hide counts below 3; } accept from any { limit 1 tasks; }", file="x"),
