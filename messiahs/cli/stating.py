@@ -15,7 +15,7 @@ from messiahs.core.fitting import need_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import AcceptQuery, Asker, Candidate, RankQuery, TaskOrderQuery
-from messiahs.core.routing import Arrived
+from messiahs.core.routing import is_climbing
 from messiahs.core.vectors import Vector
 from messiahs.errors import ClientError
 from messiahs.language.blocks.stating import attributes_of, read_statement, read_statements
@@ -64,8 +64,8 @@ def explained_orders(
     same for all of them is told.
     """
     query = asked.query
-    arrived = Arrived(asker=query.asker, predicate=asked.requirement, is_first=True)
-    open_to_it = (each for each in neighbors or () if arrived.is_climbing or each.relation is Relation.CHILD)
+    may_climb = is_climbing(query.asker)
+    open_to_it = (each for each in neighbors or () if may_climb or each.relation is Relation.CHILD)
     ranking = RankQuery(
         candidates=tuple(each for each in open_to_it if each.system != query.asker.system),
         need=need_of(query.tdv, asked.requirement),
