@@ -284,12 +284,6 @@ def test_a_user_may_end_a_suspended_task(desk: Rig) -> None:
     assert status.state is TaskState.KILLED
 
 
-def test_without_rules_what_an_earlier_policy_suspended_goes_on(desk: Rig, policy: ScriptedPolicy) -> None:
-    look(desk, keyboard_idle=3)
-    policy.running = ()
-    assert only(look(desk, keyboard_idle=4), ResumeAttempt) == (ResumeAttempt(attempt=remote()),)
-
-
 def _restarted(
     module: ModuleFactory, policy: ScriptedPolicy, before: Rig, actions: tuple[Action, ...], known: RunningAttempt
 ) -> tuple[Rig, tuple[Action, ...]]:
@@ -355,14 +349,9 @@ def test_the_rules_of_a_policy_that_is_loaded_act_at_once_on_what_runs(rig: Rig)
     assert only(_load(rig, DESK), SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
 
 
-def test_a_policy_without_rules_lets_go_on_what_another_had_suspended(desk: Rig) -> None:
+def test_without_rules_what_is_suspended_goes_on_until_the_next_ones_suspend_it_again(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
     assert only(_load(desk, ""), ResumeAttempt) == (ResumeAttempt(attempt=remote()),)
-
-
-def test_a_task_that_went_on_without_rules_is_suspended_by_the_next_ones(desk: Rig) -> None:
-    look(desk, keyboard_idle=3)
-    _load(desk, "")
     assert only(_load(desk, DESK), SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
 
 
