@@ -8,6 +8,22 @@ from messiahs.language.text.scanning import KEYWORDS, SCOPES
 from messiahs.language.text.structure import ITEM_WORDS
 
 _OPERATORS: Final = frozenset({"and", "or", "xor", "not", "in", "like", "has", "default"})
+_BEFORE_NUMBERS: Final = [
+    "and",
+    "default",
+    "else",
+    "int",
+    "least",
+    "most",
+    "not",
+    "or",
+    "require",
+    "unless",
+    "when",
+    "where",
+    "xor",
+]
+"""Words behind which a minus sign is part of the number that follows; elsewhere it may subtract."""
 _UNITS: Final = "[kMGTP]i?B|KiB|B|ms|s|min|h|d|w|%|:[0-5][0-9]"
 
 
@@ -15,6 +31,8 @@ def textmate_grammar() -> str:
     """Give the grammar as JSON; its patterns mean the same in Oniguruma and in Python."""
     blocks = {word.lower() for word in ITEM_WORDS}
     comparing = sorted(word for word in COMPARATORS if word.isalpha())
+    behind_words = "|".join(rf"(?<=\b{word} )" for word in _BEFORE_NUMBERS)
+    minus = rf"(?:(?:(?<=[-+*/(,=<>.])|(?<=[-+*/(,=<>.] )|{behind_words})-)?"
     signs = sorted((word for word in COMPARATORS if not word.isalpha()), key=lambda word: (-len(word), word))
     patterns = [
         {"name": "comment.line.number-sign.messiahs-policy", "match": "#.*$"},
@@ -33,7 +51,7 @@ def textmate_grammar() -> str:
         },
         {
             "name": "constant.numeric.messiahs-policy",
-            "match": rf"-?(?<!\w)(?<![0-9]\.)[0-9]+(?:\.[0-9]{{1,2}})?(?:{_UNITS})?(?![A-Za-z0-9_:%]|\.[0-9])",
+            "match": (rf"{minus}(?<!\w)(?<![0-9][.:])[0-9]+(?:\.[0-9]{{1,2}})?(?:{_UNITS})?(?![A-Za-z0-9_:%]|\.[0-9])"),
         },
         {"name": "keyword.control.messiahs-policy", "match": _any_of(blocks)},
         {"name": "keyword.operator.word.messiahs-policy", "match": _any_of({*_OPERATORS, *comparing})},
