@@ -38,7 +38,10 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     """
     from messiahs.cli.deployment import federation_directory, prepare_one
     from messiahs.config.topology_reading import load_topology
+    from messiahs.daemon.hangup import hold_hangups
 
+    # The daemon hears of it.
+    hold_hangups()
     topology = load_topology(topology_file)
     directory = federation_directory(state_directory(state), topology.federation)
     file = prepare_one(topology, name, directory=directory)

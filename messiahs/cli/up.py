@@ -39,6 +39,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
     """
     from messiahs.cli.deployment import federation_directory, lock_federation, prepare
     from messiahs.config.topology_reading import load_topology
+    from messiahs.daemon.hangup import hold_hangups
 
     topology = _own_part(load_topology(topology_file))
     directory = federation_directory(state_directory(state), topology.federation)
@@ -46,6 +47,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
     modules = prepare(topology, directory)
     command = [sys.executable, "-m", "messiahs.daemon.supervise", str(directory)]
     if not detach:
+        hold_hangups()
         sys.stdout.flush()
         os.chdir(directory)
         os.execv(sys.executable, command)  # noqa: S606 # the supervisor takes this process over, lock and all

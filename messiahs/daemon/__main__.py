@@ -14,7 +14,7 @@ from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api import ModuleApi, serve
 from messiahs.daemon.assembly import Assembly
 from messiahs.daemon.files_api import FilesApi
-from messiahs.daemon.hangup import on_hangup
+from messiahs.daemon.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.policy_api import PolicyApi
 from messiahs.daemon.recorded import record_this_process
@@ -41,6 +41,7 @@ def run_daemon(settings_file: Path) -> int:
 
     Exit code 1 says why on stderr, and trying again may help; `UnusableStateError.EXIT_CODE` says that it does not.
     """
+    hold_hangups()
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
@@ -69,10 +70,13 @@ async def _run(settings: ModuleSettings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    reload = Held()
+    on_hangup(reload, stop.set)
     assembly = Assembly(settings, on_refused=_on_refused)
-    on_hangup(assembly.policies.try_to_reload, stop.set)
     assembly.tracing.go_on()
     await assembly.host.start()
+    # Until here the core had not resumed, and could not take up another policy.
+    reload.release(assembly.policies.try_to_reload)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),

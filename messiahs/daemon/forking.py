@@ -14,9 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.daemon.hangup import hold_hangups
+
 LOG_FILE: Final = "daemon.log"
 _FIRST_DESCRIPTOR, _LAST_DESCRIPTOR = 3, 4096
 _FAILED_EXIT = 70
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class ForkedDaemon:
@@ -60,9 +63,14 @@ def fork_daemon(folder: Path) -> ForkedDaemon:
     with (folder / LOG_FILE).open("ab") as log:
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
-            _become_daemon(folder / "settings.json", log.fileno())
+        # What comes before the daemon has its own handlers is kept for them: ours would do the supervisor's work.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become_daemon(folder / "settings.json", log.fileno())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return ForkedDaemon(pid)
 
 
@@ -73,10 +81,10 @@ def _become_daemon(settings_file: Path, log: int) -> None:
         # Ctrl-C at the terminal is for the supervisor, which then ends its daemons in order.
         os.setsid()
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        # Until the daemon listens, it has just read what it would be told to read again.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        hold_hangups()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
         null = os.open(os.devnull, os.O_RDONLY)
         for target, source in enumerate((null, log, log)):
             os.dup2(source, target)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.daemon.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
-from messiahs.daemon.hangup import on_hangup
+from messiahs.daemon.hangup import hold_hangups, on_hangup
 from messiahs.daemon.recorded import PID_FILE, end_modules, record_this_process
 from messiahs.errors import UnusableStateError
 
@@ -90,6 +90,7 @@ def _tell(line: str) -> None:
 
 def main() -> int:
     """Run the supervisor of the directory that the command line names; whoever starts it holds `up.lock`."""
+    hold_hangups()
     directory = Path(sys.argv[1])
     record_this_process(directory / PID_FILE)
     load_code()

@@ -4,6 +4,8 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,19 @@ def supervisor(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.kill()
+
+
+def test_a_hangup_before_anything_is_supervised_ends_nothing(
+    tmp_path: Path, supervisor: "subprocess.Popen[str]"
+) -> None:
+    deadline = time.monotonic() + 60
+    pause = threading.Event()
+    while not (tmp_path / PID_FILE).exists():
+        assert time.monotonic() < deadline, "it did not begin within 60 s"
+        pause.wait(0.01)
+    supervisor.send_signal(signal.SIGHUP)
+    assert supervisor.stdout is not None
+    assert "left: started" in supervisor.stdout.readline() + supervisor.stdout.readline()
 
 
 def test_a_daemon_that_ends_is_started_again_later_each_time_until_the_end(

@@ -4,10 +4,11 @@ import asyncio
 import os
 import pty
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from messiahs.daemon.hangup import on_hangup
+from messiahs.daemon.hangup import Held, hold_hangups, on_hangup
 
 
 @contextmanager
@@ -21,7 +22,13 @@ def _standard_input(descriptor: int) -> Iterator[None]:
         os.close(before)
 
 
-async def _heard(closes: int | None = None) -> list[str]:
+def _hold_one() -> None:
+    hold_hangups()
+    # To this thread alone: others of this process hold nothing.
+    signal.pthread_kill(threading.get_ident(), signal.SIGHUP)
+
+
+async def _heard(closes: int | None = None, *, is_sent: bool = False) -> list[str]:
     heard: list[str] = []
     came = asyncio.Event()
 
@@ -33,7 +40,8 @@ async def _heard(closes: int | None = None) -> list[str]:
     try:
         if closes is not None:
             os.close(closes)
-        os.kill(os.getpid(), signal.SIGHUP)
+        if not is_sent:
+            os.kill(os.getpid(), signal.SIGHUP)
         async with asyncio.timeout(60):
             await came.wait()
     finally:
@@ -53,6 +61,40 @@ def test_with_a_terminal_that_is_there_everything_is_read_again() -> None:
     with _standard_input(terminal):
         assert asyncio.run(_heard()) == ["reload"]
     os.close(user)
+    os.close(terminal)
+
+
+def test_what_was_held_is_heard_as_soon_as_somebody_listens() -> None:
+    _hold_one()
+    null = os.open(os.devnull, os.O_RDONLY)
+    with _standard_input(null):
+        assert asyncio.run(_heard(is_sent=True)) == ["reload"]
+    os.close(null)
+
+
+def test_a_call_that_was_asked_for_twice_too_early_is_made_once_and_later_ones_at_once() -> None:
+    calls: list[str] = []
+    held = Held()
+    held()
+    held()
+    held.release(lambda: calls.append("made"))
+    assert len(calls) == 1
+    held()
+    assert len(calls) == 2
+
+
+def test_a_call_that_nobody_asked_for_is_not_made() -> None:
+    calls: list[str] = []
+    Held().release(lambda: calls.append("made"))
+    assert calls == []
+
+
+def test_with_a_terminal_that_was_closed_while_hangups_were_held_the_process_ends() -> None:
+    user, terminal = pty.openpty()
+    with _standard_input(terminal):
+        os.close(user)
+        _hold_one()
+        assert asyncio.run(_heard(is_sent=True)) == ["stop"]
     os.close(terminal)
 
 
