@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from messiahs.config.whole_files import write_whole
 from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError
 
@@ -88,11 +89,7 @@ def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path
     """Write a key, which only its owner can read, and a certificate."""
     for path, content, mode in ((key_file, material.key, 0o600), (certificate_file, material.certificate, 0o644)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.new")
-        draft.unlink(missing_ok=True)
-        draft.touch(mode=mode, exist_ok=False)
-        draft.write_bytes(content)
-        draft.replace(path)
+        write_whole(path, content, mode=mode)
 
 
 def peer_name(auth_context: Mapping[str, Iterable[bytes]], federation: str) -> SystemId | None:

@@ -1,9 +1,8 @@
 """`messiahs policy fmt`: policy files, and their tests, in their one form."""
 
 import difflib
-import os
+import stat
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -68,19 +67,11 @@ def _told_difference(name: str, text: str, written: str) -> int:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Put a new file in the place of one, with its mode; whoever reads meanwhile sees either, and never a part."""
+    """Put a new file in the place of one, with its mode; a link goes on to point to it."""
+    from messiahs.config.whole_files import write_whole
+
     target = file.resolve()
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        mode = target.stat().st_mode
-        with draft.open("x", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fchmod(stream.fileno(), mode & 0o7777)
-            os.fsync(stream.fileno())
-        draft.replace(target)
+        write_whole(target, text.encode(), mode=stat.S_IMODE(target.stat().st_mode))
     except OSError as error:
         raise ClientError(f"{file}: cannot be written: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)

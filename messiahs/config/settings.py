@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from messiahs.config.whole_files import write_whole
 from messiahs.core.attributes import Value
 from messiahs.core.instants import MINUTE, SECOND
 from messiahs.core.neighbors import Neighbor
@@ -79,10 +80,7 @@ def load_settings(path: Path) -> ModuleSettings:
 def save_settings(settings: ModuleSettings, path: Path) -> None:
     """Write a settings file in one step, readable by its owner alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".new")
-    draft.touch(mode=0o600)
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(settings, enc_hook=str)))
-    draft.replace(path)
+    write_whole(path, msgspec.json.format(msgspec.json.encode(settings, enc_hook=str)), mode=0o600)
 
 
 def _from_text(wanted: type, value: object) -> object:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.whole_files import sync_folder
 from messiahs.errors import MessiahsError, StoreError
 from messiahs.executor.layout import file_name
 
@@ -194,7 +195,7 @@ class Draft:
                 os.fchmod(self._open_file(), 0o444)
                 os.fsync(self._file)
                 self._path.replace(self._target)
-                _sync_folder(self._target.parent)
+                sync_folder(self._target.parent)
             except OSError as error:
                 self.discard()
                 raise _problem(self._path, error) from error
@@ -218,14 +219,6 @@ class Draft:
         if self._file < 0:
             raise OSError(errno.ESTALE, "it is being brought anew")
         return self._file
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _problem(path: Path, error: OSError) -> StoreError:

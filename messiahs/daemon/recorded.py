@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.whole_files import write_whole
 from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive
 
 PID_FILE: Final = "supervisor.pid"
@@ -34,9 +35,7 @@ def record_this_process(path: Path) -> None:
     """Write the pid file of this process in one step."""
     identity = identity_of(os.getpid())
     assert identity is not None
-    draft = path.with_suffix(".new")
-    draft.write_text(json.dumps({"pid": identity.pid, "start_time": identity.started}), encoding="utf-8")
-    draft.replace(path)
+    write_whole(path, json.dumps({"pid": identity.pid, "start_time": identity.started}).encode())
 
 
 def recorded_processes(directory: Path, patterns: Iterable[str] = _ALL_FILES) -> tuple[ProcessIdentity, ...]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from messiahs.config.whole_files import sync_folder
 from messiahs.core.actions import Forget, Store
 from messiahs.core.ids import Epoch, TaskId
 from messiahs.core.instants import Instant
@@ -225,11 +226,7 @@ def _create(path: Path) -> None:
         connection.executescript(_SCHEMA)
         connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (secrets.token_bytes(8),))
     draft.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from messiahs.config.policies import source_of
+from messiahs.config.whole_files import write_whole
 from messiahs.daemon.clock import Clock
 from messiahs.errors import TraceError
 from messiahs.trace.recorder import RecordedModule, Recording
@@ -35,9 +36,7 @@ class Tracing:
     def start(self, size_bytes: int) -> None:
         """Record from now on, also after a restart, at most so many bytes; raises OSError or TraceError."""
         self._begin(size_bytes)
-        draft = self._setting.with_suffix(".new")
-        draft.write_bytes(msgspec.json.encode(size_bytes))
-        draft.replace(self._setting)
+        write_whole(self._setting, msgspec.json.encode(size_bytes))
         _LOG.info("recording begins in %s", self.folder)
 
     def stop(self) -> None:

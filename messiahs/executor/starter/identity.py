@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from messiahs.config.whole_files import write_whole
 from messiahs.executor.processes import ProcessIdentity
 
 SOCKET = "starter.sock"
@@ -14,9 +15,7 @@ _NOTE = "starter.pid"
 
 def note_identity(directory: Path, identity: ProcessIdentity) -> None:
     """Write down who the starter is, in one step."""
-    draft = directory / f"{_NOTE}.new"
-    draft.write_bytes(msgspec.json.encode(identity))
-    draft.replace(directory / _NOTE)
+    write_whole(directory / _NOTE, msgspec.json.encode(identity))
 
 
 def noted_identity(directory: Path) -> ProcessIdentity | None:
