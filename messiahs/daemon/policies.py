@@ -7,20 +7,23 @@ restart, until the own file is read again. Every load is logged with file and SH
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
 from messiahs.config.policies import PolicySource, policy_source
 from messiahs.config.settings import ModuleSettings
+from messiahs.config.whole_files import sync_folder, write_whole
 from messiahs.core.instants import Instant
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.daemon.documents import Document, time_document
-from messiahs.errors import MessiahsError, PolicyError
+from messiahs.errors import PolicyError, UnusableStateError
 
 _LOG = logging.getLogger(__name__)
 _KEPT = "loaded_policy.json"
-_HOW_BACK = "remove it, and the module goes back to its own policy file"
+_BACK_TO_OWN = "THE POLICY THAT WAS LOADED IS LOST: %s, the module's own file, is followed. Load the other one again"
+_WITHOUT_OWN = "the module has no policy file of its own: remove this one, and everybody is accepted"
 
 
 class _Kept(msgspec.Struct):
@@ -50,6 +53,7 @@ class Policies:
         self._keep = settings.directory / _KEPT
         self._on_changed = on_changed
         self._in_force = self._begin()
+        _tell(self._in_force)
 
     @property
     def policy(self) -> Policy:
@@ -76,10 +80,7 @@ class Policies:
         """Put a text in place of the own file; raises PolicyError or OSError, and then nothing has changed."""
         source = PolicySource(file=file, text=text, timeouts=self._timeouts)
         policy, now_ns = _checked(source), time.time_ns()
-        draft = self._keep.with_suffix(".new")
-        draft.touch(mode=0o600)
-        draft.write_bytes(msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)))
-        draft.replace(self._keep)
+        write_whole(self._keep, msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)), mode=0o600)
         self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True))
 
     def try_to_reload(self) -> None:
@@ -94,28 +95,37 @@ class Policies:
     def reload(self) -> None:
         """Read the own file again; raises PolicyError or OSError, and then nothing has changed."""
         in_force = self._own()
-        self._keep.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            self._keep.unlink()
+            sync_folder(self._keep.parent)
         self._change(in_force)
 
     def _change(self, in_force: InForce) -> None:
         self._in_force = in_force
+        _tell(in_force)
         self._on_changed(in_force.policy)
 
     def _begin(self) -> InForce:
-        """Take up what was loaded before a restart, else the own file."""
+        """Take up what was loaded before a restart, else the own file; also if the former cannot be used any more.
+
+        Without an own file everybody would be accepted then, which nobody has asked for: `UnusableStateError`.
+        """
         try:
-            kept = msgspec.json.decode(self._keep.read_bytes(), type=_Kept)
+            in_force = self._loaded_before()
         except FileNotFoundError:
             return self._own()
-        except (OSError, msgspec.MsgspecError) as error:
-            raise MessiahsError(f"{self._keep} cannot be read: {error}; {_HOW_BACK}") from error
-        source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
+        except (OSError, msgspec.MsgspecError, PolicyError) as error:
+            if self._own_file is None:
+                raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
+            _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)
+            return self._own()
         _LOG.warning("a policy that was loaded stands in place of %s", self._own_file or "none")
-        try:
-            policy = _checked(source)
-        except PolicyError as error:
-            raise MessiahsError(f"{error}\n{self._keep} holds it: {_HOW_BACK}") from error
-        return InForce(policy=policy, source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
+        return in_force
+
+    def _loaded_before(self) -> InForce:
+        kept = msgspec.json.decode(self._keep.read_bytes(), type=_Kept)
+        source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
+        return InForce(policy=_checked(source), source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
 
     def _own(self) -> InForce:
         try:
@@ -127,14 +137,16 @@ class Policies:
 
 
 def _checked(source: PolicySource) -> Policy:
-    if source.text is None:
-        _LOG.info("no policy file: everybody is accepted")
-        return source.policy()
     try:
-        policy = source.policy()
+        return source.policy()
     except PolicyError as error:
         told = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
         _LOG.error("%s:\n%s", told, error)
         raise
-    _LOG.info("policy %s, SHA-256 %s, is in force", source.file, source.sha256)
-    return policy
+
+
+def _tell(in_force: InForce) -> None:
+    if in_force.source.text is None:
+        _LOG.info("no policy file: everybody is accepted")
+    else:
+        _LOG.info("policy %s, SHA-256 %s, is in force", in_force.source.file, in_force.source.sha256)

@@ -1,6 +1,7 @@
 """Which policy a daemon follows: its own file, or what was loaded in its place, also after a restart."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +12,11 @@ from messiahs.config.settings import ModuleSettings
 from messiahs.core.instants import SECOND
 from messiahs.core.ports import Policy
 from messiahs.daemon.policies import Policies
-from messiahs.errors import MessiahsError, PolicyError
+from messiahs.errors import PolicyError, UnusableStateError
 
 OWN = 'policy "own"; accept from any { limit 1 tasks; }'
 OTHER = 'policy "other"; timeouts { request 3s; }'
+DAMAGES: list[Callable[[str], str]] = [lambda _: "", lambda _: "{", lambda text: text.replace("3s", "3")]
 BAD = 'policy "bad"; accept from any { require $mem <= 8min; }'
 
 
@@ -141,19 +143,51 @@ def test_an_own_file_with_mistakes_or_gone_changes_nothing_and_is_logged(
     assert len(site.changes) == 1
 
 
-def test_what_was_loaded_and_cannot_be_read_any_more_says_what_to_remove(site: Site) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_was_loaded_and_cannot_be_used_any_more_leaves_the_own_file_and_a_loud_line(
+    site: Site, caplog: pytest.LogCaptureFixture, damage: Callable[[str], str]
+) -> None:
     site.start().load(OTHER, "other.policy")
     (kept,) = (site.folder / "m").iterdir()
-    for damaged in ("{", kept.read_text().replace("3s", "3")):
-        kept.write_text(damaged)
-        with pytest.raises(MessiahsError, match=r"loaded_policy\.json.* remove it"):
-            site.start()
+    kept.write_text(damage(kept.read_text()))
+    policies = site.start()
+    assert _shown(policies) == ("own", str(site.file), False)
+    assert f"THE POLICY THAT WAS LOADED IS LOST: {site.file}" in caplog.text
+    assert str(kept) in caplog.text
+    policies.load(OTHER, "other.policy")
+    assert _shown(site.start()) == ("other", "other.policy", True)
 
 
-def test_a_load_that_cannot_be_kept_changes_nothing(site: Site) -> None:
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_without_an_own_file_nobody_is_accepted_because_of_damage(site: Site, damage: Callable[[str], str]) -> None:
+    site.has_file = False
+    site.start().load(OTHER, "other.policy")
+    (kept,) = (site.folder / "m").iterdir()
+    kept.write_text(damage(kept.read_text()))
+    with pytest.raises(UnusableStateError, match=r"(?s)loaded_policy\.json.* remove this one"):
+        site.start()
+
+
+def test_what_was_loaded_is_not_said_to_be_in_force_when_it_is_not_any_more(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        policies = site.start()
+        policies.load(OTHER, "other.policy")
+        (site.folder / "m").rename(site.folder / "kept")
+        (site.folder / "m").write_text("in the way")
+        caplog.clear()
+        with pytest.raises(NotADirectoryError):
+            policies.reload()
+    assert _shown(policies) == ("other", "other.policy", True)
+    assert "is in force" not in caplog.text
+
+
+def test_a_load_that_cannot_be_kept_changes_nothing(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     policies = site.start()
     (site.folder / "m").rmdir()
-    with pytest.raises(OSError, match="No such file"):
+    with caplog.at_level(logging.INFO), pytest.raises(OSError, match="No such file"):
         policies.load(OTHER, "other.policy")
+    assert "is in force" not in caplog.text
     assert _shown(policies) == ("own", str(site.file), False)
     assert site.changes == []
