@@ -43,9 +43,9 @@ from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.sim.conditions import Conditions
 from messiahs.sim.connections import Connections
+from messiahs.sim.console import Console
 from messiahs.sim.disk import Disk
 from messiahs.sim.machine import MachineParts, RunTimes, SimulatedMachine
-from messiahs.sim.owners import Console
 from messiahs.sim.tasks_network import TaskNetwork
 from messiahs.sim.watching import Watcher
 

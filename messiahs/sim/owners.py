@@ -1,15 +1,11 @@
 """Owners of simulated machines, who come and use the console for a while, and go again."""
 
-from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import SECOND
-
-if TYPE_CHECKING:
-    from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.federation import SimulatedFederation
 
 _MEASURE_NS = 1 * SECOND
 _WATCHED_SECONDS = 60
@@ -17,25 +13,10 @@ _WATCHED_SECONDS = 60
 _LONGEST_VISIT_NS = 60 * SECOND
 
 
-@dataclass(slots=True)
-class Console:
-    """A keyboard (mutable): how many use it now, and when the last one of them left."""
-
-    users: int = 0
-    left_at: int | None = None
-    is_watched: bool = False
-
-    def idle_seconds(self, now: int) -> int | None:
-        """Give how long nobody has used it; None if nobody ever did, as if there were no sensor."""
-        if self.users:
-            return 0
-        return None if self.left_at is None else (now - self.left_at) // SECOND
-
-
 class Owners:
     """Lets owners come and go, on purpose or at random (mutable)."""
 
-    def __init__(self, federation: "SimulatedFederation", random: Random | None = None) -> None:
+    def __init__(self, federation: SimulatedFederation, random: Random | None = None) -> None:
         self._federation, self._random = federation, random
         self._are_gone = False
 
