@@ -103,6 +103,10 @@ class ChannelError(MessiahsError):
     """A neighbor could not be reached, or its connection ended."""
 
 
+class RefusedError(ChannelError):
+    """A neighbor that was reached does not take what it was brought: says why in its own words."""
+
+
 class CodecError(MessiahsError):
     """Received bytes are no message of ours: malformed, oversized or out of range."""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Receipt, Stream
 from messiahs.core.ids import SystemId
-from messiahs.errors import ChannelError, CodecError, MessiahsError
+from messiahs.errors import ChannelError, CodecError, MessiahsError, RefusedError
 from messiahs.wire.codec import (
     PutAnswer,
     PutRequest,
@@ -60,7 +60,7 @@ async def _answer(stream: Stream, request: PutRequest) -> tuple[int, ...]:
         raise ChannelError("the executor ended the stream")
     answer = put_answer_from_bytes(content)
     if answer.problem:
-        raise ChannelError(answer.problem)
+        raise RefusedError(answer.problem)
     if len(answer.offsets_bytes) != len(request.files):
         raise CodecError(f"{len(answer.offsets_bytes)} offsets of {len(request.files)} files")
     return answer.offsets_bytes

@@ -65,7 +65,7 @@ class Transfers:
         except CodecError as error:
             counters.dropped += 1
             self._callbacks.on_dropped(to, str(error))
-            failed = TransferFailed(claim=transfer.claim, text=str(error))
+            failed = TransferFailed(claim=transfer.claim, text=str(error), is_refused=True)
             asyncio.get_running_loop().call_soon(self._callbacks.on_event, failed)
             return
         stream = self._open.get((to, address))
@@ -188,22 +188,22 @@ class TransferStream:
     async def _read_answers(self) -> None:
         while (content := await self._stream.read()) is not None:
             try:
-                self._fail(answer_from_bytes(content))
+                self._fail(answer_from_bytes(content), is_refused=True)
             except CodecError as error:
                 self._counters.dropped += 1
-                self._fail(f"the executor's answer is malformed: {error}")
+                self._fail(f"the executor's answer is malformed: {error}", is_refused=True)
 
     def _break(self, text: str) -> None:
         # First of all, so that what is sent in answer to the events takes a new stream.
         self.is_closing = True
-        self._fail(text)
+        self._fail(text, is_refused=False)
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str, *, is_refused: bool) -> None:
         claims, self._claims = self._claims, {}
         # It may be that one of them could not be stored.
         self._files.clear()
         for claim in claims:
-            self._callbacks.on_event(TransferFailed(claim=claim, text=text))
+            self._callbacks.on_event(TransferFailed(claim=claim, text=text, is_refused=is_refused))
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:

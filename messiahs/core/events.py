@@ -39,10 +39,11 @@ class TransferReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFailed:
-    """The task channel to an executor broke: tasks sent in this claim may or may not have arrived."""
+    """Tasks sent in this claim may or may not have arrived: the task channel broke, or they were refused on it."""
 
     claim: ClaimId
     text: str
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

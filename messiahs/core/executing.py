@@ -290,7 +290,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
 
     Both are empty if nothing is against them.
     """
-    if claim.is_ending:
+    if claim.is_over:
         return "the claim has ended", ""
     if not claim.row.places:
         return "the places of the claim were given to others", ""

@@ -14,7 +14,7 @@ from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
-from messiahs.core.own_machine import own_sdv, wake
+from messiahs.core.own_machine import own_sdv, reserved_places, wake
 from messiahs.core.ports import Asker, Need
 from messiahs.core.revoking import revocation
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
@@ -270,12 +270,16 @@ def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tup
 
 
 def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Action, ...]:
-    """Take back places that were freed, as far as they are still free, for tasks that have come after all."""
-    wanted = min(claim.granted, claim.live + tasks) - claim.row.places
-    more = places_for(state, claim.need, wanted) if wanted > 0 and not claim.is_ending else 0
-    if not more:
+    """Take back places that were freed, as far as they are still free, for tasks that have come after all.
+
+    Also in a claim that takes nothing more: they were bound before their origin heard of that.
+    """
+    kept = reserved_places(claim)
+    wanted = min(claim.granted, claim.live + tasks) - kept
+    more = places_for(state, claim.need, wanted) if wanted > 0 and not claim.is_over else 0
+    if kept + more == claim.row.places:
         return ()
-    claim.row = replace(claim.row, places=claim.row.places + more)
+    claim.row = replace(claim.row, places=kept + more)
     return (Store(row=claim.row),)
 
 

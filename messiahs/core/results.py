@@ -36,7 +36,7 @@ from messiahs.core.waiting import add_again
 
 _RESEND_NS = 1 * SECOND
 _MISSING_AFTER_NS = 5 * SECOND
-"""A bound attempt that a renewal does not list is asked for only after so long: it may still be on its way."""
+"""A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 _HELD = (Substate.SUSPENDED, Substate.VACATING)
 _FETCH_LIMIT = 100
@@ -135,6 +135,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     """Send again, a little later, what the executor has not reported: it may or may not have arrived."""
     claim = state.origin.claims.get(event.claim)
     if claim is not None and claim.unconfirmed:
+        claim.is_refused = event.is_refused
         state.timers.set(TimerKind.RESEND, event.claim, after(now, _RESEND_NS))
     return ()
 
@@ -240,16 +241,26 @@ def _on_ended(
 
 
 def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Count the lease anew, and miss what is bound and not listed.
+
+    What its executor has never spoken of is brought again, for a lease: systems may have been down while it was on its
+    way. Only then, or if the executor refused it or had it once, it is asked for by name, which is its end.
+    """
     watch_lease(state, claim, now)
     listed, claim.listed = claim.listed, {}
-    missing = tuple(
-        attempt
+    ages_ns = {
+        attempt: now - max(bound_at, claim.moving_at or bound_at)
         for attempt, bound_at in claim.bound.items()
-        if attempt not in listed and now - max(bound_at, claim.moving_at or bound_at) > _MISSING_AFTER_NS
-    )
+        if attempt not in listed
+    }
+    late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
+    longest_ns = 0 if claim.is_refused else claim.row.lease_ns
+    again = [each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns]
+    missing = tuple(attempt for attempt in late if attempt not in again)
+    brought = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
     if not missing:
-        return ()
-    return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)),)
+        return brought
+    return (*brought, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
 
 
 def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:

@@ -148,9 +148,6 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
             claim.live += row.status.state is TaskState.EXECUTING
         elif row.status.state is not TaskState.EXECUTING:
             actions.extend(forget_attempt(state, row.id))
-    for claim in state.executor.claims.values():
-        # Places without a task may be those of others by now: a claim that was ending had given them away.
-        claim.row = replace(claim.row, places=min(claim.row.places, claim.live))
     for attempt in remains.running:
         if attempt.attempt not in state.executor.attempts:
             actions.extend(_end_unknown(attempt))

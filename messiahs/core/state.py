@@ -193,6 +193,8 @@ class HeldClaim:
     """It was granted to tasks that were promised to whoever asked for some. Soft: after a restart it is like others."""
     moving_at: Instant | None = None
     """When inputs of its tasks were last seen on their way."""
+    is_refused: bool = False
+    """Its executor can be reached, and would not take tasks that were brought last."""
 
 
 @dataclass(slots=True, kw_only=True)

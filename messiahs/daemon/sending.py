@@ -11,7 +11,7 @@ from messiahs.core.events import Event, TransferFailed
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.messages import BoundTask, InputFile
 from messiahs.daemon.files import FileStore
-from messiahs.errors import ChannelError
+from messiahs.errors import ChannelError, RefusedError
 from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
 
@@ -41,7 +41,8 @@ class Sending:
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
-            self._on_event(TransferFailed(claim=claim, text=str(error)))
+            is_refused = isinstance(error, RefusedError)
+            self._on_event(TransferFailed(claim=claim, text=str(error), is_refused=is_refused))
         else:
             self._channels.send_tasks(action.to, action.address, action.message, files=contents)
         finally:

@@ -156,6 +156,7 @@ class SimulatedHost:
             if self.machine is not None:
                 self.machine.tell = None
             self._around.connections.end_of(self.system.name, with_machine=with_machine)
+            self._around.tasks.end_of(self.system.name)
         if with_machine and self.machine is not None:
             self.machine.lose_starter()
 

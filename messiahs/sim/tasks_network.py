@@ -1,7 +1,8 @@
 """The task channel in virtual time: tasks to their executors, outputs to their origins (MESSIAHS 5.3.3).
 
-A stream of tasks may break: its sender is told, and what was on it may or may not have arrived. A copy may come late,
-but only to the very process to which it was sent, and while that lives. Outputs are fetched again until they are home.
+A stream of tasks may break, and does when an end of it dies: its sender is told, and what was on it may or may not
+have arrived, and may or may not have been stored. A copy may come late, but only to the very process to which it was
+sent, and while that lives. Outputs are fetched again until they are home.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Protocol
 
 from messiahs.core.actions import FetchOutputs, SendTasks
 from messiahs.core.events import Event, OutputsFailed, OutputsHome, TransferFailed, TransferReceived
-from messiahs.core.ids import SystemId
+from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.instants import MINUTE, SECOND
 from messiahs.sim.agenda import Agenda
 from messiahs.sim.conditions import Conditions
@@ -34,6 +35,8 @@ class TaskNetwork:
     def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
+        self._brought: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
+        """What was brought to each living daemon: whose tasks, in which life of that origin, in which claims."""
 
     def send(self, sender: SystemId, action: SendTasks) -> None:
         """Bring tasks to their executor."""
@@ -59,11 +62,18 @@ class TaskNetwork:
             self._hop_ns(origin, action.executor), partial(self._ask, origin, action, self._hosts[origin].life)
         )
 
+    def end_of(self, system: SystemId) -> None:
+        """Break the streams to a daemon that has just ended, of all that was ever sent on them."""
+        for sender, life, claim in self._brought.pop(system, {}):
+            if self._hosts[sender].life == life:
+                self._fail(sender, TransferFailed(claim=claim, text="the executor has gone"))
+
     def _arrive(
         self, sender: SystemId, to: SystemId, /, *, lives: tuple[int, int], event: Event, failed: TransferFailed
     ) -> None:
         host = self._hosts[to]
         if host.is_up and host.life == lives[1] and not self._conditions.is_cut(sender, to):
+            self._brought.setdefault(to, {})[sender, lives[0], failed.claim] = None
             host.post(event)
         elif self._hosts[sender].life == lives[0]:
             self._fail(sender, failed)

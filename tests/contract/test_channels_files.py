@@ -114,7 +114,7 @@ def test_a_transfer_whose_files_are_not_there_is_dropped_and_its_claim_fails(mak
         cs, nyneve, address = await pair(world)
         nyneve.channels.send_tasks(CS, address, with_inputs(transfer(1), b"never brought"))
         await until(lambda: nyneve.events, "the failure")
-        assert [one.claim for one in nyneve.of_kind(TransferFailed)] == [CLAIM]
+        assert [(one.claim, one.is_refused) for one in nyneve.of_kind(TransferFailed)] == [(CLAIM, True)]
         assert cs.of_kind(TransferReceived) == []
         assert len(cs.dropped) == 1
 

@@ -72,7 +72,10 @@ def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: M
         await until(lambda: len(cs.of_kind(TransferReceived)) == 3, "the transfers")
         await world.stop(cs)
         await until(lambda: len(nyneve.of_kind(TransferFailed)) == 2, "two failures")
-        assert {event.claim for event in nyneve.of_kind(TransferFailed)} == {CLAIM, other}
+        assert {(event.claim, event.is_refused) for event in nyneve.of_kind(TransferFailed)} == {
+            (CLAIM, False),
+            (other, False),
+        }
         again = await world.start(CS, listen=address)
         # The new listener may be found only at a later attempt: each either arrives or fails.
         for count in range(3, 100):
@@ -134,7 +137,7 @@ def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: Make
         nyneve.channels.send_tasks(CS, cs.channels.address, small)
         await until(lambda: cs.of_kind(TransferReceived) and nyneve.events, "both outcomes")
         assert cs.of_kind(TransferReceived) == [TransferReceived(sender=NYNEVE, message=small)]
-        assert [event.claim for event in nyneve.of_kind(TransferFailed)] == [other]
+        assert [(event.claim, event.is_refused) for event in nyneve.of_kind(TransferFailed)] == [(other, True)]
 
     play(make, scene)
 

@@ -30,6 +30,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.own_machine import promised_slots
 from messiahs.core.ports import Refused
 from messiahs.core.rows import AttemptRow, RowKind
 from messiahs.core.timers import TimerKind
@@ -37,6 +38,7 @@ from tests.unit.core.rig import (
     CHILD,
     COMMAND,
     EPOCH,
+    LEASE_NS,
     ME,
     ORIGIN,
     PARENT,
@@ -165,10 +167,32 @@ def test_a_full_disk_refuses_tasks_that_are_on_their_way(rig: Rig, claim: SchedA
     assert (status.state, status.text) == ("denied", "the disk of the executor is full")
 
 
-def test_a_claim_that_has_ended_refuses_tasks_that_are_on_their_way(rig: Rig, claim: SchedAccept) -> None:
+def test_a_claim_that_has_ended_takes_what_was_bound_before_its_origin_heard_of_that(
+    rig: Rig, claim: SchedAccept
+) -> None:
+    assert told(rig.wait(30 * SECOND), ClaimEnd).claim == claim.claim
+    (held,) = rig.state.executor.claims.values()
+    bring(rig, claim, remote())
+    assert (held.is_ending, held.row.places, held.live) == (True, 1, 1)
+    assert promised_slots(rig.state, 4) == 1
+    ended(rig, remote(), exit_code=0)
+    assert promised_slots(rig.state, 4) == 0
+
+
+def test_a_claim_that_has_ended_refuses_what_comes_when_others_have_its_places(rig: Rig, claim: SchedAccept) -> None:
     rig.wait(30 * SECOND)
+    assert told(rig.hear(PARENT, request(2, search=b"o" * 16, count=4)), SchedAccept).places == 4
     actions = rig.handle(TransferReceived(sender=ORIGIN, message=transfer(claim.claim, claim.ticket, remote())))
     (status,) = told(actions, TaskStatus).attempts
+    assert (status.state, status.text) == ("denied", "the places of the claim were given to others")
+
+
+def test_a_claim_whose_lease_ran_out_refuses_what_comes_after_all(rig: Rig, claim: SchedAccept) -> None:
+    bring(rig, claim, remote(member=1))
+    ended(rig, remote(member=1), exit_code=0)
+    rig.wait(LEASE_NS)
+    late = transfer(claim.claim, claim.ticket, remote(member=2))
+    (status,) = told(rig.handle(TransferReceived(sender=ORIGIN, message=late)), TaskStatus).attempts
     assert (status.state, status.text) == ("denied", "the claim has ended")
 
 

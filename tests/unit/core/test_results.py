@@ -6,6 +6,7 @@ import pytest
 
 from messiahs.core.actions import Action, FetchOutputs, SendControl, Store, TaskEnded
 from messiahs.core.events import AnswerTo, CancelRequested, InputsMoving, OutputsFailed, OutputsHome, TransferFailed
+from messiahs.core.granting import RENEWALS_PER_LEASE
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.messages import (
     ClaimEnd,
@@ -25,6 +26,7 @@ from tests.unit.core.rig import (
     LEASE_NS,
     ME,
     PARENT,
+    RENEWAL_NS,
     SIBLING,
     TASK,
     Rig,
@@ -218,12 +220,44 @@ def test_a_renewal_is_answered_and_the_origin_counts_anew(bound: Rig) -> None:
     assert CLAIM in bound.state.origin.claims
 
 
-def test_a_bound_attempt_that_a_renewal_does_not_list_is_asked_for(bound: Rig) -> None:
+def test_a_bound_attempt_of_which_nothing_was_heard_is_brought_again_if_a_renewal_does_not_list_it(bound: Rig) -> None:
     early = bound.hear(CHILD, statuses(renewal=1))
-    assert sent(early, TaskStatusQuery) == ()
+    assert sent(early, TaskTransfer) == ()
+    for renewal in (2, 3):
+        bound.wait(6 * SECOND)
+        actions = bound.hear(CHILD, statuses(renewal=renewal))
+        assert [task.attempt for task in told(actions, TaskTransfer).tasks] == [attempt()]
+        assert sent(actions, TaskStatusQuery) == ()
+
+
+def test_what_could_not_be_brought_for_a_lease_is_asked_for_by_name(bound: Rig) -> None:
+    for renewal in range(RENEWALS_PER_LEASE):
+        bound.wait(RENEWAL_NS)
+        assert sent(bound.hear(CHILD, statuses(renewal=renewal + 1)), TaskStatusQuery) == ()
+    bound.wait(RENEWAL_NS)
+    actions = bound.hear(CHILD, statuses(renewal=9))
+    assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert sent(actions, TaskTransfer) == ()
+
+
+def test_what_its_executor_refused_to_be_brought_is_asked_for_by_name(bound: Rig) -> None:
+    bound.handle(TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True))
+    bound.wait(6 * SECOND)
+    actions = bound.hear(CHILD, statuses(renewal=1))
+    assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert sent(actions, TaskTransfer) == ()
+    # It may have been the channel after all.
+    bound.handle(TransferFailed(claim=CLAIM, text="reset"))
+    bound.wait(6 * SECOND)
+    assert sent(bound.hear(CHILD, statuses(renewal=2)), TaskStatusQuery) == ()
+
+
+def test_an_attempt_that_was_there_and_that_a_renewal_does_not_list_is_asked_for_by_name(bound: Rig) -> None:
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), renewal=1))
     bound.wait(6 * SECOND)
     actions = bound.hear(CHILD, statuses(renewal=2))
     assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert sent(actions, TaskTransfer) == ()
 
 
 def test_a_status_says_whether_a_task_runs(bound: Rig) -> None:

@@ -1,6 +1,7 @@
 """Coming back from rows: at every point of a task's life, and with the same end."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -17,8 +18,9 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskTransfer,
 )
+from messiahs.core.own_machine import promised_slots
 from messiahs.core.resuming import Remains, RunningAttempt
-from messiahs.core.rows import Row, SubmissionRow, key_of
+from messiahs.core.rows import GrantedClaimRow, Row, SubmissionRow, key_of
 from messiahs.core.timers import TimerKind
 from tests.unit.core.pair import LEFT, RIGHT, SETTLED_NS, Pair
 from tests.unit.core.rig import (
@@ -89,8 +91,7 @@ def test_a_module_killed_at_any_commit_loses_and_repeats_nothing(
     rows = pair.ended()
     assert [row.state for row in rows] == [TaskState.FINISHED] * MEMBERS
     assert sum(isinstance(row, SubmissionRow) for row in pair.hosts[LEFT].rows.values()) == 1
-    # Attempts follow one another only where the one before was said to have ended.
-    assert all(row.attempt <= 2 for row in rows)
+    assert [row.attempt for row in rows] == [1] * MEMBERS
     for host in pair.hosts.values():
         state = host.module.state
         assert not (state.origin.claims)
@@ -128,11 +129,21 @@ def test_an_attempt_that_had_not_been_started_is_started_and_one_that_runs_is_no
     assert (claim.live, list(claim.started)) == (2, [remote(member=2)])
 
 
-def test_places_without_a_task_may_be_those_of_others_by_now(rig: Rig) -> None:
+def test_the_places_of_a_claim_are_kept_for_what_was_on_its_way(rig: Rig) -> None:
     rows = granted_rows(rig, 1, 2)
     after, _ = resumed(*rows)
     (claim,) = after.state.executor.claims.values()
-    assert (claim.row.places, claim.granted) == (2, 4)
+    assert (claim.row.places, claim.granted, promised_slots(after.state, 4)) == (4, 4, 4)
+    late = transfer(claim.row.id, claim.row.ticket, remote(member=3), remote(member=4))
+    started = only(after.handle(TransferReceived(sender=ORIGIN, message=late)), StartAttempt)
+    assert [action.attempt for action in started] == [remote(member=3), remote(member=4)]
+
+
+def test_a_claim_that_was_ending_keeps_no_places_but_those_of_its_tasks(rig: Rig) -> None:
+    counters, granted, *attempts = granted_rows(rig, 1)
+    assert isinstance(granted, GrantedClaimRow)
+    after, _ = resumed(counters, replace(granted, is_ending=True), *attempts)
+    assert promised_slots(after.state, 4) == 1
 
 
 def test_an_attempt_that_ended_meanwhile_is_reported(rig: Rig) -> None:

@@ -85,7 +85,7 @@ def test_a_file_that_cannot_be_brought_fails_the_transfer_and_sends_no_task() ->
         wrong = replace(sends(cs, large).message, ticket=type(TICKET)(b"?" * 16))
         await sending.send(replace(sends(cs, large), message=wrong))
         assert isinstance(events[2], TransferFailed)
-        assert (events[2].claim, "no ticket" in events[2].text) == (CLAIM, True)
+        assert (events[2].claim, events[2].is_refused, "no ticket" in events[2].text) == (CLAIM, True, True)
         await sending.send(sends(cs, large))
         await until(lambda: cs.of_kind(TransferReceived), "the task at last")
         assert len(events) == 3

@@ -1,0 +1,116 @@
+"""Daemons that are away for less than a lease: nothing is lost and nothing is tried twice, whenever and how long it is.
+
+What is on its way when a daemon dies is what can go wrong, so tasks are short here and messages slow.
+"""
+
+from random import Random
+
+import pytest
+
+from messiahs.core.events import AnswerTo, Submitted
+from messiahs.core.ids import ClientKey, SystemId
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from messiahs.core.messages import Command
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.rows import TaskRow
+from messiahs.policy.open_policy import OpenPolicy
+from messiahs.sim.checkers import Checks
+from messiahs.sim.conditions import Conditions
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.host import SimulatedSystem
+from messiahs.sim.machine import RunTimes
+from tests.unit.core.rig import sdv, tdv
+
+TOP, MIDDLE, LEAF = map(SystemId, ("top", "middle", "leaf"))
+TASKS = 16
+SETTLED = Instant(3 * SECOND)
+CRASHES_NS = tuple(Duration(at * MILLISECOND) for at in range(20, 120, 20))
+AWAY = [(0, 2.5), (0, 100), (2.5, 0), (100, 0), (2.5, 2.5), (5, 10), (10, 5), (100, 2.5), (2.5, 100)]
+"""Seconds that the origin and the executor are away: what a start may take, and longer than places are kept."""
+
+
+class Chain:
+    """The tasks of `top` run on the machine of `leaf`, with or without `middle` between them; all is checked."""
+
+    def __init__(self, names: tuple[SystemId, ...], *, seed: int) -> None:
+        machine = sdv(slots=2, nproc=2)
+        systems = {
+            name: SimulatedSystem(
+                name=name,
+                neighbors=_neighbors(names, name),
+                machine=machine if name == LEAF else None,
+                policy=OpenPolicy(),
+            )
+            for name in names
+        }
+        self.checks = Checks({LEAF: machine.description()}, clocks={LEAF: systems[LEAF].clock})
+        self.federation = SimulatedFederation(
+            systems,
+            seed=seed,
+            run_times=RunTimes(seed=seed, mean_ns=20 * MILLISECOND),
+            conditions=Conditions(
+                random=Random(seed),
+                spread_ns=10 * MILLISECOND,
+                commit_ns=5 * MILLISECOND,
+            ),
+            watcher=self.checks,
+        )
+        self.checks.agenda = self.federation.agenda
+        self.federation.run(lambda: False, until=SETTLED)
+
+    def submit(self) -> None:
+        """Submit tasks of one shape."""
+        event = Submitted(
+            answer_to=AnswerTo(0),
+            key=ClientKey("k"),
+            tdv=tdv(origin=TOP),
+            requirement="",
+            command=Command(argv=("true",)),
+            members=TASKS,
+        )
+        self.federation.post(TOP, event)
+
+    def crash(self, name: SystemId, *, at_ns: Duration, away_ns: Duration) -> None:
+        """Let a daemon die after a while, and start again after another."""
+
+        def die() -> None:
+            self.federation.members[name].crash()
+            self.federation.later(away_ns, self.federation.members[name].start)
+
+        if away_ns:
+            self.federation.later(at_ns, die)
+
+    def finish(self) -> list[TaskRow]:
+        """Let all tasks end, and give them as they are stored."""
+        until = Instant(self.federation.now + 60 * MINUTE)
+        self.federation.run(lambda: len(self.checks.finals) == TASKS, until=until)
+        return list(self.checks.finals.values())
+
+
+def _neighbors(names: tuple[SystemId, ...], name: SystemId) -> tuple[Neighbor, ...]:
+    place = names.index(name)
+    above = (Neighbor(system=each, is_parent=True, is_primary_parent=True) for each in names[:place][-1:])
+    below = (Neighbor(system=each, is_child=True, is_primary_child=True) for each in names[place + 1 :][:1])
+    return (*above, *below)
+
+
+def _ns(seconds: float) -> Duration:
+    return Duration(int(seconds * SECOND))
+
+
+@pytest.mark.parametrize(
+    ("names", "top_seconds", "leaf_seconds"),
+    [*(((TOP, LEAF), *away) for away in AWAY), ((TOP, MIDDLE, LEAF), 100, 0), ((TOP, MIDDLE, LEAF), 5, 10)],
+)
+def test_a_restart_that_is_shorter_than_the_lease_costs_no_attempt(
+    names: tuple[SystemId, ...], top_seconds: float, leaf_seconds: float
+) -> None:
+    for seed, at_ns in enumerate(CRASHES_NS):
+        chain = Chain(names, seed=seed)
+        chain.submit()
+        chain.crash(TOP, at_ns=at_ns, away_ns=_ns(top_seconds))
+        chain.crash(LEAF, at_ns=at_ns, away_ns=_ns(leaf_seconds))
+        tasks = chain.finish()
+        assert len(tasks) == TASKS
+        again = [row for row in tasks if row.attempt != 1]
+        assert not again, "\n".join([f"seed {seed}: {again[0]}", *chain.checks.last_about(again[0].id, 60)])
