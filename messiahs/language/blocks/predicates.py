@@ -108,7 +108,7 @@ def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: st
 def read_expression(tree: Tree[Token], view: View, reader: Reader, /) -> tuple[Expression, tuple[Reading, ...]]:
     """Give what a predicate says, and the readings whose keys are its variables; of no use after a problem."""
     scene = _Scene(reader=reader, view=view)
-    expression = _expression(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
+    expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
     return expression, tuple(scene.readings.values())
 
 

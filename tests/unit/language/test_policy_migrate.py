@@ -37,6 +37,12 @@ def test_an_ask_says_when_how_often_and_what() -> None:
     assert not ask.is_wanted(_here())
 
 
+def test_what_is_wanted_is_judged_as_every_predicate_is() -> None:
+    text = "migrate { ask every 1s when $load < 25% wanting { $cpus >= 0 or $mem < 1GiB }; }"
+    (warning,) = policy(text).warnings
+    assert (warning.code, warning.column) == (Code.ALWAYS_TRUE, 51)
+
+
 def test_in_an_ask_an_unscoped_attribute_is_the_own_systems() -> None:
     assert _ask("ask every 1s when $load < 25% wanting { };").is_wanted(_here({"load": 1}))
 
