@@ -12,7 +12,7 @@ from messiahs.cli.stating import Asked, Stated, whole_pool
 from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Candidate
+from messiahs.core.ports import Asker, Candidate
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
@@ -37,8 +37,9 @@ class ExplainOptions(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedPool:
-    """How many machines match, in each pool and in all, what loses the others, and what would help."""
+    """How many machines match for whom, in each pool and in all, what loses the others, and what would help."""
 
+    asker: str
     machines: int
     matched: Machines
     pools: tuple[tuple[str, int, Machines], ...]
@@ -74,10 +75,11 @@ def known_of(options: ExplainOptions) -> Known:
 
 def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
     """Explain which machines the task could have by its own requirement and by the policy's rules for whoever asks."""
-    accept = policy.accepting.block_for(asked.query.asker)
-    demands = (*demands_of_task(asked.requirement), *demands_of(accept))
+    asker = asked.query.asker
+    demands = (*demands_of_task(asked.requirement), *demands_of(policy.accepting, asker))
     facts, whole = facts_of(asked.query), whole_pool(pools)
     return ExplainedPool(
+        asker=_told(asker),
         machines=whole.machines,
         matched=_matched(demands, facts, whole),
         pools=tuple((name, pool.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
@@ -88,7 +90,8 @@ def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vec
 
 def show_pool(found: ExplainedPool) -> None:
     """Print how many machines match, part by part what loses others, and what would help."""
-    click.echo(f"machines: {found.matched} of {found.machines} match (one of which several tell counts for each)")
+    counted = f"{found.matched} of {found.machines} match for {found.asker}"
+    click.echo(f"machines: {counted} (one of which several tell counts for each)")
     for name, machines, matched in found.pools:
         click.echo(f"  {name}: {matched} of {machines}")
     for loss in found.losses:
@@ -102,12 +105,19 @@ def show_pool(found: ExplainedPool) -> None:
 def pool_document(found: ExplainedPool) -> Document:
     """Describe the same as a document."""
     return {
+        "asker": found.asker,
         "machines": found.machines,
         "matched": _counts(found.matched),
         "pools": {name: {"machines": count, "matched": _counts(matched)} for name, count, matched in found.pools},
         "lost": [{"text": loss.text, **_counts(loss.machines)} for loss in found.losses],
         "changes": [{"text": change.text, "matched": _counts(change.machines)} for change in found.changes],
     }
+
+
+def _told(asker: Asker) -> str:
+    if asker.relation is Relation.SELF:
+        return "a user"
+    return f"the {asker.relation} {asker.system}" if asker.system else f"a {asker.relation}"
 
 
 def _matched(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Machines:

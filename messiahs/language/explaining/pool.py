@@ -12,9 +12,11 @@ from typing import Final
 
 from messiahs.core.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
 from messiahs.core.columns import Judged
+from messiahs.core.neighbors import Relation
+from messiahs.core.ports import Asker
 from messiahs.core.vectors import Vector
 from messiahs.language.predicate.syntax import Comparison, Order, Variable
-from messiahs.language.rules.accepting import AcceptBlock
+from messiahs.language.rules.accepting import SENDERS, AcceptRules
 from messiahs.language.rules.conditions import Condition, condition_of
 from messiahs.language.rules.explaining_classes import ClassPart, Machines, explain_classes, machines_in
 from messiahs.language.rules.readings import HERE, MACHINE, TASK, Facts, Reading
@@ -39,9 +41,16 @@ class Loss:
     machines: Machines
 
 
-def demands_of(block: AcceptBlock | None, /) -> tuple[Demand, ...]:
-    """Give what is demanded of a machine: room for the task, and what an `accept` block wants."""
+def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
+    """Give what is demanded of a machine: room for the task, and what the `accept` block for whoever asks wants.
+
+    A neighbor without one is refused, so no machine will do.
+    """
     demands = [Demand(conditions=(_need(*need),), scope=MACHINE) for need in _NEEDS]
+    block = rules.block_for(asker)
+    if block is None and asker.relation is not Relation.SELF:
+        missing = _never(f"a missing block: accept from {SENDERS[asker.relation]}")
+        demands.append(Demand(conditions=(missing,), scope=HERE))
     if block is not None:
         demands += [Demand(conditions=(each.condition,), scope=HERE) for each in block.requirements]
         demands += [Demand(conditions=tuple(each.condition for each in block.occasions), scope=HERE)]
@@ -82,6 +91,11 @@ def _conjuncts(part: ClassPart) -> Iterator[ClassPart]:
 def _loss(text: str, judged: Judged, pool: Vector) -> Loss:
     met = machines_in(judged, pool)
     return Loss(text=text, machines=Machines(surely=pool.machines - met.could, could=pool.machines - met.surely))
+
+
+def _never(text: str) -> Condition:
+    wrong = Comparison(kind=Kind.INTEGER, left=0, order=Order.EQUAL, right=1)
+    return condition_of(wrong, (), text=text, written=Term(text=text, start=0, expression=wrong))
 
 
 def _need(offered: str, stated: str, default: int) -> Condition:

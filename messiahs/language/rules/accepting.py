@@ -16,7 +16,7 @@ from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.readings import HERE, NOW, PEER, TASK, Facts, Reading
 
 _OPTIONS: Final = {"mem": "--mem", "disk": "--disk", "cpus": "--cpus", "est_time": "--time"}
-_SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
+SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class AcceptRules:
             return block.judge(query)
         if query.asker.relation is Relation.SELF:
             return Accepted()
-        sender = _SENDERS[query.asker.relation]
+        sender = SENDERS[query.asker.relation]
         return Refused(
             code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"nobody is accepted from {sender}"
         )

@@ -211,7 +211,7 @@ def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
     pool.write_text(json.dumps(VECTORS))
     assert main(["policy", "explain", str(policy), *POOL_WORDS, "--pool", str(pool)]) == 0
     assert capsys.readouterr().out.splitlines()[-7:] == [
-        "machines: 0 of 12 match (one of which several tell counts for each)",
+        "machines: 0 of 12 match for the child x (one of which several tell counts for each)",
         "  here and below: 0 of 3",
         "  above: 0 of 9",
         "  0 to 9 lost to $free_slots >= $cpus",
@@ -219,6 +219,27 @@ def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
         "  0 to 9 lost to $avail_disk >= $disk",
         "  would match 3 of 12 if $mem were at most 4GiB",
     ]
+
+
+@pytest.mark.parametrize(
+    ("peer", "asker", "matched"),
+    [
+        ([], "a child", "0 of 12"),
+        (["--peer", "relation=sibling"], "a sibling", "0 of 12"),
+        (["--peer", "relation=parent", "--peer", "name=cs"], "the parent cs", "3 of 12"),
+        (["--peer", "relation=self"], "a user", "3 of 12"),
+    ],
+)
+def test_a_pool_says_whose_rules_lose_its_machines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], peer: list[str], asker: str, matched: str
+) -> None:
+    policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
+    policy.write_text("accept from parent { require $mem <= 4GiB; limit 9 tasks; }")
+    pool.write_text(json.dumps(VECTORS))
+    assert main(["policy", "explain", str(policy), "--task", "mem=2GiB", *peer, "--pool", str(pool)]) == 0
+    assert f"machines: {matched} match for {asker} (" in capsys.readouterr().out
+    document = _document(capsys, str(policy), "--task", "mem=2GiB", *peer, "--pool", str(pool))
+    assert document["pool"]["asker"] == asker
 
 
 def test_the_views_of_a_running_module_are_a_pool(

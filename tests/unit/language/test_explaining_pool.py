@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from messiahs.core.attributes import Value
+from messiahs.core.neighbors import Relation
 from messiahs.core.ports import AcceptQuery
 from messiahs.core.vectors import Vector
 from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
@@ -23,9 +24,11 @@ assert POOL.machines == 5
 def _asked(
     rules: str, said: Mapping[str, Value], pool: Vector = POOL
 ) -> tuple[tuple[Demand, ...], AcceptQuery, Vector]:
-    query = AcceptQuery(tdv=tdv(**said), asker=request().asker, here=None, subtree=pool, now=NOON)
-    block = policy(f"accept from any {{ {rules} limit 9 tasks; }}" if rules else "").accepting.block_for(query.asker)
-    return demands_of(block), query, pool
+    # Without a block users may have everything.
+    asker = request(relation=Relation.CHILD if rules else Relation.SELF).asker
+    query = AcceptQuery(tdv=tdv(**said), asker=asker, here=None, subtree=pool, now=NOON)
+    accepting = policy(f"accept from any {{ {rules} limit 9 tasks; }}" if rules else "").accepting
+    return demands_of(accepting, asker), query, pool
 
 
 def _matched(rules: str, **said: Value) -> str:
@@ -118,3 +121,14 @@ def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> N
     assert loss.machines == Machines(surely=0, could=2)
     (change,) = changes_for(demands, facts_of(query), pool)
     assert (change.text, change.machines) == ("$mem were at most 4GiB", Machines(surely=2, could=2))
+
+
+@pytest.mark.parametrize(("relation", "senders"), [(Relation.SIBLING, "siblings"), (Relation.CHILD, "children")])
+def test_who_has_no_block_has_no_machine_and_nothing_would_help(relation: Relation, senders: str) -> None:
+    asker = request(relation=relation).asker
+    demands = demands_of(policy("accept from parent { require $mem <= 1GiB; limit 9 tasks; }").accepting, asker)
+    facts = facts_of(AcceptQuery(tdv=tdv(mem=GIB), asker=asker, here=None, subtree=POOL, now=NOON))
+    assert machines_in(judge_pool(demands, facts, POOL), POOL) == Machines(surely=0, could=0)
+    (loss,) = losses_in(demands, facts, POOL)
+    assert (loss.text, str(loss.machines)) == (f"a missing block: accept from {senders}", "5")
+    assert changes_for(demands, facts, POOL) == ()
