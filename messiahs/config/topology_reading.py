@@ -14,7 +14,8 @@ from messiahs.config.topology_machine import read_machine
 from messiahs.config.topology_problems import Place, Problems
 from messiahs.config.topology_yaml import Section, parse, refuse_unknown_keys, subsection
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import HOUR, MILLISECOND, SECOND
+from messiahs.core.instants import MILLISECOND, SECOND
+from messiahs.core.ports import LONGEST_PERIOD_NS
 from messiahs.errors import MessiahsError
 
 _TOP_KEYS = ("version", "federation", "defaults", "systems")
@@ -26,7 +27,7 @@ _SYSTEM_KEYS = (
 _OF_THE_OTHER_SITE = ("machine", "policy")
 """What only the file says from which an external system is run."""
 _REACHES = ("open", "proxy", "outbound")
-_SHORTEST_PERIOD_NS, _LONGEST_PERIOD_NS = 50 * MILLISECOND, HOUR
+_SHORTEST_PERIOD_NS = 50 * MILLISECOND
 _HIGHEST_PORT = 65535
 _LABEL = "small letters, digits and `-`"
 
@@ -110,7 +111,7 @@ def _read_period(defaults: Section, problems: Problems) -> int:
     except MessiahsError as error:
         problems.add(place, f"update_period: {error}")
         return period_ns
-    if not _SHORTEST_PERIOD_NS <= period_ns <= _LONGEST_PERIOD_NS:
+    if not _SHORTEST_PERIOD_NS <= period_ns <= LONGEST_PERIOD_NS:
         problems.add(place, "update_period: from 50ms to 1h")
     return period_ns
 

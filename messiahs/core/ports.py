@@ -12,7 +12,7 @@ from messiahs.core.attributes import Value
 from messiahs.core.columns import Classes, Judged
 from messiahs.core.descriptions import SDV, TDV, Description, Layout
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import MINUTE, SECOND, Instant
+from messiahs.core.instants import HOUR, MINUTE, SECOND, Instant
 from messiahs.core.messages import DenyCode
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.vectors import Vector
@@ -292,6 +292,14 @@ class JoinQuery:
     role: Relation
     members: int
     now: CalendarTime
+
+
+LONGEST_LEASE_NS = 7 * 24 * HOUR
+"""An executor that wants to keep tasks for longer without a sign of life is not believed."""
+LONGEST_SEARCH_NS = 10 * MINUTE
+"""Whoever is asked to search for longer stops then."""
+LONGEST_PERIOD_NS = HOUR
+"""Between two vectors; a neighbor that says nothing for three periods is taken for lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,13 @@ from messiahs.core import placing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.bounding import remember, why_too_many
 from messiahs.core.ids import MessageId, SystemId
-from messiahs.core.instants import MILLISECOND, MINUTE, Instant, after
+from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.judging import is_child, summary_of
 from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, StatusVector, TaskDeny, TaskRequest
 from messiahs.core.naming import hops_for, named, signed
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
-from messiahs.core.ports import Asker, BadPredicate, Predicate
+from messiahs.core.ports import LONGEST_SEARCH_NS, Asker, BadPredicate, Predicate
 from messiahs.core.state import ModuleState, Search, SearchRequest, Seen
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
@@ -36,7 +36,6 @@ HOPEFUL = (
 """Codes from the one that is nearest to a yes to the one that is farthest."""
 MARGIN_NS = 20 * MILLISECOND
 """What a hop keeps for itself of the time that a search has left."""
-_LONGEST_SEARCH_NS = 10 * MINUTE
 _Request = TypeVar("_Request", SchedRequest, TaskRequest)
 
 
@@ -84,7 +83,7 @@ def bounded(request: _Request, /) -> _Request:
         count=min(request.count, ASK_LIMIT),
         hops_left=min(request.hops_left, HOPS),
         asks_left=min(request.asks_left, ASKS),
-        remaining_ns=min(request.remaining_ns, _LONGEST_SEARCH_NS),
+        remaining_ns=min(request.remaining_ns, LONGEST_SEARCH_NS),
     )
 
 

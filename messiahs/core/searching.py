@@ -15,12 +15,12 @@ from messiahs.core.fitting import need_of, why_not, why_not_here
 from messiahs.core.granting import grant, places_for
 from messiahs.core.guarding import is_revoked
 from messiahs.core.ids import ClaimId, SystemId
-from messiahs.core.instants import HOUR, SECOND, Instant, after
+from messiahs.core.instants import SECOND, Instant, after
 from messiahs.core.judging import judge, rank, refusal_of
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedRequest
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.own_machine import own_sdv
-from messiahs.core.ports import Accepted, Asker, Candidate, Need, Refused
+from messiahs.core.ports import LONGEST_LEASE_NS, Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.routing import (
     HOPEFUL,
     MARGIN_NS,
@@ -40,8 +40,6 @@ from messiahs.core.rows import PassedClaimRow
 from messiahs.core.state import ModuleState, Search
 from messiahs.core.vectors import EMPTY, Vector
 
-_LONGEST_LEASE_NS = 7 * 24 * HOUR
-"""An executor that wants to keep tasks for longer without a sign of life is not believed."""
 _PENALTY_NS = 60 * SECOND
 """How long a neighbor through which an attempt was lost ranks last."""
 
@@ -85,7 +83,7 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
         # Also when it comes twice: its end would end the claim that we know by this name.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search = search_of(state, accept.request, SchedRequest, sender=sender)
-    is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= _LONGEST_LEASE_NS
+    is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
     take_from(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)

@@ -9,22 +9,20 @@ from typing import Final
 
 from lark import Token, Tree
 
-from messiahs.core.attributes import Unit
-from messiahs.core.instants import MILLISECOND
+from messiahs.core.instants import SECOND
 from messiahs.errors import PredicateError
 from messiahs.language.blocks.draft import Draft
+from messiahs.language.blocks.durations import read_duration_ns
 from messiahs.language.blocks.predicates import Reader, read_condition, read_expression
 from messiahs.language.blocks.vocabulary import ASK, OFFER, WANTING
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.predicate.syntax import Chain, Comparison, Expression, Not, Operand, Variable
 from messiahs.language.rules.migrating import CompiledAsk
-from messiahs.language.text.literals import quantity_of
 from messiahs.language.text.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code
 from messiahs.language.text.structure import Item, Statement
 
-_SHORTEST_STEPS: Final = 1000
 _OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "`like`"}
 
 
@@ -60,14 +58,12 @@ def _read_keep(tree: Tree[Token], draft: Draft) -> None:
 def _ask(tree: Tree[Token], statement: Statement, draft: Draft) -> CompiledAsk:
     notebook = draft.reader.notebook
     period, condition, *wanting = trees_in(tree)
-    every = first_token(period)
-    quantity = quantity_of(every)
-    if quantity.unit is not Unit.SECONDS:
-        notebook.error(every, Code.DIMENSION, f"`{every}` is no duration", hint="write 30s or 1min")
-    elif quantity.steps < _SHORTEST_STEPS:
-        notebook.error(every, Code.RANGE, "others are asked at most once a second", hint="write 1s or more")
+    too_short = "others are asked at most once a second: write 1s or more"
+    every_ns = read_duration_ns(
+        first_token(period), notebook, example="30s or 1min", least_ns=SECOND, too_short=too_short
+    )
     return CompiledAsk(
-        every_ns=quantity.steps * MILLISECOND,
+        every_ns=every_ns or 0,
         condition=read_condition(condition, ASK, draft.reader, text=on_one_line(statement.words)),
         wanting=_in_the_papers_words(wanting[0], draft.reader) if wanting else "",
     )

@@ -5,9 +5,11 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Attribute, Kind, Unit
-from messiahs.core.instants import MILLISECOND
+from messiahs.core.instants import SECOND
+from messiahs.core.ports import LONGEST_PERIOD_NS
 from messiahs.language.blocks.amounts import read_amount
 from messiahs.language.blocks.draft import Draft
+from messiahs.language.blocks.durations import read_duration_ns
 from messiahs.language.blocks.peers import enter, read_peers
 from messiahs.language.blocks.predicates import Reader, read_condition
 from messiahs.language.blocks.vocabulary import ACCEPT, ADVERTISE
@@ -22,7 +24,6 @@ from messiahs.language.text.quantities import shown
 from messiahs.language.text.structure import Item, Statement
 
 _WHOLE_SHARE: Final = 10_000
-_MILLISECONDS: Final = 1000
 
 
 def read_advertise(item: Item, draft: Draft) -> None:
@@ -52,13 +53,14 @@ def read_advertise(item: Item, draft: Draft) -> None:
 
 
 def _read_period(token: Token, draft: Draft) -> None:
-    quantity = quantity_of(token)
-    if quantity.unit is not Unit.SECONDS:
-        draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is no duration", hint="write 2s or 1min")
-    elif quantity.steps <= 0 or quantity.steps % _MILLISECONDS:
-        draft.reader.notebook.error(token, Code.RANGE, "the period is one second or more, in whole seconds")
-    else:
-        draft.set_timeout("update_period_ns", quantity.steps * MILLISECOND)
+    notebook, wrong = draft.reader.notebook, "the period is one second or more, in whole seconds"
+    period_ns = read_duration_ns(
+        token, notebook, example="2s or 1min", least_ns=SECOND, too_short=wrong, most_ns=LONGEST_PERIOD_NS
+    )
+    if period_ns is not None and period_ns % SECOND:
+        notebook.error(token, Code.RANGE, wrong)
+    elif period_ns is not None:
+        draft.set_timeout("update_period_ns", period_ns)
 
 
 def _read_send(variables: list[Token], draft: Draft) -> None:

@@ -4,15 +4,14 @@ from typing import Final
 
 from lark import Token, Tree
 
-from messiahs.core.attributes import Unit
-from messiahs.core.instants import MILLISECOND
 from messiahs.core.ports import Act
 from messiahs.language.blocks.draft import Draft
+from messiahs.language.blocks.durations import read_duration_ns
 from messiahs.language.blocks.predicates import read_condition
 from messiahs.language.blocks.vocabulary import RUNNING
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.running import CompiledRule
-from messiahs.language.text.literals import quantity_of, unescaped
+from messiahs.language.text.literals import unescaped
 from messiahs.language.text.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code
 from messiahs.language.text.structure import Item, Statement
@@ -90,10 +89,4 @@ def _check_order(act: Act, tree: Tree[Token], parts: dict[str, Tree[Token]], *, 
 
 
 def _duration_ns(tree: Tree[Token], draft: Draft) -> int:
-    token = first_token(tree)
-    quantity = quantity_of(token)
-    if quantity.unit is not Unit.SECONDS:
-        draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is no duration", hint="write 30s or 10min")
-    elif quantity.steps < 0:
-        draft.reader.notebook.error(token, Code.RANGE, "a duration is not negative")
-    return quantity.steps * MILLISECOND
+    return read_duration_ns(first_token(tree), draft.reader.notebook, example="30s or 10min") or 0

@@ -15,7 +15,9 @@ from messiahs.core.attributes import (
     Unit,
 )
 from messiahs.core.instants import MILLISECOND
+from messiahs.core.ports import LONGEST_LEASE_NS, LONGEST_SEARCH_NS
 from messiahs.language.blocks.draft import DEFAULT, Draft
+from messiahs.language.blocks.durations import LONGEST_NS, read_duration_ns
 from messiahs.language.blocks.predicates import define_let
 from messiahs.language.blocks.vocabulary import COMBINE
 from messiahs.language.predicate.places import quoted
@@ -27,6 +29,7 @@ from messiahs.language.text.structure import Item
 _VERSION: Final = "1"
 _UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}
 _TIMEOUTS: Final = ("input", "kill_grace", "lease", "request", "status")
+_LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "request": LONGEST_SEARCH_NS}
 
 
 def read_header(item: Item, draft: Draft) -> None:
@@ -133,16 +136,24 @@ def read_timeouts(item: Item, draft: Draft) -> None:
         if tree is None:
             continue
         name, number = first_token(tree), first_token(trees_in(tree)[0])
-        quantity = quantity_of(number)
         if name not in _TIMEOUTS:
             hint = nearest(name, _TIMEOUTS) or f"the timeouts are {', '.join(_TIMEOUTS)}"
             notebook.error(name, Code.UNKNOWN_NAME, f"{quoted(name)} is no timeout", hint=hint)
         elif name in seen:
             notebook.error(name, Code.TWICE, f"`{name}` stands twice")
-        elif quantity.unit is not Unit.SECONDS:
-            notebook.error(number, Code.DIMENSION, f"`{number}` is no duration", hint="write 500ms, 10s or 5min")
-        elif quantity.steps < 0 or (quantity.steps == 0 and name != "kill_grace"):
-            notebook.error(number, Code.RANGE, "a timeout is longer than nothing")
         else:
-            draft.set_timeout(f"{name}_ns", quantity.steps * MILLISECOND)
+            _read_timeout(name, number, draft)
         seen.add(name)
+
+
+def _read_timeout(name: Token, number: Token, draft: Draft) -> None:
+    duration_ns = read_duration_ns(
+        number,
+        draft.reader.notebook,
+        example="500ms, 10s or 5min",
+        least_ns=0 if name == "kill_grace" else MILLISECOND,
+        too_short="a timeout is longer than nothing",
+        most_ns=_LONGEST_NS.get(name, LONGEST_NS),
+    )
+    if duration_ns is not None:
+        draft.set_timeout(f"{name}_ns", duration_ns)
