@@ -158,6 +158,7 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
 
     With --pool FILE (as written by `module vectors --json`) or --views also in which order neighbors are asked, how
     many machines the task could have, what loses the others, and the nearest change with which there would be more.
+    Without --peer a child asks.
     """
     from messiahs.cli.explaining import policy_document, show_blocks, show_orders
     from messiahs.cli.pools import explained_pool, known_of, pool_document, show_pool
@@ -167,7 +168,7 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     known = known_of(options)
     rules = read_policy(file)
     asked = asked_of(rules, options, known.pools)
-    blocks = explained_blocks(rules, asked.query, options)
+    blocks = explained_blocks(rules, asked, options)
     orders = explained_orders(rules, asked, known.neighbors)
     found = explained_pool(rules, asked, known.pools) if known.pools else None
     if as_json:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from messiahs.cli.status_documents import SaidByTask, is_document, task_in
-from messiahs.core.attributes import Attribute, Value
+from messiahs.core.attributes import KNOWN_ONCE_HERE, Attribute, Value
 from messiahs.core.calendar import calendar_time
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.descriptions import SDV, TDV, Description, sorted_pairs
 from messiahs.core.fitting import need_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
@@ -44,15 +44,19 @@ class Stated(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for a place for one task, and what the task requires of its machine."""
+    """A request for a place for one task, and what the task requires of its machine.
+
+    `present` is what is known of the task because it is here already, which no request tells.
+    """
 
     query: AcceptQuery
     requirement: ParsedPredicate
+    present: Description
 
 
-def explained_blocks(policy: CompiledPolicy, query: AcceptQuery, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
+def explained_blocks(policy: CompiledPolicy, asked: Asked, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
     """Explain a policy for what is stated."""
-    return explain_policy(policy, query, asks=bool(stated["peer"]))
+    return explain_policy(policy, asked.query, asks=bool(stated["peer"]), present=asked.present)
 
 
 def explained_orders(
@@ -74,7 +78,7 @@ def explained_orders(
         now=query.now,
     )
     facts = facts_of(query)
-    tasks = TaskOrderQuery(tasks=(facts[TASK],), here=facts[HERE], now=query.now)
+    tasks = TaskOrderQuery(tasks=({**facts[TASK], **asked.present},), here=facts[HERE], now=query.now)
     found = (explain_candidates(policy, ranking, are_known=neighbors is not None), explain_task_order(policy, tasks))
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 
@@ -95,7 +99,9 @@ def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector]
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
     task, here = _said(stated, TASK, policy), _said(stated, HERE, policy).tdv
-    tdv = TDV(sorted_pairs({"cpus": 1, **origin, **task.tdv}))
+    present = {name: value for name, value in task.tdv.items() if name in KNOWN_ONCE_HERE}
+    alone = {name: value for name, value in task.tdv.items() if name not in {"from", *present}}
+    tdv = TDV(sorted_pairs({"cpus": 1, **origin, **alone}))
     query = AcceptQuery(
         tdv=tdv,
         asker=asker,
@@ -104,7 +110,7 @@ def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector]
         now=calendar_time(stated["moment"] or datetime.now().astimezone()),
         wanted_slots=need_of(tdv, task.requirement).slots,
     )
-    return Asked(query=query, requirement=task.requirement)
+    return Asked(query=query, requirement=task.requirement, present=present)
 
 
 def whole_pool(pools: Mapping[str, Vector]) -> Vector:

@@ -45,10 +45,10 @@ class Scope(StrEnum):
 
 
 SCOPES: dict[Scope, tuple[str, ...]] = {
-    Scope.MACHINE: ("here", "best"),
+    Scope.MACHINE: ("here",),
     Scope.TASK: ("task",),
     Scope.HERE: ("here",),
-    Scope.CANDIDATE: ("cand", "best"),
+    Scope.CANDIDATE: ("cand",),
     Scope.PEER: ("peer",),
     Scope.NOW: ("now",),
     Scope.PRESENT_TASK: ("task",),
@@ -167,6 +167,12 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
 
 A present task is one that stands before this system, whose TDV is known too.
 """
+
+KNOWN_ONCE_HERE = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope is Scope.PRESENT_TASK) - {
+    "from",
+    "checkpointable",
+}
+"""What is known of tasks that are here alone: a request has a sender, and what can be moved a task may state."""
 
 OWNERS_FACTS = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope is Scope.HERE)
 """What is known of the own machine and never leaves it: in no vector, and for no requirement of a task."""

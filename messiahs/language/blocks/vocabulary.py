@@ -7,39 +7,50 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.core.attributes import MACHINE_ATTRIBUTES, SCOPES, SEEN_BY_THE_OWNER, TASK_ATTRIBUTES, Attribute
+from messiahs.core.attributes import (
+    KNOWN_ONCE_HERE,
+    MACHINE_ATTRIBUTES,
+    SCOPES,
+    SEEN_BY_THE_OWNER,
+    TASK_ATTRIBUTES,
+    Attribute,
+)
 from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
 from messiahs.language.text.problems import Code, Notebook
 
-BEST: Final = "best"
 STATED: Final = "stated"
 """What a task says of itself and nothing else: whoever judges it elsewhere knows no more."""
 _SEEN: Final = {
     scope: {each.name: each for each in SEEN_BY_THE_OWNER if scope in SCOPES[each.scope]}
-    for scope in (TASK, HERE, CANDIDATE, PEER, NOW, BEST)
+    for scope in (TASK, HERE, CANDIDATE, PEER, NOW)
 }
 _DESCRIBED_IN: Final = {
     TASK: TASK_ATTRIBUTES,
     HERE: MACHINE_ATTRIBUTES,
     MACHINE: MACHINE_ATTRIBUTES,
-    BEST: MACHINE_ATTRIBUTES,
     STATED: TASK_ATTRIBUTES,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a block sees: `subject` is the scope of an attribute that is written without one, None if that is open."""
+    """What a block sees: `subject` is the scope of an attribute that is written without one, None if that is open.
+
+    `untold` is what only a task that is here has, in a block that judges others.
+    """
 
     block: str
     subject: str | None
     scopes: tuple[str, ...]
+    untold: frozenset[str] = frozenset()
 
 
 ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
-ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW))
-RANK: Final = View(block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW))
-RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW, BEST))
+ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), untold=KNOWN_ONCE_HERE)
+RANK: Final = View(
+    block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW), untold=KNOWN_ONCE_HERE | {"from"}
+)
+RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW))
 RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
 OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
 ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
@@ -47,7 +58,7 @@ WANTING: Final = View(block="wanting", subject=STATED, scopes=())
 JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
 COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
 REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
-LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW, BEST))
+LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,8 @@ class Vocabulary:
         subjects = (scope,) if scope else (TASK, MACHINE) if view.subject is None else (view.subject,)
         for subject in subjects:
             names = self.names_in(subject)
+            if subject == TASK and name in view.untold:
+                break
             if name in names:
                 return Known(subject, names[name])
         known = {each: attribute for subject in subjects for each, attribute in self.names_in(subject).items()}
@@ -95,6 +108,8 @@ class Vocabulary:
         return described.get(name) or self.declared.get(name)
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
+        if name in view.untold:
+            return "that is known of a task once it is here: `running`, `offer` and `rank tasks` may ask for it"
         elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]
         if elsewhere:
             return f"write ${elsewhere[0]}.{name}"
@@ -113,6 +128,5 @@ def _whose(scope: str) -> str:
         CANDIDATE: "a system that could be asked",
         PEER: "who asks",
         NOW: "the time",
-        BEST: "the best candidate of a ranking",
     }
     return f"tells of {owners[scope]}"

@@ -1,10 +1,8 @@
 """What each block of a policy makes of some facts, for whoever asks before it happens (`policy explain`)."""
 
 from collections.abc import Iterator
-from typing import Final
 
-from messiahs.core.attributes import SEEN_BY_THE_OWNER, Scope
-from messiahs.core.descriptions import SDV
+from messiahs.core.descriptions import SDV, Description
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import AcceptQuery, CalendarTime, JoinQuery, RunningQuery
 from messiahs.language.explaining.blocks import explain_entry, explain_offer, explain_running
@@ -14,25 +12,23 @@ from messiahs.language.rules.explaining import value_text
 from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
 from messiahs.language.rules.readings import TASK, Facts
 
-_OF_A_PRESENT_TASK: Final = frozenset(
-    attribute.name for attribute in SEEN_BY_THE_OWNER if attribute.scope is Scope.PRESENT_TASK
-) - {"from", "checkpointable"}
 
-
-def explain_policy(policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool) -> tuple[ExplainedBlock, ...]:
+def explain_policy(
+    policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool, present: Description
+) -> tuple[ExplainedBlock, ...]:
     """Explain every block that has something to judge, in the order of the file.
 
     With `asks` the sender of the query is one, only the `accept` block for it counts, and it is told whether it might
-    join as the first one to be what it is. What is done to tasks that are here is told of a task of which something is
-    known that only such a one has, as how long it ran.
+    join as the first one to be what it is. `present` is what is known of the task because it is here, as how long it
+    ran; if that is anything, what is done to it is told.
     """
     chosen = policy.accepting.block_for(query.asker)
     blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
     explained = [explain_accept(block, query) for block in blocks]
     here = query.here or SDV(())
     explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
-    task = facts_of(query)[TASK]
-    if any(name in task for name in _OF_A_PRESENT_TASK):
+    if present:
+        task = {**facts_of(query)[TASK], **present}
         about = RunningQuery(task=task, here=here.description(), now=query.now)
         explained += [explain_running(policy.running, about), explain_offer(policy.migrating, about)]
     if asks and query.asker.relation is not Relation.SELF:

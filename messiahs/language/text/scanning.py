@@ -12,7 +12,7 @@ from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.quantities import NoQuantity, read_quantity
 
-SCOPES: Final = ("task", "here", "cand", "peer", "now", "best")
+SCOPES: Final = ("task", "here", "cand", "peer", "now")
 BAD: Final = "BAD"
 """The type of what is no word; its problem is noted already."""
 

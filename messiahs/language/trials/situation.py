@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from messiahs.core.attributes import Value
+from messiahs.core.attributes import KNOWN_ONCE_HERE, Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.ids import SystemId
@@ -130,7 +130,8 @@ class Situation:
     @property
     def tdv(self) -> TDV:
         """What the task says of itself."""
-        return TDV(sorted_pairs({name: value for name, value in self.task.items() if name != "from"}))
+        known_here = {"from", *KNOWN_ONCE_HERE}
+        return TDV(sorted_pairs({name: value for name, value in self.task.items() if name not in known_here}))
 
     @property
     def request(self) -> AcceptQuery:

@@ -148,7 +148,7 @@ def test_the_schema_lists_every_attribute_with_its_unit(capsys: pytest.CaptureFi
     assert listed["machine", "load"] == {
         "name": "load",
         "scope": "machine",
-        "written": ["$load", "$here.load", "$best.load"],
+        "written": ["$load", "$here.load"],
         "type": "integer",
         "unit": "1/100 %",
         "low": 0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.ports import Accepted
+from messiahs.core.ports import LONGEST_LEASE_NS, LONGEST_PERIOD_NS, LONGEST_SEARCH_NS, Accepted
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.blocks.files import parse_policy
 from messiahs.language.text.problems import Code
@@ -95,17 +95,40 @@ BLOCKS = [
     ("rank candidates by random; rank candidates by random;", "1:28", Code.TWICE, "`rank candidates` stands twice", ""),
     ("rank candidates by most $mem;", "1:25", Code.UNKNOWN_ATTRIBUTE, "$mem", "write $task.mem"),
     ("rank candidates by most $peer.balance;", "1:25", Code.SCOPE, "does not know $peer.", "$cand."),
+    ("rank candidates by most $task.ran;", "1:25", Code.UNKNOWN_ATTRIBUTE, "$task.ran is not known", "once it is here"),
+    ('rank candidates by first where $task.from eq "a";', "1:32", Code.UNKNOWN_ATTRIBUTE, "$task.from", "once it is"),
+    ("running { vacate unless $best.load >= 90%; }", "1:25", Code.SCOPE, "there is no scope `best`", ""),
     ("rank candidates by most $cand.name;", "1:25", Code.TYPE, "$cand.name is a string", ""),
     ("timeouts { inputs 3min; }", "1:12", Code.UNKNOWN_NAME, "`inputs` is no timeout", "`input`"),
     ("timeouts { input 3; }", "1:18", Code.DIMENSION, "`3` is no duration", "5min"),
     ("timeouts { lease 0s; }", "1:18", Code.RANGE, "longer than nothing", ""),
+    ("timeouts { kill_grace -1s; }", "1:23", Code.RANGE, "longer than nothing", ""),
+    ("timeouts { lease 8d; }", "1:18", Code.RANGE, "`8d` is too long", "at most 1w"),
+    ("timeouts { lease 9000000000000000s; }", "1:18", Code.RANGE, "`9000000000000000s` is too long", "at most 1w"),
+    ("timeouts { request 601s; }", "1:20", Code.RANGE, "`601s` is too long", "at most 10min"),
+    ("timeouts { input 367d; }", "1:18", Code.RANGE, "`367d` is too long", "at most 366d"),
+    ("advertise every 61min { }", "1:17", Code.RANGE, "`61min` is too long", "at most 1h"),
+    ("advertise every 1.5s { }", "1:17", Code.RANGE, "whole seconds", ""),
+    ("running { kill when $ran > 1h for 367d; }", "1:35", Code.RANGE, "`367d` is too long", "at most 366d"),
+    ("running { kill when $ran > 1h grace 367d; }", "1:37", Code.RANGE, "`367d` is too long", "at most 366d"),
+    (
+        "migrate { ask every 367d when $load < 5% wanting { }; }",
+        "1:21",
+        Code.RANGE,
+        "`367d` is too long",
+        "at most 366d",
+    ),
+    ("migrate { ask every 1s when $load < 5% wanting { $cpus > 3 and $cpus < 2 }; }", "1:50", Code.NEVER_TRUE, "", ""),
     ("timeouts { input 3s; input 4s; }", "1:22", Code.TWICE, "`input` stands twice", ""),
 ]
 
 RULES = [
     ("require $memm <= 4GiB;", "2:9", Code.UNKNOWN_ATTRIBUTE, "$memm is not known", "$mem"),
     ("require $load <= 30%;", "2:9", Code.UNKNOWN_ATTRIBUTE, "$load is not known", "write $here.load"),
-    ("require $best.load <= 30%;", "2:9", Code.SCOPE, "`accept` does not know $best.", "$task."),
+    ("require $best.load <= 30%;", "2:9", Code.SCOPE, "there is no scope `best`", "task here cand peer now"),
+    ("require $cand.load <= 30%;", "2:9", Code.SCOPE, "`accept` does not know $cand.", "$task."),
+    ("require $task.attempt < 3;", "2:9", Code.UNKNOWN_ATTRIBUTE, "$task.attempt is not known here", "once it is here"),
+    ("when $ran < 5min;", "2:6", Code.UNKNOWN_ATTRIBUTE, "$ran is not known here", "once it is here"),
     ("require $foo.x = 1;", "2:9", Code.SCOPE, "there is no scope `foo`", "here"),
     ("require $mem <= 8min;", "2:17", Code.DIMENSION, "size compared with a duration", "8MiB"),
     ("require 8min >= $mem;", "2:9", Code.DIMENSION, "size compared with a duration", ""),
@@ -273,3 +296,16 @@ def test_a_let_is_as_deep_as_the_lets_that_it_names() -> None:
     assert "with every `let` written out, this is deeper than 64" in problem.message
     deepest = "\n".join([*lines[:64], "accept from any { require a63; limit 1 tasks; }"])
     assert policy(deepest).accept(request()) == Accepted()
+
+
+def test_the_longest_durations_are_those_that_others_believe() -> None:
+    text = "timeouts { lease 7d; request 10min; input 366d; kill_grace 0s; } advertise every 1h { send all; }"
+    timeouts = policy(text).timeouts
+    assert (timeouts.lease_ns, timeouts.request_ns) == (LONGEST_LEASE_NS, LONGEST_SEARCH_NS)
+    assert (timeouts.update_period_ns, timeouts.kill_grace_ns) == (LONGEST_PERIOD_NS, 0)
+
+
+def test_a_let_may_name_what_is_known_of_tasks_that_are_here_and_is_judged_where_it_is_used() -> None:
+    assert policy("let old = $task.ran > 1h; running { kill when old; }").running
+    (problem,) = _problems("let old = $task.ran > 1h;\naccept from any { require old; limit 1 tasks; }")
+    assert (problem.line, problem.column, problem.code) == (1, 11, Code.UNKNOWN_ATTRIBUTE)

@@ -27,7 +27,6 @@ def test_every_scope_has_its_names() -> None:
         "cand": {"name", "relation", "age", "count"},
         "peer": {"name", "relation", "balance"},
         "now": {"clock", "weekday", "day"},
-        "best": {"load", "age"},
         "machine": {"load", "speed"},
     }
     assert all(names <= VOCABULARY.names_in(scope).keys() for scope, names in expected.items())
