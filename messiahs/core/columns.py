@@ -6,9 +6,9 @@ one look into that order, for one class or for all.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import accumulate, compress
-from operator import or_
+from functools import lru_cache, reduce
+from itertools import accumulate, compress, repeat
+from operator import and_, or_, rshift
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from messiahs.core.attributes import Kind, Value
@@ -83,11 +83,10 @@ class Column(NamedTuple):
 
     def _beside(self, other: "Column", search: Callable[[tuple[Any, ...], Any], int]) -> Judged:
         values, cells, width = self
-        surely, could = 0, self.unclear | other.unclear
-        for value, ends in other.ends():
-            cell = cells[search(values, value)]
-            surely |= cell & ends >> width
-            could |= cell >> width & ends
+        mine = [cells[search(values, value)] for value in other.values]
+        ends = [both for _, both in other.ends()]
+        surely = reduce(or_, map(and_, mine, map(rshift, ends, repeat(width))), 0)
+        could = reduce(or_, map(and_, map(rshift, mine, repeat(width)), ends), self.unclear | other.unclear)
         return surely, could
 
 
@@ -100,6 +99,12 @@ class Classes(Protocol):
 
     def columns(self, kind: Kind, /, *names: str) -> list[Column]:
         """Give what they say of attributes, read as one type."""
+
+    def verdict(self, question: object, /) -> Judged | None:
+        """Give what was found when the same was asked before; None if that was long ago or never."""
+
+    def remember(self, question: object, verdict: Judged, /) -> None:
+        """Keep what was found."""
 
 
 class Said(NamedTuple):

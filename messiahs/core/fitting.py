@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from typing import Final
 
 from messiahs.core.attributes import Kind
 from messiahs.core.columns import NO_CLASS, Classes, Judged
@@ -11,6 +12,9 @@ from messiahs.core.messages import DenyCode
 from messiahs.core.overview import Overview
 from messiahs.core.ports import Need, Predicate
 from messiahs.core.vectors import Vector
+
+LOOKS_LIMIT: Final = 100_000
+"""How many looks one message may cause: some tenths of a second."""
 
 
 def need_of(tdv: TDV, requirement: Predicate) -> Need:
@@ -81,6 +85,16 @@ def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /)
     }
 
 
+def why_too_costly(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> str:
+    """Say why a requirement is not judged over views, before it is: it would keep a module busy; else nothing."""
+    looks = overview.total(views, need.requirement.cost)
+    if looks <= LOOKS_LIMIT:
+        return ""
+    return (
+        f"too many comparisons of two attributes: {looks} looks at what neighbors say, at most {LOOKS_LIMIT} are made"
+    )
+
+
 def _question(need: Need) -> tuple[str, int, int, int]:
     return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
 
@@ -90,7 +104,7 @@ def _meeting(need: Need, classes: Classes) -> Judged:
     _, could = _large_enough(classes, _total(need))
     if not could:
         return NO_CLASS
-    _, could_meet = need.requirement.over(classes)
+    _, could_meet = _met(need, classes)
     return could & could_meet, could
 
 
@@ -98,8 +112,17 @@ def _fitting(need: Need, classes: Classes) -> Judged:
     surely, could = _large_enough(classes, _free(need))
     if not could:
         return NO_CLASS
-    meets_surely, could_meet = need.requirement.over(classes)
+    meets_surely, could_meet = _met(need, classes)
     return surely & meets_surely, could & could_meet
+
+
+def _met(need: Need, classes: Classes) -> Judged:
+    text = need.requirement.text
+    verdict = classes.verdict(text)
+    if verdict is None:
+        verdict = need.requirement.over(classes)
+        classes.remember(text, verdict)
+    return verdict
 
 
 def _free(need: Need) -> tuple[tuple[str, int], ...]:

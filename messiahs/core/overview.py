@@ -6,7 +6,7 @@ changed, only its own part of a column is written anew, and not before the colum
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Final
@@ -23,6 +23,7 @@ WIDTH: Final = LANE * VIEWS
 VALUES: Final = 512
 """A column of a panel with more values than these would take more memory than it saves time."""
 _COLUMNS_KEPT: Final = 64
+_VERDICTS_KEPT: Final = 8
 _PATCHES: Final = 32
 """A column is made anew rather than patched so often: patches leave values behind that no class says any more."""
 _LANES: Final = Struct(f"<{VIEWS}Q")
@@ -52,6 +53,7 @@ class Panel:
     views: list[Vector] = field(default_factory=list)
     every_class: ClassSet = 0
     _shown: dict[tuple[Kind, str], _Shown] = field(default_factory=dict)
+    _verdicts: dict[object, Judged] = field(default_factory=dict)
 
     def put(self, place: int, view: Vector, /) -> None:
         """Have a view at a place, in front or instead of another one, or behind the last."""
@@ -59,6 +61,7 @@ class Panel:
             self.views.append(view)
         else:
             self.views[place] = view
+        self._verdicts.clear()
         self.every_class = _with_lane(self.every_class, place, view.every_class)
         for shown in self._shown.values():
             shown.stale.add(place)
@@ -66,6 +69,16 @@ class Panel:
     def columns(self, kind: Kind, /, *names: str) -> list[Column]:
         """Give what the classes say of attributes, read as one type. Raises TooVariousError."""
         return [self._column(kind, name) for name in names]
+
+    def verdict(self, question: object, /) -> Judged | None:
+        """Give what was found when the same was asked before, and no view has changed since."""
+        return self._verdicts.get(question)
+
+    def remember(self, question: object, verdict: Judged, /) -> None:
+        """Keep what was found."""
+        if len(self._verdicts) >= _VERDICTS_KEPT:
+            self._verdicts.clear()
+        self._verdicts[question] = verdict
 
     def _column(self, kind: Kind, name: str) -> Column:
         key = (kind, name)
@@ -89,19 +102,22 @@ class Panel:
 
     def _new_column(self, kind: Kind, name: str, saying: Sequence[int]) -> Column:
         """Put a column together from those of the views that say it; of all others nothing is known."""
-        unclear = self.every_class
+        unclear = [view.every_class for view in self.views]
         ends: dict[Value, list[ClassSet]] = {}
         for place in saying:
             (column,) = self.views[place].columns(kind, name)
-            unclear = _with_lane(unclear, place, column.unclear)
             width, every = column.width, (1 << column.width) - 1
+            unclear[place] = column.unclear
             for value, both in column.ends():
                 lanes = ends.get(value)
                 if lanes is None:
                     lanes = ends[value] = [0] * (2 * VIEWS)
                 lanes[place], lanes[VIEWS + place] = both & every, both >> width
-        packed_ends = {value: int.from_bytes(_PACKED_LANES.pack(*lanes), "little") for value, lanes in ends.items()}
-        return column_of(packed_ends, unclear=unclear, width=WIDTH)
+        return column_of(
+            {value: int.from_bytes(_PACKED_LANES.pack(*lanes), "little") for value, lanes in ends.items()},
+            unclear=int.from_bytes(_LANES.pack(*unclear, *[0] * (VIEWS - len(unclear))), "little"),
+            width=WIDTH,
+        )
 
 
 @dataclass(slots=True)
@@ -122,7 +138,7 @@ class Overview:
         """
         places = self._places_of(views)
         surely, could = [0] * len(self._views), [0] * len(self._views)
-        for number in sorted({place // VIEWS for place in places}):
+        for number in _panels_with(places):
             start, panel = number * VIEWS, self._panels[number]
             try:
                 found = judge(panel)
@@ -132,6 +148,16 @@ class Overview:
             else:
                 surely[start : start + VIEWS], could[start : start + VIEWS] = map(_lanes, found)
         return [(surely[place], could[place]) for place in places]
+
+    def total(self, views: Mapping[SystemId, Vector], measure: Callable[[Classes], int], /) -> int:
+        """Add up what is measured of everything that `judged` looks at."""
+        total = 0
+        for panel in [self._panels[number] for number in _panels_with(self._places_of(views))]:
+            try:
+                total += measure(panel)
+            except TooVariousError:
+                total += sum(map(measure, panel.views))
+        return total
 
     def _places_of(self, views: Mapping[SystemId, Vector]) -> list[int]:
         """Put the views into the panels, and give their places."""
@@ -158,6 +184,10 @@ class Overview:
         self._panels[number].put(place_there, view)
         self._views[place : place + 1] = [view]
         return place
+
+
+def _panels_with(places: Iterable[int]) -> list[int]:
+    return sorted({place // VIEWS for place in places})
 
 
 def _with_lane(classes: ClassSet, place: int, said: ClassSet) -> ClassSet:

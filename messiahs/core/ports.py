@@ -43,6 +43,9 @@ class Predicate(Protocol):
     def over(self, classes: Classes, /) -> Judged:
         """Say of which classes it is true for every machine that they may stand for, and of which for some machine."""
 
+    def cost(self, classes: Classes, /) -> int:
+        """Give how many looks `over` takes: one for each comparison, and for each value of another attribute."""
+
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Name the variables that the description does not set, each once, in order of name."""
 

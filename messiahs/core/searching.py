@@ -11,7 +11,7 @@ from messiahs.core import placing
 from messiahs.core.actions import Action, Report, ReportCode, SendControl, Store
 from messiahs.core.attributes import INTEGER_HIGHEST
 from messiahs.core.demand import forget_demand, remember_demand
-from messiahs.core.fitting import need_of, why_not, why_not_here
+from messiahs.core.fitting import need_of, why_not, why_not_here, why_too_costly
 from messiahs.core.granting import grant, places_for
 from messiahs.core.guarding import is_revoked
 from messiahs.core.ids import ClaimId, SystemId
@@ -115,15 +115,18 @@ def _work_on(
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    relations = _allowed(arrived, verdict, is_open=is_open)
-    candidates = _candidates(state, search, relations)
+    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open))
+    views = {each.system: each.view for each in candidates}
+    why_not_judged = why_too_costly(need, views, state.updates.overview)
+    if why_not_judged:
+        search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
+        return (*actions, *go_on(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if is_open and not is_wanted:
         search.reason = replace(search.reason, text="a task like this was revoked here a short while ago")
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
-    actions.extend(go_on(state, search, tuple(dict.fromkeys(untried)), now=now))
-    return tuple(actions)
+    return (*actions, *go_on(state, search, tuple(dict.fromkeys(untried)), now=now))
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:

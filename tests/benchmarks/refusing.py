@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from messiahs.core.fitting import fitting
+from messiahs.core.fitting import look_over, why_not, why_too_costly
+from messiahs.core.ids import SystemId
+from messiahs.core.overview import Overview
+from messiahs.core.ports import Need
 from messiahs.core.vectors import Vector
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate
@@ -17,7 +20,7 @@ from tests.hostile.predicates import costly_texts, refused_texts
 
 REFUSED = "the slowest refusal"
 READ = "the slowest that is within all limits, read"
-JUDGED = "the same, judged over 1,000 views of 64 classes"
+JUDGED = "the costliest of them, judged over 1,000 views of 64 classes"
 
 
 def rows() -> tuple[Row, ...]:
@@ -34,7 +37,7 @@ def rows() -> tuple[Row, ...]:
 
 @contextmanager
 def _entered(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
-    views = tuple(candidate.view for candidate in candidates(sizes.views))
+    views = {candidate.system: candidate.view for candidate in candidates(sizes.views)}
     parse_predicate("1 = 1")  # the grammar is read once
 
     def measure() -> list[Reading]:
@@ -55,10 +58,22 @@ def _read(texts: Mapping[str, str]) -> Iterator[float]:
         yield 1000 * (time.process_time() - begun_at)
 
 
-def _judged(text: str, views: Sequence[Vector]) -> float:
-    need, fresh = need_of(text), [replace(view) for view in views]
+def _judged(text: str, views: Mapping[SystemId, Vector]) -> float:
+    """Give how long one message keeps a module busy: which views could hold the task, and why others could not.
+
+    The views were looked at before, and every hundredth has changed since.
+    """
+    need, overview = need_of(text), Overview()
+    seen = {system: replace(view) for system, view in views.items()}
+    _look(replace(need, slots=2), seen, overview)
+    changed = {system: replace(seen[system]) for system in list(seen)[::100]}
     gc.collect()
     begun_at = time.process_time()
-    for view in fresh:
-        fitting(need, view)
+    _look(need, seen | changed, overview)
     return 1000 * (time.process_time() - begun_at) * 1000 / len(views)
+
+
+def _look(need: Need, views: Mapping[SystemId, Vector], overview: Overview) -> None:
+    if not why_too_costly(need, views, overview):
+        look_over(need, views, overview)
+        why_not(need, views, overview)

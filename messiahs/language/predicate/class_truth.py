@@ -18,6 +18,13 @@ from messiahs.language.predicate.truth import OPERATIONS, Places
 Columns = Sequence[Column]
 ClassTruth = Callable[[Columns], Judged]
 
+Pairs = dict[tuple[int, bool, int], int]
+"""Comparisons of two variables, at least or (with True) above, each numbered: they cost most, and are made once."""
+
+_Beside = Sequence[Judged]
+"""What was found of every pair."""
+_Truth = Callable[[Columns, _Beside], Judged]
+
 
 class _Bound(NamedTuple):
     """A variable is on one side of a literal; `search` finds where the greater side begins, at the literal or after."""
@@ -59,13 +66,29 @@ def class_truth_of(expression: Expression, places: Places) -> ClassTruth:
     Of classes that may lack a variable, or have it in the other type, it is not surely true; and of those that have
     none, it could not be. What it says of places beyond the last class means nothing.
     """
-    bounds, others = _parted(expression, places)
+    pairs: Pairs = {}
+    bounds, others = _parted(expression, places, pairs)
     # Where a floor is kept, there is a value.
     floored = {bound.place for bound in bounds.floors}
-    return _all(bounds, others, present=tuple(sorted({*places.values()} - floored)))
+    truth = _all(bounds, others, present=tuple(sorted({*places.values()} - floored)))
+    if not pairs:
+        return lambda columns: truth(columns, ())
+    return lambda columns: truth(columns, [_found(columns, *pair) for pair in pairs])
 
 
-def _parted(expression: Expression, places: Places) -> tuple[_Bounds, tuple[ClassTruth, ...]]:
+def pairs_in(expression: Expression, places: Places) -> Pairs:
+    """Give the comparisons of two variables that judging classes by an expression makes."""
+    pairs: Pairs = {}
+    _truth_of(expression, places, pairs)
+    return pairs
+
+
+def _found(columns: Columns, place: int, is_above: bool, other: int) -> Judged:  # noqa: FBT001 - the parts of a pair
+    this, that = columns[place], columns[other]
+    return this.above_that_of(that) if is_above else this.at_least_that_of(that)
+
+
+def _parted(expression: Expression, places: Places, pairs: Pairs) -> tuple[_Bounds, tuple[_Truth, ...]]:
     """Give what is true with an expression: bounds, and whatever else there is."""
     match expression:
         case Chain(Connective.AND, terms):
@@ -74,36 +97,36 @@ def _parted(expression: Expression, places: Places) -> tuple[_Bounds, tuple[Clas
             terms = (term,)
     found = [(term, _bounds(term, places)) for term in terms]
     bounds = [each for _, each in found if each is not None]
-    others = [_truth_of(term, places) for term, each in found if each is None]
+    others = [_truth_of(term, places, pairs) for term, each in found if each is None]
     floors = chain.from_iterable([each.floors for each in bounds])
     ceilings = chain.from_iterable([each.ceilings for each in bounds])
     return _Bounds(floors=tuple(floors), ceilings=tuple(ceilings)), tuple(others)
 
 
-def _truth_of(expression: Expression, places: Places) -> ClassTruth:
+def _truth_of(expression: Expression, places: Places, pairs: Pairs) -> _Truth:
     match expression:
         case Comparison():
-            return _comparison(expression, places)
+            return _comparison(expression, places, pairs)
         case Not(operand):
-            return _negation(_truth_of(operand, places))
+            return _negation(_truth_of(operand, places, pairs))
         case Chain(Connective.AND):
-            return _all(*_parted(expression, places))
+            return _all(*_parted(expression, places, pairs))
         case Chain(connective, terms):
-            truths = tuple([_truth_of(term, places) for term in terms])
+            truths = tuple([_truth_of(term, places, pairs) for term in terms])
             return _any(truths) if connective is Connective.OR else _parity(truths)
 
 
-def _comparison(comparison: Comparison, places: Places) -> ClassTruth:
+def _comparison(comparison: Comparison, places: Places, pairs: Pairs) -> _Truth:
     if comparison.order is Order.NOT_EQUAL:
-        return _negation(_comparison(replace(comparison, order=Order.EQUAL), places))
+        return _negation(_comparison(replace(comparison, order=Order.EQUAL), places, pairs))
     match comparison.left, comparison.right:
         case Variable(name), Variable(other):
-            return _between(places[name], comparison.order, places[other])
+            return _between(places[name], comparison.order, places[other], pairs)
         case (Variable(), _) | (_, Variable()):
-            return _all(*_parted(comparison, places))
+            return _all(*_parted(comparison, places, pairs))
         case left, right:
             result = EVERY_CLASS if OPERATIONS[comparison.order](left, right) else NO_CLASS
-            return lambda _: result
+            return lambda *_: result
 
 
 def _bounds(term: Expression, places: Places) -> _Bounds | None:
@@ -124,26 +147,26 @@ def _bounds(term: Expression, places: Places) -> _Bounds | None:
     )
 
 
-def _between(place: int, order: Order, other: int) -> ClassTruth:
+def _between(place: int, order: Order, other: int, pairs: Pairs, /) -> _Truth:
     if order in (Order.LESS, Order.LESS_OR_EQUAL):
-        return _between(other, _MIRRORED[order], place)
-    if order is Order.GREATER_OR_EQUAL:
-        return lambda columns: columns[place].at_least_that_of(columns[other])
-    if order is Order.GREATER:
-        return lambda columns: columns[place].above_that_of(columns[other])
-    no_less, no_more = _between(place, Order.GREATER_OR_EQUAL, other), _between(other, Order.GREATER_OR_EQUAL, place)
-    return _all(_Bounds(), (no_less, no_more))
+        return _between(other, _MIRRORED[order], place, pairs)
+    if order is Order.EQUAL:
+        no_less = _between(place, Order.GREATER_OR_EQUAL, other, pairs)
+        no_more = _between(other, Order.GREATER_OR_EQUAL, place, pairs)
+        return _all(_Bounds(), (no_less, no_more))
+    number = pairs.setdefault((place, order is Order.GREATER, other), len(pairs))
+    return lambda _, beside: beside[number]
 
 
-def _negation(truth: ClassTruth) -> ClassTruth:
-    return lambda columns: opposite(truth(columns))
+def _negation(truth: _Truth) -> _Truth:
+    return lambda columns, beside: opposite(truth(columns, beside))
 
 
-def _all(bounds: _Bounds, truths: tuple[ClassTruth, ...], *, present: tuple[int, ...] = ()) -> ClassTruth:
+def _all(bounds: _Bounds, truths: tuple[_Truth, ...], *, present: tuple[int, ...] = ()) -> _Truth:
     """Join terms by `and`; bounds are most of what is ever asked, and judged in loops that call nothing of ours."""
     floors, ceilings = bounds.floors, bounds.ceilings
 
-    def judge(columns: Columns) -> Judged:
+    def judge(columns: Columns, beside: _Beside) -> Judged:
         above, below, width = -1, 0, 0
         for place, value, search in floors:
             values, cells, width = columns[place]
@@ -161,7 +184,7 @@ def _all(bounds: _Bounds, truths: tuple[ClassTruth, ...], *, present: tuple[int,
         surely &= ~maybe_not
         could &= ~not_below
         for truth in truths:
-            also_surely, also_could = truth(columns)
+            also_surely, also_could = truth(columns, beside)
             surely &= also_surely
             could &= also_could
             if not could:
@@ -171,11 +194,11 @@ def _all(bounds: _Bounds, truths: tuple[ClassTruth, ...], *, present: tuple[int,
     return judge
 
 
-def _any(truths: tuple[ClassTruth, ...]) -> ClassTruth:
-    def judge(columns: Columns) -> Judged:
+def _any(truths: tuple[_Truth, ...]) -> _Truth:
+    def judge(columns: Columns, beside: _Beside) -> Judged:
         surely, could = NO_CLASS
         for truth in truths:
-            also_surely, also_could = truth(columns)
+            also_surely, also_could = truth(columns, beside)
             surely |= also_surely
             could |= also_could
         return surely, could
@@ -183,11 +206,11 @@ def _any(truths: tuple[ClassTruth, ...]) -> ClassTruth:
     return judge
 
 
-def _parity(truths: tuple[ClassTruth, ...]) -> ClassTruth:
-    def judge(columns: Columns) -> Judged:
+def _parity(truths: tuple[_Truth, ...]) -> _Truth:
+    def judge(columns: Columns, beside: _Beside) -> Judged:
         odd = unclear = 0
         for truth in truths:
-            surely, could = truth(columns)
+            surely, could = truth(columns, beside)
             odd ^= surely
             unclear |= could & ~surely
         return odd & ~unclear, odd | unclear

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
-from messiahs.core.columns import NO_CLASS, Classes, Judged
+from messiahs.core.columns import NO_CLASS, Classes, Column, Judged
 from messiahs.core.descriptions import Description, Layout, layout_of
 from messiahs.core.ports import BadPredicate, Predicate, Truth
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
+from messiahs.language.predicate.cost import NOTHING, Cost, cost_of
 from messiahs.language.predicate.generated import Binding
 from messiahs.language.predicate.parsing import parse_expression
 from messiahs.language.predicate.scanning import is_too_long
@@ -37,6 +38,7 @@ class ParsedPredicate:
     integers: tuple[str, ...] = field(compare=False, repr=False)
     strings: tuple[str, ...] = field(compare=False, repr=False)
     class_truth: ClassTruth = field(compare=False, repr=False)
+    looks: Cost = field(compare=False, repr=False)
 
     def holds(self, description: Description, /) -> bool:
         """Say whether the predicate is true; False if a variable has no value, or one of the wrong type."""
@@ -52,12 +54,13 @@ class ParsedPredicate:
 
         It is not sure where a machine may lack a variable.
         """
-        columns = classes.columns(Kind.INTEGER, *self.integers)
-        if self.strings:
-            columns += classes.columns(Kind.STRING, *self.strings)
-        surely, could = self.class_truth(columns)
+        surely, could = self.class_truth(self._columns(classes))
         every_class = classes.every_class
         return surely & every_class, could & every_class
+
+    def cost(self, classes: Classes, /) -> int:
+        """Give how many looks `over` takes: one for each comparison, and for each value of another attribute."""
+        return self.looks.over(self._columns(classes) if self.looks.walked else ())
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
         """Name the variables without a value, each once, in order of name.
@@ -66,6 +69,12 @@ class ParsedPredicate:
         """
         names = sorted({*self.integers, *self.strings})
         return tuple(name for name in names if not _is_set(description.get(name)))
+
+    def _columns(self, classes: Classes) -> list[Column]:
+        columns = classes.columns(Kind.INTEGER, *self.integers)
+        if self.strings:
+            columns += classes.columns(Kind.STRING, *self.strings)
+        return columns
 
 
 def parse_predicate(text: str) -> ParsedPredicate:
@@ -82,6 +91,7 @@ def parse_predicate(text: str) -> ParsedPredicate:
         integers=integers,
         strings=strings,
         class_truth=class_truth_of(expression, places) if is_possible else _nowhere,
+        looks=cost_of(expression, places) if is_possible else NOTHING,
     )
 
 
