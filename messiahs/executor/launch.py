@@ -7,13 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from messiahs.errors import ExecutorError
 from messiahs.executor.layout import ATTEMPTS, prepare_attempts_root, task_account
-from messiahs.executor.processes import ProcessIdentity, is_alive, kill, wait_until_gone
+from messiahs.executor.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.starter.identity import LOG_FILE, SOCKET, noted_identity
 from messiahs.executor.starter.strays import all_below, belongs_to
 
@@ -126,12 +126,9 @@ def _end_leftovers(attempts_root: Path) -> None:
     deadline = time.monotonic() + _GONE_NS / 1e9
     while (found := list(all_below(prefix))) and time.monotonic() < deadline:
         for pid in found:
-            with suppress(OSError):
-                handle = os.pidfd_open(pid)
-                try:
-                    # Asked again now that the handle keeps the number's meaning.
-                    if belongs_to(b"%d" % pid, prefix) is not None:
-                        signal.pidfd_send_signal(handle, signal.SIGKILL)
-                finally:
-                    os.close(handle)
+            signal_if(pid, signal.SIGKILL, partial(_is_below, pid, prefix))
         time.sleep(0.01)
+
+
+def _is_below(pid: int, prefix: bytes) -> bool:
+    return belongs_to(b"%d" % pid, prefix) is not None
