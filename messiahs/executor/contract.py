@@ -64,7 +64,8 @@ class Executor(Protocol):
     """Runs attempts: at most once each, and never past their limit or their claim's lease.
 
     Of a suspended attempt no process runs, and the time does not count against its limit; it keeps its place in its
-    claim. One that is told to end is woken, so that it can do so by itself.
+    claim. One that is told to end is woken, so that it can do so by itself. What shows nothing of its attempt and lost
+    its parents before it was seen with it may be any attempt's: it does not run while all attempts are suspended.
 
     Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told; the
     `AttemptStarted` of a short one may be left out.

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,7 @@ def test_a_suspended_attempt_does_not_run_on_and_a_resumed_one_ends_as_if_nothin
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (0, "")
 
+    # A sleeping process wakes when it would have without the suspension: it must not have to end with the resumption.
     play(act, 5)
 
 
@@ -188,6 +190,60 @@ def test_what_was_woken_by_somebody_else_is_stopped_again(settings: StarterSetti
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
+def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_parents_died(
+    settings: StarterSettings,
+) -> None:
+    """Another task runs meanwhile, so that it matters whose a process is that shows no folder."""
+
+    async def act(rig: Rig) -> None:
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        rig.run(1, "sh", "-c", f"setsid sh -c ': parent_{os.getpid()}; {_hidden('left')}; true' & exec sleep 600")
+        await rig.until(lambda: len(_named("left")) == 1 and len(_named("parent")) == 1)
+        (process,) = _named("left")
+        rig.executor.perform(SUSPEND)
+        await rig.executor.running()
+        assert _state(process) == "T"
+        os.kill(_named("parent")[0], signal.SIGKILL)
+        await rig.until(lambda: _named("parent") == [])
+        os.kill(process, signal.SIGCONT)
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks or _state(process) == "T")
+        await rig.until(lambda: _state(process) == "T")
+        rig.executor.perform(RESUME)
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks)
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause="killed"))
+        await rig.end_of(1)
+        assert _named("left") == []
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        rig.run(1, "sh", "-c", f"({_hidden('alien')} &); exec sleep 600")
+        await rig.until(lambda: len(_named("alien")) == 1)
+        (process,) = _named("alien")
+        rig.executor.perform(SUSPEND)
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks)
+        rig.executor.perform(SuspendAttempt(attempt=attempt_id(2)))
+        await rig.executor.running()
+        assert _state(process) == "T"
+        os.kill(process, signal.SIGCONT)
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks or _state(process) == "T")
+        await rig.until(lambda: _state(process) == "T")
+        rig.executor.perform(ResumeAttempt(attempt=attempt_id(2)))
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks)
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
 def test_a_suspended_task_hears_that_it_is_to_end(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "trap 'echo saved; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
@@ -215,6 +271,22 @@ def test_the_memory_of_a_task_is_that_of_all_its_processes(settings: StarterSett
         assert 128 << 20 <= memory_bytes < 1 << 30
 
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def _hidden(name: str) -> str:
+    """Give a command that never rests and shows nothing of its attempt, but a name to this test."""
+    return f'env -i setsid sh -c "cd /; : {name}_{os.getpid()}; while :; do :; done"'
+
+
+def _named(name: str) -> list[int]:
+    """Find the processes whose own script tells a name to this test first."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            script = path.read_text().split("\0")[-2:-1]
+            if script and script[0].removeprefix("cd /; ").startswith(f": {name}_{os.getpid()};"):
+                found.append(int(path.parent.name))
+    return found
 
 
 async def _wait(rig: Rig, *, suspended_ns: int) -> None:

@@ -6,7 +6,6 @@ before the journal has it; while the disk is full, nothing starts and ends wait 
 
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import assert_never
 
@@ -26,11 +25,11 @@ from messiahs.executor.frames import (
     Started,
     Suspend,
     Weigh,
-    Weighed,
 )
-from messiahs.executor.layout import ATTEMPTS, WORK, folder_name
+from messiahs.executor.layout import folder_name
 from messiahs.executor.processes import identity_of
-from messiahs.executor.starter.declared import Found, find_outputs
+from messiahs.executor.starter.clearing import Clearing
+from messiahs.executor.starter.ends import end_of, truths
 from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
 from messiahs.executor.starter.kernel import boottime_ns
@@ -47,14 +46,13 @@ from messiahs.executor.starter.table import (
     Held,
     Phase,
     Table,
-    ran_ns,
 )
 from messiahs.executor.starter.trees import Trees
+from messiahs.executor.starter.weighing import Weighing
 
 _STARTS_PER_TURN = 8
 _REPORT_BYTES = 65_536
 _STOP_GRACE_NS = 2_000_000_000
-_CLEARING_LIMIT_NS = 10_000_000_000
 
 
 class Runner:
@@ -73,14 +71,14 @@ class Runner:
         self._boot = boot
         self._table = Table()
         self._processes: dict[int, Held] = {}
-        self._clearing: list[Held] = []
         self._staging: list[Held] = []
         self._records: list[Record] = []
         self._untold: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
-        self._children = children
-        self._trees = Trees(children, os.fsencode(f"{pool.root}/{ATTEMPTS}/"))
-        self._suspended = Suspended(self._table, self._trees)
+        self._trees = Trees(children, pool, self._processes)
+        self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._processes)
+        self._suspended = Suspended(self._table, self._trees, self._processes)
+        self._weighing = Weighing(self._table, self._trees)
 
     def recover(self) -> bool:
         """Take over from the journal: what began and did not end is lost. Say whether the machine was rebooted.
@@ -92,13 +90,14 @@ class Runner:
         for attempt, spawned in remembered.began.items():
             if spawned is not None and not has_rebooted:
                 end_group(spawned)
-            remembered.ended[attempt] = self._ended(Held(attempt=attempt, folder=folder_name(attempt), cause=LOST))
+            held = Held(attempt=attempt, folder=folder_name(attempt), cause=LOST)
+            remembered.ended[attempt] = end_of(held, self._pool)
         for attempt, ended in remembered.ended.items():
             self._table.attempts[attempt] = Held(
                 attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
             )
         self._pool.open({held.folder for held in self._table.attempts.values()})
-        self._journal.begin_anew(self._boot, self._truths())
+        self._journal.begin_anew(self._boot, truths(self._table, notes_processes=self.notes_processes))
         return has_rebooted
 
     def apply(self, command: Command) -> None:
@@ -115,7 +114,7 @@ class Runner:
             case Suspend() | Resume():
                 self._pause(command)
             case Weigh():
-                self._weigh(command.attempts)
+                self._weighing.ask(command.attempts)
             case Extend():
                 self._table.extend(command.claim, command.until)
             case Discard():
@@ -145,7 +144,7 @@ class Runner:
         """When the next turn is due though nothing happens: 0 for at once."""
         if self._is_disk_full:
             return NEVER
-        if self._records or (not self.is_stopping and self._table.startable(1)):
+        if self._records or self._weighing.is_asked or (not self.is_stopping and self._table.startable(1)):
             return 0
         return min(self._table.next_due, self._suspended.look_at)
 
@@ -163,12 +162,14 @@ class Runner:
                 # The dead leader still holds its number, so the group cannot be someone else's.
                 signal_group(process, signal.SIGKILL)
             os.waitpid(process, 0)
+            self._trees.reaped(process)
             if held is not None:
                 self._exited(held, info)
             elif process == self._pool.remover:
                 self._pool.removed()
         if self._clearing:
-            self._clear()
+            for held, text in self._clearing.over():
+                self._finish(held, cause=held.cause, text=text)
 
     def enforce(self) -> None:
         """End what has reached its limit, the end of its lease or of its grace."""
@@ -176,6 +177,8 @@ class Runner:
         for held in self._staging.copy():
             self._hear(held, now)
         self._suspended.look(now)
+        if self._weighing.is_asked and (weighed := self._weighing.weigh()) is not None:
+            self.reports.append(weighed)
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)
@@ -204,7 +207,7 @@ class Runner:
         if self._journal.has_grown:
             # Without room for a second file the first one simply goes on growing.
             with suppress(OSError):
-                self._journal.begin_anew(self._boot, self._truths())
+                self._journal.begin_anew(self._boot, truths(self._table, notes_processes=self.notes_processes))
 
     def known(self, number: int) -> Known:
         """Say all that is held; an end that the journal has not yet counts as running."""
@@ -272,15 +275,6 @@ class Runner:
         elif held is not None:
             self._suspended.resume(held)
 
-    def _weigh(self, attempts: tuple[AttemptId, ...]) -> None:
-        held = (self._table.attempts.get(attempt) for attempt in attempts)
-        memory = tuple(
-            (one.attempt, self._trees.memory_bytes(one.process, one.folder))
-            for one in held
-            if one is not None and one.phase is Phase.RUNNING
-        )
-        self.reports.append(Weighed(memory=memory))
-
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
             signal_group(held.process, signal.SIGTERM)
@@ -334,60 +328,14 @@ class Runner:
             held.signal = info.si_status
         held.phase = Phase.CLEARING
         held.ended_at = boottime_ns()
-        self._clearing.append(held)
-
-    def _clear(self) -> None:
-        """Tell the ends of those attempts of which nothing is left."""
-        left = self._end_strays()
-        now = boottime_ns()
-        for held in self._clearing.copy():
-            if held.folder not in left and (held.process in self._processes or not signal_group(held.process, 0)):
-                self._clearing.remove(held)
-                self._finish(held, cause=held.cause, text=held.problem.text if held.problem is not None else "")
-            elif now - held.ended_at > _CLEARING_LIMIT_NS:
-                # What has been killed and cannot die (a stuck disk) will not run any of its own code again.
-                self._clearing.remove(held)
-                self._finish(held, cause=held.cause, text="a process of the task was killed and is not gone")
-
-    def _end_strays(self) -> set[str]:
-        """Kill what attempts that are over have left, if any child is none of those that run."""
-        if len(self._children.listed()) <= len(self._processes) + (self._pool.remover != 0):
-            return set()
-        folders = {held.folder for held in self._processes.values()}
-        return self._trees.end_strays(self._processes, folders, self._pool.remover)
+        self._clearing.add(held)
 
     def _finish(self, held: Held, *, cause: str, text: str = "") -> None:
         held.cause = cause
-        ended = self._ended(held, text)
+        ended = end_of(held, self._pool, text)
+        self._trees.forget(held.folder)
         self._table.end(held, ended)
         self._records.append(Over(ended=ended))
         self._untold[held.attempt] = ended
         if held.is_discarded:
             self._discard(held.attempt)
-
-    def _ended(self, held: Held, text: str = "") -> Ended:
-        out, err = self._pool.sizes(held.folder)
-        found = Found()
-        if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
-            found = find_outputs(f"{self._pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs)
-        is_natural = not held.cause and held.signal is None
-        return Ended(
-            attempt=held.attempt,
-            exit_code=held.exit_code,
-            signal=held.signal,
-            cause=held.cause or (found.cause if is_natural else ""),
-            text=text or (found.text if is_natural else ""),
-            left=tuple(found.files.values()),
-            ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
-            stdout_bytes=out,
-            stderr_bytes=err,
-        )
-
-    def _truths(self) -> Iterator[Record]:
-        for held in self._table.attempts.values():
-            if held.ended is not None:
-                yield Over(ended=held.ended)
-            elif held.phase is not Phase.QUEUED:
-                yield Began(attempt=held.attempt)
-                if self.notes_processes and (identity := identity_of(held.process)) is not None:
-                    yield Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started)

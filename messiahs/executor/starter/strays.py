@@ -6,25 +6,62 @@ directory; both name the folder of one attempt only.
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
+
+from messiahs.executor.processes import standing_of
 
 _READ_BYTES = 1 << 16
 _NEARLY_A_PAGE = 3500
 """The kernel gives a list in pages; a shorter piece is all of it."""
 
 
-class Children:
-    """The starter's own children, as the kernel lists them.
+class Child(NamedTuple):
+    """A child: its number in the starter's own namespace, and when it started, in ticks."""
 
-    /proc may name processes by other numbers than the starter's own namespace does.
+    number: int
+    started: int
+
+
+class Children:
+    """The starter's own children, as the kernel lists them (it remembers what it learned of them).
+
+    /proc may name processes by other numbers than the starter's own namespace does. A child keeps both of its numbers
+    until it was reaped, so each is asked once.
     """
 
     def __init__(self) -> None:
         own = os.readlink("/proc/self")  # noqa: PTH115 - a name, not a path
+        self._known: dict[bytes, Child] = {}
+        self._names: dict[int, bytes] = {}
         try:
             self._list = os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             # A kernel without this list: what leaves its group is ended with the starter only.
             self._list = -1
+
+    def known(self) -> dict[bytes, Child]:
+        """Give every child, also the dead ones that were not reaped, by its number in /proc."""
+        found = {}
+        for name in self.listed():
+            child = self._known.get(name) or self._asked(name)
+            if child is not None:
+                found[name] = child
+        return found
+
+    def reaped(self, number: int) -> bytes | None:
+        """Take note that a child is gone and its numbers may be used again; say what it was in /proc, if known."""
+        name = self._names.pop(number, None)
+        if name is not None:
+            del self._known[name]
+        return name
+
+    def _asked(self, name: bytes) -> Child | None:
+        number, standing = own_number(name), standing_of(name)
+        if not number or standing is None:
+            return None
+        self._names[number] = name
+        child = self._known[name] = Child(number, standing.started)
+        return child
 
     def listed(self) -> list[bytes]:
         """Name all children, also the dead ones that were not reaped, by their numbers in /proc."""

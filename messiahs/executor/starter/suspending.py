@@ -1,46 +1,124 @@
-"""Attempts whose owner wants them to stand still: stopped, kept so, and woken again."""
+"""Attempts whose owner wants them to stand still: stopped, kept so, and woken again.
+
+Their groups are signalled at once, and what left its group in the same turn. How many are looked at in a turn is
+limited, because reaping, limits, leases and kills wait meanwhile.
+"""
+
+import signal
+import time
+from collections.abc import Mapping
+from itertools import islice
 
 from messiahs.core.ids import AttemptId
+from messiahs.executor.starter.groups import signal_group
 from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.sightings import NOBODYS
 from messiahs.executor.starter.table import NEVER, Held, Phase, Table
-from messiahs.executor.starter.trees import Trees
+from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
 
 _LOOK_NS = 1_000_000_000
 """So often they are looked at: another task of the account could wake them."""
+_PASSES = 100
+_PAUSE_SECONDS = 0.0005
 
 
 class Suspended:
-    """The attempts that stand still (mutable); `look_at` is when they are to be looked at."""
+    """The attempts that stand still (mutable); each is fresh, or due at a time, the first one first.
 
-    def __init__(self, table: Table, trees: Trees) -> None:
-        self.look_at = NEVER
-        self._table, self._trees = table, trees
-        self._held: dict[AttemptId, Held] = {}
+    `leaders` are the first processes of all attempts.
+    """
+
+    def __init__(self, table: Table, trees: Trees, leaders: Mapping[int, Held]) -> None:
+        self._table, self._trees, self._leaders = table, trees, leaders
+        self._fresh: dict[AttemptId, Held] = {}
+        self._due: dict[AttemptId, tuple[int, Held]] = {}
+        self._waking: dict[AttemptId, Held] = {}
+        self._has_stopped_nobodys = False
+
+    @property
+    def look_at(self) -> int:
+        """When something is to be done: 0 for at once."""
+        if self._fresh or self._waking:
+            return 0
+        return next((due for due, _ in self._due.values()), NEVER)
 
     def suspend(self, held: Held) -> None:
         """Stop all of an attempt, unless it is ending."""
         if held.phase is Phase.RUNNING and held.kill_at == NEVER:
-            now = boottime_ns()
-            self._table.suspend(held, now)
-            self._held[held.attempt] = held
-            self.look_at = min(self.look_at, now + _LOOK_NS)
-            self._trees.stop(held.process, held.folder)
+            self._table.suspend(held, boottime_ns())
+            signal_group(held.process, signal.SIGSTOP)
+            self._due.pop(held.attempt, None)
+            self._fresh[held.attempt] = held
 
     def resume(self, held: Held) -> None:
         """Let an attempt go on, if it stands still."""
-        if self._held.pop(held.attempt, None) is not None:
+        if held.attempt in self._fresh or held.attempt in self._due:
+            self._fresh.pop(held.attempt, None)
+            self._due.pop(held.attempt, None)
             self._table.resume(held, boottime_ns())
             if held.phase is Phase.RUNNING:
-                self._trees.go_on(held.process, held.folder)
+                signal_group(held.process, signal.SIGCONT)
+                self._waking[held.attempt] = held
 
     def look(self, now: int) -> None:
-        """Stop what was woken by others, when it is time for that."""
+        """Wake and stop what was told since the last turn, and stop again what was woken by others, when it is time."""
         if now < self.look_at:
             return
-        self.look_at = NEVER
-        for attempt, held in tuple(self._held.items()):
-            if held.phase is Phase.RUNNING:
-                self._trees.stop(held.process, held.folder)
-                self.look_at = now + _LOOK_NS
-            else:
-                del self._held[attempt]
+        if self._waking:
+            self._wake()
+        if self._fresh:
+            self._calm()
+        self._keep(now)
+
+    def _wake(self) -> None:
+        roots = self._trees.roots()
+        for held in list(islice(self._waking.values(), PER_TURN)):
+            del self._waking[held.attempt]
+            # One that was suspended again meanwhile was woken for a moment only.
+            if held.phase is Phase.RUNNING and not held.suspended_at:
+                self._trees.go_on(held.folder, roots)
+        if self._has_stopped_nobodys:
+            self._trees.go_on(NOBODYS, roots)
+            self._trees.forget(NOBODYS)
+            self._has_stopped_nobodys = False
+
+    def _calm(self) -> None:
+        """Stop what is fresh, and whatever it was starting meanwhile."""
+        awake = list(islice(self._fresh.values(), PER_TURN))
+        for held in awake:
+            del self._fresh[held.attempt]
+        for _ in range(_PASSES):
+            roots = self._trees.roots()
+            awake = [held for held in awake if not self._stop(held, roots)]
+            if self._stop_nobodys(roots) and not awake:
+                return
+            # What was told to stop has done so before it is asked again; only its children can be news.
+            time.sleep(_PAUSE_SECONDS)
+
+    def _keep(self, now: int) -> None:
+        """Stop again what was woken; what it may have started is looked for in the next turn."""
+        due = [held for at, held in islice(self._due.values(), PER_TURN) if at <= now]
+        if due:
+            roots = self._trees.roots()
+            for held in due:
+                if not self._stop(held, roots):
+                    del self._due[held.attempt]
+                    self._fresh[held.attempt] = held
+            self._stop_nobodys(roots)
+
+    def _stop(self, held: Held, roots: Roots) -> bool:
+        """Stop everything of an attempt, unless it has ended, and look again later; False if something was awake."""
+        self._due.pop(held.attempt, None)
+        if held.phase is not Phase.RUNNING:
+            return True
+        signal_group(held.process, signal.SIGSTOP)
+        is_still = self._trees.stop(held.folder, roots)
+        self._due[held.attempt] = boottime_ns() + _LOOK_NS, held
+        return is_still
+
+    def _stop_nobodys(self, roots: Roots) -> bool:
+        """Stop what may be of any attempt if none is to run; False if something of it was awake."""
+        if not all(held.suspended_at for held in self._leaders.values()):
+            return True
+        self._has_stopped_nobodys = self._has_stopped_nobodys or NOBODYS in roots
+        return self._trees.stop(NOBODYS, roots)

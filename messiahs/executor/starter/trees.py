@@ -1,98 +1,154 @@
-"""The processes of one attempt: finding all of them, stopping them, letting them go on, and what memory they use.
+"""The processes of each attempt: finding all of them, stopping them, letting them go on, and what memory they use.
 
 A task's first process leads a group, and what it starts stays below it or, orphaned, becomes a child of the starter. So
-whatever of it left the group is found below the first process, or below an orphan that shows the attempt's folder.
+whatever of it left the group is found below the first process, or below an orphan that was seen with the attempt, is in
+its group, or shows its folder. An orphan of which nothing of that is true may be anybody's.
 """
 
 import os
 import signal
-import time
-from collections.abc import Container, Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 
-from messiahs.executor.starter.groups import signal_group
-from messiahs.executor.starter.strays import Children, belongs_to, own_number
+from messiahs.executor.layout import ATTEMPTS
+from messiahs.executor.processes import Standing, signal_if, standing_of
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.sightings import NOBODYS, Seen, Sightings
+from messiahs.executor.starter.strays import Child, Children, belongs_to, own_number
+from messiahs.executor.starter.table import Held
 
-_PASSES = 100
-_PAUSE_SECONDS = 0.0005
+PER_TURN = 32
+"""So many attempts may be looked at in one turn: everything else waits meanwhile."""
 _AWAKE = frozenset((b"R", b"S"))
 _AT_REST = frozenset((b"T", b"t", b"Z", b"X"))
 """Letters of processes that were stopped, or have ended."""
-_READ_BYTES = 1 << 16
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+Roots = Mapping[str, list[tuple[bytes, int]]]
+"""By folder, where the search for an attempt's processes begins: their numbers in /proc and their start times."""
 
 
 class Trees:
-    """Looks at processes below the starter; `prefix` is what the folders of all attempts begin with."""
+    """Looks at processes below the starter; `leaders` are the first processes of attempts, by their numbers there."""
 
-    def __init__(self, children: Children, prefix: bytes) -> None:
-        self._children, self._prefix = children, prefix
+    def __init__(self, children: Children, pool: Pool, leaders: Mapping[int, Held]) -> None:
+        self._children, self._pool, self._leaders = children, pool, leaders
+        self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
+        self._sightings = Sightings()
 
-    def stop(self, leader: int, folder: str) -> None:
-        """Stop everything of an attempt; whatever was being started meanwhile is stopped too.
+    def roots(self) -> Roots:
+        """Look once at all children, for every attempt."""
+        found: dict[str, list[tuple[bytes, int]]] = {}
+        children = self._children.known()
+        for name, child in children.items():
+            if child.number != self._pool.remover:
+                found.setdefault(self._owner(name, children), []).append((name, child.started))
+        for name, seen in self._sightings.all():
+            if name not in children:
+                found.setdefault(seen.folder, []).append((name, seen.started))
+        return found
+
+    def stop(self, folder: str, roots: Roots) -> bool:
+        """Stop everything of an attempt; False if something was awake, so that it may have started more meanwhile.
 
         A process that sleeps where no signal wakes it stops when it wakes.
         """
-        signal_group(leader, signal.SIGSTOP)
-        for _ in range(_PASSES):
-            states = {process: _state_of(name) for name, process in self._members(leader, folder)}
-            for process, state in states.items():
-                if state not in _AT_REST:
-                    with suppress(OSError):
-                        os.kill(process, signal.SIGSTOP)
-            if not _AWAKE.intersection(states.values()):
-                return
-            # What was told to stop has done so before it is asked again; only its children can be news.
-            time.sleep(_PAUSE_SECONDS)
+        is_still = True
+        for name, standing in self._members(folder, roots):
+            if standing.state not in _AT_REST:
+                self._signal(name, standing.started, signal.SIGSTOP)
+            is_still = is_still and standing.state not in _AWAKE
+        return is_still
 
-    def go_on(self, leader: int, folder: str) -> None:
+    def go_on(self, folder: str, roots: Roots) -> None:
         """Let everything of an attempt go on."""
-        members = list(self._members(leader, folder))
-        signal_group(leader, signal.SIGCONT)
-        for _, process in members:
-            with suppress(OSError):
-                os.kill(process, signal.SIGCONT)
+        for name, standing in list(self._members(folder, roots)):
+            self._signal(name, standing.started, signal.SIGCONT)
 
-    def memory_bytes(self, leader: int, folder: str) -> int:
+    def memory_bytes(self, folder: str, roots: Roots) -> int:
         """Sum up the resident memory of everything of an attempt; what several processes share counts for each."""
-        return sum(_resident_bytes(name) for name, _ in self._members(leader, folder))
+        return sum(_resident_bytes(name) for name, _ in self._members(folder, roots))
 
-    def end_strays(self, running: Container[int], folders: Container[str], remover: int, /) -> set[str]:
-        """Kill what attempts that are over have left; name the folders of those that had something left.
-
-        `running` are the first processes of attempts that are not over, and `folders` their folders.
-        """
+    def end_strays(self) -> set[str]:
+        """Kill what attempts that are over have left; name the folders of those that had something left."""
         left: set[str] = set()
-        for name in self._children.listed():
-            process = own_number(name)
-            if process in running or process in (0, remover):
+        running = {held.folder for held in self._leaders.values()}
+        children = self._children.known()
+        for name, child in children.items():
+            if child.number in self._leaders or child.number == self._pool.remover:
                 continue
-            folder = belongs_to(name, self._prefix)
-            # One that shows no folder may be anyone's: it is ended when nobody runs.
-            if bool(running) if folder is None else os.fsdecode(folder) in folders:
+            folder = self._owner(name, children)
+            # One that may be anyone's is ended when nobody runs.
+            if bool(running) if folder == NOBODYS else folder in running:
                 continue
-            with suppress(OSError):
-                os.kill(process, signal.SIGKILL)
-            if folder is not None:
-                left.add(os.fsdecode(folder))
+            # Nobody but the starter reaps it, so that the number is its own.
+            os.kill(child.number, signal.SIGKILL)
+            if folder != NOBODYS:
+                left.add(folder)
         return left
 
-    def _members(self, leader: int, folder: str) -> Iterator[tuple[bytes, int]]:
-        """Give every living process of an attempt, by its number in /proc and by the starter's own."""
-        waiting: list[bytes] = []
-        for name in self._children.listed():
-            number = own_number(name)
-            if number == leader or (number and belongs_to(name, self._prefix) == os.fsencode(folder)):
-                waiting.append(name)
-        seen: set[bytes] = set()
+    def reaped(self, number: int) -> None:
+        """Take note that a child of the starter is gone."""
+        name = self._children.reaped(number)
+        if name is not None:
+            self._sightings.drop(name)
+
+    def forget(self, folder: str) -> None:
+        """Take note that an attempt has ended, and nothing of it is left."""
+        self._sightings.forget(folder)
+
+    def _owner(self, name: bytes, children: Mapping[bytes, Child]) -> str:
+        """Name the folder of the attempt to which a child belongs."""
+        child = children[name]
+        leader = self._leaders.get(child.number)
+        if leader is not None:
+            return leader.folder
+        seen = self._sightings.of(name, child.started)
+        if seen is not None and seen.folder != NOBODYS:
+            return seen.folder
+        folder = self._shown(name, children)
+        if folder != NOBODYS:
+            self._sightings.note(name, Seen(child.started, child.number, folder))
+        return folder
+
+    def _shown(self, name: bytes, children: Mapping[bytes, Child]) -> str:
+        """Name the folder that an orphan shows, or that of the attempt in whose group it is."""
+        folder = belongs_to(name, self._prefix)
+        if folder is not None:
+            return os.fsdecode(folder)
+        standing = standing_of(name)
+        group = children.get(standing.group) if standing is not None else None
+        leader = self._leaders.get(group.number) if group is not None else None
+        return NOBODYS if leader is None else leader.folder
+
+    def _members(self, folder: str, roots: Roots) -> Iterator[tuple[bytes, Standing]]:
+        """Give every process of an attempt; from now on it is the attempt's, whatever becomes of its parents."""
+        waiting: list[tuple[bytes, int | None]] = list(roots.get(folder, ()))
+        visited: set[bytes] = set()
         while waiting:
-            name = waiting.pop()
-            number = own_number(name)
-            if name in seen or not number:
+            name, started = waiting.pop()
+            if name in visited:
                 continue
-            seen.add(name)
-            yield name, number
-            waiting.extend(_children_of(name))
+            standing = standing_of(name)
+            if standing is None or started not in (None, standing.started):
+                self._sightings.drop(name)
+                continue
+            visited.add(name)
+            seen = self._sightings.of(name, standing.started)
+            if seen is None or seen.folder != folder:
+                self._sightings.note(name, Seen(standing.started, own_number(name), folder))
+            yield name, standing
+            waiting.extend((child, None) for child in _children_of(name))
+
+    def _signal(self, name: bytes, started: int, number: int) -> None:
+        """Signal a process that was seen, if it is still that one."""
+        seen = self._sightings.of(name, started)
+        if seen is not None and seen.number:
+            signal_if(seen.number, number, lambda: _is_still(name, started))
+
+
+def _is_still(name: bytes, started: int) -> bool:
+    standing = standing_of(name)
+    return standing is not None and standing.started == started
 
 
 def _children_of(name: bytes) -> list[bytes]:
@@ -105,19 +161,6 @@ def _children_of(name: bytes) -> list[bytes]:
     except OSError:
         pass
     return found
-
-
-def _state_of(name: bytes) -> bytes:
-    """Give the letter for what a process does; `X` if it is gone."""
-    try:
-        with open(b"/proc/%s/stat" % name, "rb") as file:  # noqa: PTH123 - no path
-            text = file.read(_READ_BYTES)
-    except OSError:
-        return b"X"
-    if b")" not in text:
-        return b"X"
-    # The program's name stands in parentheses and may hold anything, also parentheses and blanks.
-    return text[text.rindex(b")") + 2 :][:1]
 
 
 def _resident_bytes(name: bytes) -> int:

@@ -1,0 +1,47 @@
+"""Attempts whose first process has ended: they end when nothing of them is left."""
+
+from collections.abc import Iterator, Mapping
+
+from messiahs.executor.starter.groups import signal_group
+from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.strays import Children
+from messiahs.executor.starter.table import Held
+from messiahs.executor.starter.trees import Trees
+
+_LIMIT_NS = 10_000_000_000
+
+
+class Clearing:
+    """Those of which something may be left (mutable); `leaders` are the first processes of those that run."""
+
+    def __init__(self, *, children: Children, trees: Trees, pool: Pool, leaders: Mapping[int, Held]) -> None:
+        self._children, self._trees, self._pool, self._leaders = children, trees, pool, leaders
+        self._held: list[Held] = []
+
+    def __bool__(self) -> bool:
+        """Say whether there are any."""
+        return bool(self._held)
+
+    def add(self, held: Held) -> None:
+        """Clear away an attempt, whose group was killed."""
+        self._held.append(held)
+
+    def over(self) -> Iterator[tuple[Held, str]]:
+        """Name those of which nothing is left now, each with what is to be said of that."""
+        left = self._end_strays()
+        now = boottime_ns()
+        for held in self._held.copy():
+            if held.folder not in left and (held.process in self._leaders or not signal_group(held.process, 0)):
+                self._held.remove(held)
+                yield held, held.problem.text if held.problem is not None else ""
+            elif now - held.ended_at > _LIMIT_NS:
+                # What has been killed and cannot die (a stuck disk) will not run any of its own code again.
+                self._held.remove(held)
+                yield held, "a process of the task was killed and is not gone"
+
+    def _end_strays(self) -> set[str]:
+        """Kill what attempts that are over have left, if any child is none of those that run."""
+        if len(self._children.listed()) <= len(self._leaders) + (self._pool.remover != 0):
+            return set()
+        return self._trees.end_strays()

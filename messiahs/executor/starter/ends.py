@@ -1,0 +1,42 @@
+"""What is told of an attempt that has ended, and what the journal is to keep of all attempts."""
+
+from collections.abc import Iterator
+
+from messiahs.executor.frames import Ended
+from messiahs.executor.layout import ATTEMPTS, WORK
+from messiahs.executor.processes import identity_of
+from messiahs.executor.starter.declared import Found, find_outputs
+from messiahs.executor.starter.journal import Began, Over, Record, Spawned
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.table import Held, Phase, Table, ran_ns
+
+
+def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
+    """Say how an attempt ended and what it left in its folder; `text` comes before what is wrong with its outputs."""
+    out, err = pool.sizes(held.folder)
+    found = Found()
+    if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
+        found = find_outputs(f"{pool.root}/{ATTEMPTS}/{held.folder}/{WORK}", held.start.outputs)
+    is_natural = not held.cause and held.signal is None
+    return Ended(
+        attempt=held.attempt,
+        exit_code=held.exit_code,
+        signal=held.signal,
+        cause=held.cause or (found.cause if is_natural else ""),
+        text=text or (found.text if is_natural else ""),
+        left=tuple(found.files.values()),
+        ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,
+        stdout_bytes=out,
+        stderr_bytes=err,
+    )
+
+
+def truths(table: Table, *, notes_processes: bool) -> Iterator[Record]:
+    """Give what a journal that begins anew must say; which processes attempts are only if that is noted."""
+    for held in table.attempts.values():
+        if held.ended is not None:
+            yield Over(ended=held.ended)
+        elif held.phase is not Phase.QUEUED:
+            yield Began(attempt=held.attempt)
+            if notes_processes and (identity := identity_of(held.process)) is not None:
+                yield Spawned(attempt=held.attempt, pid=identity.pid, started=identity.started)
