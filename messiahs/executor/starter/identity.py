@@ -15,7 +15,7 @@ _NOTE = "starter.pid"
 
 def note_identity(directory: Path, identity: ProcessIdentity) -> None:
     """Write down who the starter is, in one step."""
-    write_whole(directory / _NOTE, msgspec.json.encode(identity))
+    write_whole(directory / _NOTE, msgspec.json.encode(identity), mode=0o600)
 
 
 def noted_identity(directory: Path) -> ProcessIdentity | None:
