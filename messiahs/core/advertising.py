@@ -10,9 +10,10 @@ from messiahs.core.instants import HOUR, MILLISECOND, Instant, after
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
-from messiahs.core.state import ModuleState, Sums
-from messiahs.core.summing import makes_room_for, sum_up, vector_for, waiting_for
+from messiahs.core.state import ModuleState
+from messiahs.core.summing import lets_go_for, makes_room_for, sum_up, vector_for, waiting_for
 from messiahs.core.timers import TimerKind
+from messiahs.core.views import Sums
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _CHANGE_DELAY_NS = 10 * MILLISECOND
@@ -91,6 +92,7 @@ def _vector(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: S
         hears=_hears(state, kind),
         waiting=waiting_for(state, neighbor, kind),
         makes_room=makes_room_for(state, neighbor, kind),
+        lets_go=lets_go_for(state, neighbor, kind),
     )
 
 
@@ -108,6 +110,7 @@ def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sum
         and sent.hears == _hears(state, kind)
         and bool(sent.waiting) == bool(waiting_for(state, neighbor, kind))
         and sent.makes_room == makes_room_for(state, neighbor, kind)
+        and sent.lets_go == lets_go_for(state, neighbor, kind)
     )
 
 

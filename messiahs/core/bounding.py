@@ -5,9 +5,9 @@ submit.
 """
 
 from messiahs.core.actions import Action
-from messiahs.core.ids import SearchId
+from messiahs.core.ids import SearchId, SystemId
 from messiahs.core.instants import SECOND, Instant, after
-from messiahs.core.messages import DenyCode, Reason
+from messiahs.core.messages import DenyCode, Reason, TaskRevoke
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Asker
 from messiahs.core.state import ModuleState, SearchRequest, Seen
@@ -42,6 +42,30 @@ def remember(state: ModuleState, request: SearchRequest, asker: Asker, /, *, cli
     has_climbed = climbing or before.has_climbed
     state.hop.seen[request.search] = Seen(asker=before.asker, latest=asker.system, has_climbed=has_climbed)
     state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
+
+
+def remember_way(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, now: Instant) -> None:
+    """Know for a while where whoever made a task_request is, if running tasks are offered to it by way of us.
+
+    It is where the request came from, if it came by here; else beyond the neighbor that the offer names, or that
+    brought it.
+    """
+    search = revoke.answers
+    if search is None or search in state.hop.seen or state.hop.seen_from[sender] >= SEEN_LIMIT:
+        return
+    way = revoke.toward if revoke.toward is not None and revoke.toward in state.neighbors else sender
+    state.hop.seen_from[sender] += 1
+    state.hop.seen[search] = Seen(asker=sender, latest=way, has_climbed=False)
+    state.timers.set(TimerKind.SEEN, search, after(now, state.policy.timeouts.request_ns + SECOND))
+
+
+def way_to(state: ModuleState, search: SearchId) -> SystemId | None:
+    """Name the parent or sibling from which a task_request came; None for a child, to which the way leads by us."""
+    seen = state.hop.seen.get(search)
+    neighbor = state.neighbors.get(seen.latest) if seen is not None else None
+    if neighbor is None or neighbor.relation not in (Relation.PARENT, Relation.SIBLING):
+        return None
+    return neighbor.system
 
 
 def on_seen_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:

@@ -78,7 +78,7 @@ def grant(
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
     )
-    claim = GrantedClaim(row=row, need=need, granted=places)
+    claim = GrantedClaim(row=row, need=need, granted=places, is_answer=request.answers is not None)
     claim.renewal_sent_at[0] = now
     watch(state, claim, now)
     accept = SchedAccept(

@@ -90,7 +90,8 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     state.executor.looked_at = now
     actions: list[Action] = []
     next_at = after(now, _LOOK_NS)
-    said = {claim.row.id: revocation(state, claim) for claim, _ in running}
+    claims = {claim.row.id: claim for claim, _ in running}
+    said = {claim_id: revocation(state, claim) for claim_id, claim in claims.items()}
     queries = running_queries(state, running, here=own_facts(state, now), now=now)
     for (claim, attempt), query in zip(running, queries, strict=True):
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
@@ -99,10 +100,9 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         next_at = next_at if ends is None else min(next_at, ends)
     state.timers.set(TimerKind.LOOK, state.system, next_at)
     for claim_id, before in said.items():
-        claim = state.executor.claims[claim_id]
-        revoked = revocation(state, claim)
-        if revoked.attempts != before.attempts:
-            actions.append(SendControl(to=claim.row.via, message=revoked))
+        revoked = revocation(state, claims[claim_id])
+        if (revoked.attempts, revoked.answers) != (before.attempts, before.answers):
+            actions.append(SendControl(to=claims[claim_id].row.via, message=revoked))
     return tuple(actions)
 
 
@@ -145,18 +145,21 @@ def take_up(
 
 def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
     """End an attempt for which its origin has another place; one that may stay by now does, and the origin is told."""
-    guard = state.executor.guards.get(attempt)
     if is_moving_out(state, attempt):
         return ()
-    if guard is None or guard.memory.moving is None:
-        return (SendControl(to=claim.row.via, message=revocation(state, claim)),)
+    revoked = revocation(state, claim)
+    if attempt not in revoked.attempts:
+        return (SendControl(to=claim.row.via, message=revoked),)
     grace_ns = state.policy.timeouts.kill_grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=MOVED, now=now)
-    return _let_leave(state, claim, end, text=guard.moving_text, now=now)
+    if revoked.answers is None:
+        _bar(state, claim, now)
+    return _let_leave(state, claim, end, text=revoked.text, now=now)
 
 
 def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> tuple[Action, ...]:
     """Let go of what is known of an attempt that has ended; the place of one that was suspended is others' by now."""
+    state.executor.offered.pop(attempt, None)
     guard = state.executor.guards.pop(attempt, None)
     if guard is None or guard.suspended_at is None or claim is None:
         return ()
@@ -256,19 +259,20 @@ def _revoke(
 ) -> tuple[Action, ...]:
     grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[due.act], now=now)
+    _bar(state, claim, now)
     return _let_leave(state, claim, end, text=_text(state, claim, due), now=now)
 
 
 def _let_leave(
     state: ModuleState, claim: GrantedClaim, end: EndAttempt, *, text: str, now: Instant
 ) -> tuple[Action, ...]:
-    """End an attempt for its machine's owner; tasks like it get no new places here for a while."""
-    _bar(state, claim, now)
+    """End an attempt for its machine's owner, and say so to its origin."""
     mark_changed(state, now)
     return (*_tell(state, claim, end.attempt, Substate.VACATING, text=text, cause=end.cause), end)
 
 
 def _bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
+    """Give tasks like those of a claim no new places here for a while."""
     revoked = state.executor.revoked
     for key in [key for key, until in revoked.items() if until <= now]:
         del revoked[key]

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from messiahs.core.ids import AttemptId, TaskId
+from messiahs.core.leaving import room_in
 from messiahs.core.messages import TaskState
 from messiahs.core.own_machine import promised_slots, reserved_places, reserving_claims
-from messiahs.core.placing import room_in
 from messiahs.core.state import HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import expects_tasks
@@ -62,14 +62,20 @@ def _granted(state: ModuleState) -> Iterator[str]:
         for attempt in (*claim.started, *claim.unreported):
             if attempt not in claim.attempts:
                 yield f"granted claim {claim_id} has started or reports {attempt}, which is not in it"
+        offer = claim.offer
+        if offer is not None and claim_id not in state.executor.offers.get(offer.search, ()):
+            yield f"granted claim {claim_id} has an offer that never ends"
         if claim.unreported and not state.timers.is_set(TimerKind.STATUS, claim_id):
             yield f"granted claim {claim_id} has something to report and no STATUS timer"
 
 
 def _attempts(state: ModuleState) -> Iterator[str]:
-    for attempt in state.executor.guards:
+    for search in state.executor.offers:
+        if not state.timers.is_set(TimerKind.OFFER, search):
+            yield f"the offer to {search.hex()} has no OFFER timer"
+    for attempt in (*state.executor.guards, *state.executor.offered):
         if attempt not in state.executor.attempts:
-            yield f"attempt {attempt} is guarded, and is not here"
+            yield f"attempt {attempt} is guarded or offered, and is not here"
     for attempt, row in state.executor.attempts.items():
         claim = state.executor.claims.get(row.claim)
         if row.id != attempt or row.status.attempt != attempt:
@@ -142,6 +148,12 @@ def _shapes(state: ModuleState) -> Iterator[str]:
         for attempt in shape.moving:
             if not _is_bound(_claim_of(state, attempt), attempt):
                 yield f"{attempt} is to move, and is not bound"
+        is_looked_for = shape.request is not None or shape.answers is not None
+        for attempt in shape.offered:
+            if not shape.moving.get(attempt) and not is_looked_for:
+                yield f"{attempt} is offered, and nobody looks for a place"
+            if attempt not in shape.moving:
+                yield f"{attempt} is offered, and is not to move"
         for claim_id in shape.claims:
             claim = state.origin.claims.get(claim_id)
             if claim is None or claim.shape is not shape:

@@ -247,12 +247,16 @@ class TaskKill:
 class TaskRevoke:
     """Executor to origin: these are all attempts of the claim that are to run elsewhere, for this reason.
 
-    They run on until a `task_kill` for a move comes, or their machine's owner waits no longer.
+    They run on until a `task_kill` for a move comes, or their machine's owner waits no longer. With `answers` they may
+    as well stay, and are offered to the sender of that `task_request`; `toward` is the parent or sibling from which it
+    came to whoever passes this on, for those whose neighbor that is too.
     """
 
     claim: ClaimId
     attempts: tuple[AttemptId, ...]
     text: str = ""
+    answers: SearchId | None = None
+    toward: SystemId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +290,8 @@ class StatusVector:
     `age_ns` is the age of the vector's oldest part, `period_ns` when the next one is due at the latest. `hears`
     names, to a parent, the siblings from which the sender gets vectors itself. `waiting` counts the tasks that wait
     at the systems whose machines the vector sums up; 0 if that is not told. With `makes_room` one of them may make room
-    for a task that comes before those that run: it is worth asking though nothing is free.
+    for a task that comes before those that run: it is worth asking though nothing is free. With `lets_go` some that run
+    at one of them may go to whoever asks for tasks.
     """
 
     kind: VectorKind
@@ -296,6 +301,7 @@ class StatusVector:
     hears: tuple[SystemId, ...] = ()
     waiting: int = 0
     makes_room: bool = False
+    lets_go: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

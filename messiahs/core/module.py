@@ -16,6 +16,7 @@ from messiahs.core import (
     granting,
     greeting,
     guarding,
+    handing_over,
     passing,
     placing,
     reloading,
@@ -220,5 +221,6 @@ _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Act
         TimerKind.STATUS: executing.on_status_timeout,
         TimerKind.QUERY: results.on_query_timeout,
         TimerKind.ASK: sharing.on_ask_timeout,
+        TimerKind.OFFER: handing_over.on_offer_timeout,
     }
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from messiahs.core.ids import SystemId
-from messiahs.core.messages import DenyCode, Reason, TaskRequest
+from messiahs.core.messages import DenyCode, Reason, TaskRequest, TaskRevoke
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Asker
 from messiahs.core.state import ModuleState, Search, SearchRequest
@@ -41,6 +41,13 @@ def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: Sy
     if isinstance(request, TaskRequest) and is_ours and name:
         return replace(request, requester=SystemId(name))
     return request
+
+
+def as_shown(state: ModuleState, revoke: TaskRevoke, /, *, to: SystemId) -> TaskRevoke:
+    """Give an offer of running tasks as the neighbor to which it goes may see it: who asked stays behind a border."""
+    neighbor = state.neighbors.get(to)
+    is_hidden = neighbor is not None and bool(state.policy.name_for(neighbor))
+    return replace(revoke, text="", toward=None) if is_hidden else revoke
 
 
 def _name_for(state: ModuleState, asker: Asker) -> SystemId | None:

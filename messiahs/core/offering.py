@@ -37,7 +37,7 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
     Those that were promised to somebody and still wait are not promised again, and others of their shape not at once:
     each promise is followed by a search, and whoever asks may not want to make us search without end.
     """
-    waiting = [shape for shape in state.origin.shapes.values() if shape.count and _is_free(shape, now)]
+    waiting = [shape for shape in state.origin.shapes.values() if shape.count and is_free(shape, now)]
     matching = [shape for shape in waiting[:_JUDGED_AT_MOST] if wanting.holds(shape.key[0].description())]
     left = min(count, spare_tasks(state))
     chosen: list[tuple[Shape, int]] = []
@@ -51,7 +51,8 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
     return Offered(shapes=tuple(chosen), why_not=why_not)
 
 
-def _is_free(shape: Shape, now: Instant) -> bool:
+def is_free(shape: Shape, now: Instant) -> bool:
+    """Say whether tasks of a shape may be promised: none are, and none were a moment ago."""
     return not shape.promised and (shape.promised_at is None or now - shape.promised_at >= _AGAIN_NS)
 
 

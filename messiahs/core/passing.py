@@ -4,8 +4,11 @@ A hop knows a claim by the row that it stored when the accept passed, and needs 
 any of the modules on the path.
 """
 
+from dataclasses import replace
+
 from messiahs.core import executing, granting, moving, results
 from messiahs.core.actions import Action, Forget, Report, ReportCode, SendControl
+from messiahs.core.bounding import remember_way, way_to
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import (
@@ -17,6 +20,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.naming import as_shown
 from messiahs.core.rows import RowKind
 from messiahs.core.state import ModuleState
 
@@ -31,6 +35,10 @@ def on_claim_message(
     passed = state.hop.passed.get(message.claim)
     if passed is not None:
         if sender == passed.toward_executor:
+            if isinstance(message, TaskRevoke) and message.answers is not None:
+                remember_way(state, message, sender=sender, now=now)
+                message = replace(message, toward=way_to(state, message.answers))
+                message = as_shown(state, message, to=passed.toward_origin)
             return (SendControl(to=passed.toward_origin, message=message),)
         if sender != passed.toward_origin:
             return _off_path(sender, message)

@@ -13,6 +13,7 @@ from messiahs.core.fitting import could_hold
 from messiahs.core.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
 from messiahs.core.judging import summary_of
+from messiahs.core.leaving import drop_offers, move_on, room_in
 from messiahs.core.members import command_of
 from messiahs.core.messages import (
     BoundTask,
@@ -22,7 +23,6 @@ from messiahs.core.messages import (
     SchedAccept,
     SchedRequest,
     Substate,
-    TaskKill,
     TaskState,
     TaskTransfer,
 )
@@ -41,8 +41,6 @@ HOPS = 32
 ASKS = 64
 _TRANSFER_BYTES = 256 * 1_024
 _LEASE_GRACE_NS = 10 * SECOND
-_WINDOW_LIMIT = 1_280
-"""No executor gets more tasks of one claim at once, whatever window it names."""
 CLAIM_LIMIT = 4_096
 """Of one shape: executors that only promise places do not fill the store."""
 _HISTORY_LIMIT = 100
@@ -137,8 +135,14 @@ def on_claim_granted(
         requirement=requirement,
         answered_at=now,
     )
-    is_answer = shape.promised > 0 and shape.answers is None and via != state.system
-    claim = HeldClaim(row=row, shape=shape, window=accept.window, is_answer=is_answer)
+    is_answer = shape.promised > 0 and shape.answers is None
+    claim = HeldClaim(
+        row=row,
+        shape=shape,
+        window=accept.window,
+        is_answer=is_answer and not shape.offered and via != state.system,
+        is_for_offered=is_answer and bool(shape.offered),
+    )
     hold(state, claim, now)
     shape.reasons = ()
     if is_last:
@@ -218,15 +222,6 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     return (*stores, *send_tasks(claim, tasks))
 
 
-def room_in(state: ModuleState, claim: HeldClaim) -> int:
-    """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
-    is_closed = claim.is_ending or not claim.shape.moving.keys().isdisjoint(claim.bound)
-    room = 0 if is_closed else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
-    if not claim.is_answer:
-        return room
-    return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
-
-
 def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
     """Look for places for so many tasks of a shape at once, or as soon as its search in flight is over.
 
@@ -281,7 +276,8 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
 
 
 def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...]) -> tuple[Action, ...]:
-    actions = [*_move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
+    actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
+    drop_offers(shape)
     if not unplaced(shape):
         if shape.request is None:
             # Places were found for all in the round that went on when they were promised.
@@ -289,21 +285,6 @@ def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ..
         drop_if_unused(state, shape)
     elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
         actions.append(_start_search(state, shape))
-    return tuple(actions)
-
-
-def _move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
-    """Tell executors to end as many of the tasks that they want to be rid of as there are places for elsewhere."""
-    if not shape.moving or shape.count:
-        return ()
-    spare = sum(room_in(state, claim) for claim in _claims_of(state, shape)) - sum(shape.moving.values())
-    actions: list[Action] = []
-    for attempt in [attempt for attempt, is_told in shape.moving.items() if not is_told][: max(0, spare)]:
-        claim_id = state.origin.tasks[attempt.task].claim
-        assert claim_id is not None, "what moves is bound"
-        shape.moving[attempt] = True
-        kill = TaskKill(claim=claim_id, attempts=(attempt,), is_move=True)
-        actions.append(SendControl(to=state.origin.claims[claim_id].row.via, message=kill))
     return tuple(actions)
 
 

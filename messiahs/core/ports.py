@@ -265,7 +265,11 @@ class Migrating(Protocol):
 
     @property
     def keep_at_least(self) -> int:
-        """How many waiting tasks are never offered."""
+        """How many of the tasks that wait are never offered, and as many of those that run."""
+
+    @property
+    def offers_running(self) -> bool:
+        """Say whether tasks that run may go too; only if the policy says which."""
 
     def offers(self, query: RunningQuery, /) -> bool:
         """Say whether a task may go to whoever asks for it."""

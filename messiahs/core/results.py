@@ -10,6 +10,7 @@ from messiahs.core.ending import end_task
 from messiahs.core.events import OutputsFailed, OutputsHome, TransferFailed
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.leaving import stay
 from messiahs.core.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -29,6 +30,7 @@ from messiahs.core.placing import (
     watch_lease,
     yield_turn,
 )
+from messiahs.core.revoking import MOVED
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -268,7 +270,7 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
-    if claim.shape.moving.pop(status.attempt, None) is not None:
+    if stay(claim.shape, status.attempt):
         # The place that was found for it is for others now, or not needed.
         claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
@@ -287,6 +289,8 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
         # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
         claim.is_ending = claim.shape.has_lost = True
+        if status.cause == MOVED:
+            _leave(state, claim)
         if status.state is TaskState.REVOKED:
             state.origin.lost_at[claim.row.via] = now
         if is_too_late:
@@ -298,6 +302,14 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
+
+
+def _leave(state: ModuleState, claim: HeldClaim) -> None:
+    """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
+    for claim_id in claim.shape.claims:
+        if claim_id.executor == claim.row.id.executor:
+            state.origin.claims[claim_id].is_ending = True
+    claim.shape.is_filled = False
 
 
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:

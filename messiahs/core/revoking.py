@@ -5,8 +5,10 @@ all is named by the origin, in its answer to a renewal, for as long as it has no
 """
 
 from messiahs.core.actions import SendControl
+from messiahs.core.bounding import way_to
 from messiahs.core.ids import AttemptId
 from messiahs.core.messages import Substate, TaskRevoke, TaskState
+from messiahs.core.naming import as_shown
 from messiahs.core.state import GrantedClaim, ModuleState
 
 MOVED = "moved"
@@ -14,12 +16,25 @@ MOVED = "moved"
 
 
 def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
-    """Say which attempts of a claim are to run elsewhere, or end already because of that."""
+    """Say which attempts of a claim are to run elsewhere, or end already because of that.
+
+    What the owner's rules want away comes before what may as well stay: then the offer of the claim is not spoken of.
+    """
     guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
     moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
-    text = next((guard.moving_text for _, guard in moving), "")
-    ending = [attempt for attempt in guards if is_moving_out(state, attempt)]
-    return TaskRevoke(claim=claim.row.id, attempts=(*(attempt for attempt, _ in moving), *ending), text=text)
+    ending = tuple(attempt for attempt in claim.started if is_moving_out(state, attempt))
+    if moving or claim.offer is None:
+        text = next((guard.moving_text for _, guard in moving), "")
+        return TaskRevoke(claim=claim.row.id, attempts=(*(attempt for attempt, _ in moving), *ending), text=text)
+    offered = tuple(attempt for attempt in claim.offer.attempts if attempt in claim.started and attempt not in ending)
+    revoked = TaskRevoke(
+        claim=claim.row.id,
+        attempts=(*offered, *ending),
+        text=claim.offer.text,
+        answers=claim.offer.search,
+        toward=way_to(state, claim.offer.search),
+    )
+    return as_shown(state, revoked, to=claim.row.via)
 
 
 def is_moving_out(state: ModuleState, attempt: AttemptId) -> bool:

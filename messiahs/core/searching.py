@@ -104,7 +104,8 @@ def _work_on(
     actions: list[Action] = []
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
     is_open = isinstance(verdict, Accepted) and arrived.is_first
-    is_wanted = is_open and not is_revoked(state, request.origin, request.tdv, now)
+    why_unwanted = _why_unwanted(state, request, now) if is_open else ""
+    is_wanted = is_open and not why_unwanted
     places = places_for(state, need, min(search.left, search.allowed)) if is_wanted else 0
     if places:
         accept, granted = grant(state, request, need, asker=search.asker, places=places, now=now)
@@ -123,10 +124,17 @@ def _work_on(
         return (*actions, *go_on(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
-    if is_open and not is_wanted:
-        search.reason = replace(search.reason, text="a task like this was revoked here a short while ago")
+    if why_unwanted:
+        search.reason = replace(search.reason, text=why_unwanted)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
     return (*actions, *go_on(state, search, tuple(dict.fromkeys(untried)), now=now))
+
+
+def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
+    """Say why the own machine takes no such tasks now, though the policy would; empty if it does."""
+    if is_revoked(state, request.origin, request.tdv, now):
+        return "a task like this was revoked here a short while ago"
+    return "it is a task from here that is looked for" if request.answers in state.executor.offers else ""
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:

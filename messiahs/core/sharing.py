@@ -1,11 +1,15 @@
 """Receiver-initiated load sharing: task_request, task_accept, task_deny (MESSIAHS 5.3.2, 6.2).
 
-A module with room to spare asks where tasks wait. Whoever has some that match and that its policy offers accepts, and
-at once searches for places for them, with the name of the request: each hop that remembers it asks the neighbor first
-from which it came. So a task comes to the requester as any other does, through every gate, and not in a way of its own.
+A module with room to spare asks where tasks wait, or run and may go. Whoever has some that match and that its policy
+offers accepts. For those that wait it searches for places at once, with the name of the request: each hop that
+remembers it asks the neighbor first from which it came. For those that run, their origins do (handing_over.py). So a
+task comes to the requester as any other does, through every gate, and not in a way of its own.
 """
 
+from dataclasses import replace
+
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.handing_over import choose_running, hand_over
 from messiahs.core.here import own_facts
 from messiahs.core.ids import SearchId, SystemId
 from messiahs.core.instants import Instant, after
@@ -14,7 +18,7 @@ from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.offering import offer
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS, promise
-from messiahs.core.ports import Asking, HereQuery
+from messiahs.core.ports import Asking, HereQuery, Predicate
 from messiahs.core.routing import (
     MARGIN_NS,
     Arrived,
@@ -66,13 +70,11 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
 
 
 def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Offer waiting tasks that match, ask the likeliest neighbor for the rest, or deny (MESSIAHS 6.2)."""
+    """Offer tasks that match, ask the likeliest neighbor for the rest, or deny (MESSIAHS 6.2)."""
     request = bounded(request)
     arrived = take_in(state, request, request.wanting, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
-    is_asked = arrived.is_first and sender != state.system
-    offered = offer(state, arrived.predicate, count=request.count, now=now) if is_asked else None
     search = Search(
         request=request,
         asker=arrived.asker,
@@ -81,21 +83,36 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
         allowed=request.count,
         asks_left=request.asks_left,
         until=after(now, request.remaining_ns - MARGIN_NS),
-        reason=Reason(module=state.system, code=offered.why_not if offered is not None else DenyCode.NO_TASK),
+        reason=Reason(module=state.system, code=DenyCode.NO_TASK),
     )
-    actions: list[Action] = []
-    if offered is not None and offered.count:
-        search.left -= offered.count
-        search.allowed -= offered.count
-        actions.extend(_pass_accept(search, offered.count))
-        for shape, count in offered.shapes:
-            actions.extend(promise(state, shape, count, request.search, now=now))
+    is_asked = arrived.is_first and sender != state.system
+    actions = _offer_own(state, search, request, arrived.predicate, now=now) if is_asked else ()
     if search.left == 0:
-        return tuple(actions)
+        return actions
     relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
         (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
     return (*actions, *go_on(state, search, _likely(state, sender, relations), now=now))
+
+
+def _offer_own(
+    state: ModuleState, search: Search, request: TaskRequest, wanting: Predicate, /, *, now: Instant
+) -> tuple[Action, ...]:
+    """Offer what waits here, and for what is left what runs here."""
+    waiting = offer(state, wanting, count=request.count, now=now)
+    left = request.count - waiting.count if request.search not in state.executor.offers else 0
+    running = choose_running(state, wanting, count=left, now=now)
+    count = waiting.count + len(running.attempts)
+    if not count:
+        is_refused = DenyCode.REFUSED_BY_POLICY in (waiting.why_not, running.why_not)
+        search.reason = replace(search.reason, code=DenyCode.REFUSED_BY_POLICY if is_refused else DenyCode.NO_TASK)
+        return ()
+    search.left -= count
+    search.allowed -= count
+    actions = [*_pass_accept(search, count)]
+    for shape, members in waiting.shapes:
+        actions.extend(promise(state, shape, members, request.search, now=now))
+    return (*actions, *hand_over(state, request, running.attempts, now=now))
 
 
 def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -128,9 +145,13 @@ def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
 
 
 def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[SystemId, ...]:
-    """Give the neighbors behind which tasks wait, those with the most in front, and equal ones by name."""
-    waiting = {each.system: waiting_behind(state, each) for each in reachable(state, asker, relations)}
-    return tuple(sorted((system for system in waiting if waiting[system]), key=lambda each: (-waiting[each], each)))
+    """Give the neighbors behind which tasks wait, those with the most in front, then those behind which some may go."""
+    may_have: dict[SystemId, int] = {}
+    for neighbor in reachable(state, asker, relations):
+        view = view_behind(state, neighbor)
+        if view is not None and (view.waiting or view.lets_go):
+            may_have[neighbor.system] = view.waiting
+    return tuple(sorted(may_have, key=lambda each: (-may_have[each], each)))
 
 
 def _free_slots(state: ModuleState) -> int:

@@ -4,16 +4,14 @@ Rows are kept as they are stored (rows.py); everything else here is soft and mad
 """
 
 from collections import Counter, deque
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from messiahs.core.calendar import utc
-from messiahs.core.descriptions import SDV, TDV, Pairs
+from messiahs.core.descriptions import TDV, Pairs
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
-from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, StatusVector, TaskRequest, TaskState, VectorKind
+from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, TaskRequest, TaskState
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.overview import Overview
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.protecting import Memory
 from messiahs.core.rows import (
@@ -26,7 +24,7 @@ from messiahs.core.rows import (
     TaskRow,
 )
 from messiahs.core.timers import Timers
-from messiahs.core.vectors import EMPTY, Vector
+from messiahs.core.views import Updates
 
 ShapeKey = tuple[TDV, str]
 """Tasks with equal TDV (which names their user) and requirement are placed together."""
@@ -44,62 +42,6 @@ class Identity:
     epoch: Epoch
     address: str
     release: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """What a neighbor last said, and when it arrived."""
-
-    message: StatusVector
-    received_at: Instant
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
-    """U and every D as they leave, of what they were last computed from; they fill up (mutable).
-
-    Nothing depends on whether it is there: it only saves the work of computing the same again.
-    """
-
-    own: Vector
-    heard: Mapping[tuple[SystemId, VectorKind], Vector]
-    neighbors: Mapping[SystemId, Neighbor]
-    policy: Policy
-    passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
-    """What was heard, less what the policy does not pass on."""
-    primary_children: frozenset[SystemId]
-    up: Vector
-    down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
-    """By the primary children whose U is added to it, because those that it is sent to do not hear them."""
-    revealed: dict[tuple[frozenset[SystemId] | None, Hashable], Vector] = field(default_factory=dict)
-    """What is told of U (None) or of one of `down`, by audience."""
-
-
-@dataclass(slots=True)
-class Updates:
-    """The update channel's side of a module (mutable)."""
-
-    links: dict[SystemId, bool] = field(default_factory=dict)
-    """Neighbors that are connected; True once they have said hello."""
-    views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
-    queried: dict[SystemId, bool] = field(default_factory=dict)
-    """Silent neighbors that were asked for their status."""
-    sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
-    sent_at: Instant | None = None
-    measured: SDV | None = None
-    described: SDV | None = None
-    """What the own machine was last said to be."""
-    own: Vector = EMPTY
-    """The vector {x}, as it was advertised last."""
-    up: Vector = EMPTY
-    """U, as it was computed last."""
-    has_news: bool = True
-    """A view or a link has changed since every neighbor was told of what did."""
-    had_waiting: bool = False
-    """Tasks waited here when neighbors were told last."""
-    sums: Sums | None = field(default=None, compare=False, repr=False)
-    """Derived from the rest: it may be dropped at any time."""
-    overview: Overview = field(default_factory=Overview, compare=False, repr=False)
 
 
 SearchRequest = SchedRequest | TaskRequest
@@ -158,7 +100,9 @@ class Shape:
     has_lost: bool = False
     """The last attempt that came back was lost or refused."""
     moving: dict[AttemptId, bool] = field(default_factory=dict)
-    """Bound attempts of which their executor wants to be rid; True once they were told to end for another place."""
+    """Bound attempts that are to run elsewhere; True once they were told to end for another place."""
+    offered: dict[AttemptId, None] = field(default_factory=dict)
+    """Those of them that may as well stay: their executor offered them to whoever asked for tasks."""
     turn_ended_at: Instant | None = None
     """When an executor last ended a claim of it."""
 
@@ -191,6 +135,10 @@ class HeldClaim:
     """No further task is bound to it."""
     is_answer: bool = False
     """It was granted to tasks that were promised to whoever asked for some. Soft: after a restart it is like others."""
+    is_for_offered: bool = False
+    """It was granted to attempts that were offered to whoever asked for some; they move to such a claim alone. Soft."""
+    offered_to: SearchId | None = None
+    """The latest task_request for which its executor offered attempts of it."""
     moving_at: Instant | None = None
     """When inputs of its tasks were last seen on their way."""
     is_refused: bool = False
@@ -213,6 +161,15 @@ class Guard:
     """What its origin is told of the reason why it is to run elsewhere."""
     is_waiting: bool = False
     """It is to go on, and waits for its slots, which others have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Attempts of a claim that may go to whoever made a task_request, if their origin finds a place there."""
+
+    search: SearchId
+    attempts: tuple[AttemptId, ...]
+    text: str
 
 
 @dataclass(slots=True)
@@ -242,6 +199,10 @@ class GrantedClaim:
     """Its turn is over and its origin was told; it ends when what was on its way has had time to come."""
     is_shrinking: bool = False
     """The origin was told that places it does not fill go to others, but they have not gone yet."""
+    is_answer: bool = False
+    """Somebody had asked for its tasks: they are not offered to the next one that asks. Soft."""
+    offer: Offer | None = None
+    """Soft: after a restart there is none, and the origin is told."""
     is_ending: bool = False
     is_over: bool = False
     """Its lease ran out: only results that its origin has not taken are left."""
@@ -319,6 +280,10 @@ class Executor:
     """Attempts at which the policy's rules were looked."""
     revoked: dict[tuple[SystemId, TDV], Instant] = field(default_factory=dict)
     """Whose tasks, of which shape, the owner's rules have ended, and until when such get no new places."""
+    offers: dict[SearchId, tuple[ClaimId, ...]] = field(default_factory=dict)
+    """Requests for which attempts were offered lately, and their claims; each has a timeout."""
+    offered: dict[AttemptId, Instant] = field(default_factory=dict)
+    """Attempts that were offered, and until when they are not offered again."""
     looked_at: Instant | None = None
     """When the owner's rules were looked at last."""
     mean_wait_ns: int = 0

@@ -7,9 +7,10 @@ from messiahs.core.ids import SystemId
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
-from messiahs.core.state import ModuleState, Sums
+from messiahs.core.state import ModuleState
 from messiahs.core.sums import Views, in_down_of, in_up, vector_for_child, vector_for_parents
 from messiahs.core.vectors import Vector
+from messiahs.core.views import Sums
 
 _MOST_WAITING = 1_000_000_000
 
@@ -105,6 +106,14 @@ def makes_room_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) 
     orders = state.policy.task_order is not None or any(rule.reads_waiting for rule in state.policy.running)
     is_here = orders and state.updates.measured is not None
     return is_here or any(message.makes_room for message in _summed_up(state, neighbor, kind))
+
+
+def lets_go_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) -> bool:
+    """Say whether tasks that run on one of the machines of the vector may go to whoever asks for some."""
+    if not state.policy.reveals_to(neighbor):
+        return False
+    is_here = state.policy.migrating.offers_running and any(claim.live for claim in state.executor.claims.values())
+    return is_here or any(message.lets_go for message in _summed_up(state, neighbor, kind))
 
 
 def _summed_up(state: ModuleState, neighbor: Neighbor, kind: VectorKind, /) -> Iterator[StatusVector]:

@@ -28,6 +28,7 @@ class TimerKind(IntEnum):
     QUERY = 15  # ClaimId at the origin: ask what has become of it
     LOOK = 16  # SystemId, the own one: look what the owner's rules want of the tasks that run
     ASK = 17  # int, the place of an ask in the policy: consider to ask others for tasks
+    OFFER = 18  # SearchId of a task_request: tasks that were offered to its sender and still run here stay
 
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes

@@ -16,10 +16,11 @@ from messiahs.core.instants import Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
-from messiahs.core.state import ModuleState, View
+from messiahs.core.state import ModuleState
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Place, Vector, places_of
+from messiahs.core.views import View
 
 _SILENT_PERIODS = 3
 _COUNT_OF: Final = attrgetter("count")
@@ -107,7 +108,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
 
 def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
     """Say whether others should know of a vector before the period is over."""
-    told = [(each.hears, bool(each.waiting), each.makes_room) for each in (before, after)]
+    told = [(each.hears, bool(each.waiting), each.makes_room, each.lets_go) for each in (before, after)]
     if told[0] != told[1]:
         return True
     return before.vector != after.vector and not _is_alike(state, before, after)

@@ -109,6 +109,7 @@ def _sent_document(message: StatusVector) -> Document:
         **vector_document(message.vector),
         "waiting": message.waiting,
         "makes_room": message.makes_room,
+        "lets_go": message.lets_go,
         "age": round(message.age_ns / SECOND, 3),
         "period": round(message.period_ns / SECOND, 3),
         "hears": list(message.hears),

@@ -16,6 +16,7 @@ class NoMigrating:
 
     asks: tuple[Asking, ...] = ()
     keep_at_least: int = 0
+    offers_running: bool = False
 
     def offers(self, query: RunningQuery, /) -> bool:
         """Offer nothing."""

@@ -43,11 +43,12 @@ _POLICIES = (
     'accept from any { require $mem default 0 <= 1GiB else "too large"; }',
 )
 _PICKY = _POLICIES[3]
+_OFFERING = "ask every 4s when $here.tasks = 0 wanting { }; offer when $task.waited > 2s; offer when $task.ran >= 1s;"
 _SHARING = (
     "",
     "migrate { ask every 3s when 1 = 1 wanting { }; }",
     "migrate { ask every 5s when $here.waiting = 0 wanting { $cpus <= 1 }; keep at least 2 tasks; }",
-    "migrate { offer when $task.waited > 2s; } rank tasks by least $task.mem default 0;",
+    f"migrate {{ {_OFFERING} }} rank tasks by least $task.mem default 0;",
     "rank tasks by most $task.cpus, random;",
 )
 _AT_DESK = "$here.keyboard_idle < 5s"

@@ -33,6 +33,7 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         ("granted claims", tuple(state.executor.claims)),
         ("attempts", tuple(state.executor.attempts)),
         ("guarded attempts", tuple(state.executor.guards)),
+        ("offers", (*state.executor.offers, *state.executor.offered)),
     )
     for what, table in tables:
         if table:
@@ -61,6 +62,8 @@ def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
                 yield from _busy(state, neighbor, view.message.vector)
             if view is not None and view.message.waiting:
                 yield f"{neighbor.system} tells {state.system} that {view.message.waiting} tasks wait, and none does"
+            if view is not None and view.message.lets_go:
+                yield f"{neighbor.system} tells {state.system} that tasks that run may go, and none runs"
 
 
 def machines_in(vector: Vector) -> Machines:

@@ -147,6 +147,10 @@ class _MigratingBoth:
     def keep_at_least(self) -> int:
         return self.both.recorded.migrating.keep_at_least
 
+    @property
+    def offers_running(self) -> bool:
+        return self.both.recorded.migrating.offers_running
+
     def offers(self, query: RunningQuery, /) -> bool:
         question = f"offer a task{_whose(query.task)}"
         self.both.ask(question, lambda policy: "offered" if policy.migrating.offers(query) else "kept")

@@ -188,9 +188,9 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
         case TaskKill():
             return f"task_kill {message.claim} {_names(message.attempts)}{' for a move' if message.is_move else ''}"
         case TaskRevoke():
-            return (
-                f"task_revoke {message.claim} {_names(message.attempts)}{f': {message.text}' if message.text else ''}"
-            )
+            answers = f" for task_request {message.answers.hex()[:8]}" if message.answers is not None else ""
+            text = f": {message.text}" if message.text else ""
+            return f"task_revoke {message.claim} {_names(message.attempts)}{answers}{text}"
         case ClaimEnd():
             return f"claim_end {message.claim}{' forgotten' if message.is_forgotten else ''}"
         case SystemStatusQuery():

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from messiahs.core.ids import SearchId
 from messiahs.core.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -26,7 +27,9 @@ from messiahs.wire.limits import (
     bounded,
     counter,
     relative_path,
+    secret,
     shortened,
+    system_id,
 )
 from messiahs.wire.v1 import control_pb2
 
@@ -168,12 +171,21 @@ def write_task_revoke(wire: control_pb2.TaskRevoke, revoke: TaskRevoke) -> None:
     write_claim(wire.claim, revoke.claim)
     wire.attempts.extend(attempts_to_wire(revoke.attempts))
     wire.text = shortened(revoke.text, TEXT_LIMIT_BYTES)
+    if revoke.answers is not None:
+        wire.answers = revoke.answers
+    if revoke.toward is not None:
+        wire.toward = revoke.toward
 
 
 def read_task_revoke(wire: control_pb2.TaskRevoke) -> TaskRevoke:
     """Check which attempts are to run elsewhere."""
-    text = bounded(wire.text, TEXT_LIMIT_BYTES)
-    return TaskRevoke(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts), text=text)
+    return TaskRevoke(
+        claim=read_claim(wire.claim),
+        attempts=read_attempts(wire.attempts),
+        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        answers=SearchId(secret(wire.answers)) if wire.answers else None,
+        toward=system_id(wire.toward) if wire.toward else None,
+    )
 
 
 def write_claim_end(wire: control_pb2.ClaimEnd, end: ClaimEnd) -> None:

@@ -30,7 +30,7 @@ def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
         wire.vector = _vector_bytes(message.vector)
         wire.period_ns, wire.age_ns = message.period_ns, message.age_ns
         wire.hears.extend(message.hears)
-        wire.waiting, wire.makes_room = message.waiting, message.makes_room
+        wire.waiting, wire.makes_room, wire.lets_go = message.waiting, message.makes_room, message.lets_go
     except ValueError as error:
         raise CodecError(f"a status vector cannot be sent: {error}") from error
     return wire
@@ -50,6 +50,7 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
         hears=tuple(map(system_id, wire.hears)),
         waiting=amount(wire.waiting),
         makes_room=wire.makes_room,
+        lets_go=wire.lets_go,
     )
 
 

@@ -50,6 +50,13 @@ wait %2
 """
 """Busy processes: one in another session, an orphan that ignores SIGTERM, one in the group; and who waits for it."""
 _TREE_SIZE = 4
+LOCKING = """
+exec 9>"$LOCK"; flock -n 9 || { echo overlap; exit 9; }
+[ "$MESSIAHS_ATTEMPT" = 2 ] && { echo alone; exit 0; }
+setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' &
+while :; do sleep 0.1; done
+"""
+"""Each attempt keeps a lock for as long as anything of it runs, and says if somebody has it; the second one ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,14 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
 def nobody_is_there(desks: Desks) -> None:
     """Begin every test without owners."""
     desks.leave("left", "right")
+
+
+def lock_in(folder: Path) -> Path:
+    """Make a file that tasks of any account can lock."""
+    lock = folder / "lock"
+    lock.touch()
+    lock.chmod(0o666)
+    return lock
 
 
 def fields_of(process: int) -> list[str]:
@@ -220,17 +235,8 @@ def test_a_task_that_uses_more_memory_than_it_was_promised_is_killed_and_tried_e
 
 
 def test_a_task_moves_to_another_machine_and_its_attempts_never_overlap(desks: Desks, shared: Path) -> None:
-    # Each attempt keeps a lock for as long as anything of it runs, and says if somebody else has it.
-    script = """
-        exec 9>"$LOCK"; flock -n 9 || { echo overlap; exit 9; }
-        [ "$MESSIAHS_ATTEMPT" = 2 ] && { echo alone; exit 0; }
-        setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' &
-        while :; do sleep 0.1; done
-    """
-    lock = shared / "lock"
-    lock.touch()
-    lock.chmod(0o666)
-    task, running = desks.begin("--set", "kind=moving", "--env", f"LOCK={lock}", "--", "sh", "-c", script)
+    lock = lock_in(shared)
+    task, running = desks.begin("--set", "kind=moving", "--env", f"LOCK={lock}", "--", "sh", "-c", LOCKING)
     first = running["executed_on"]
     desks.use(first)
     ended = desks.until(task, state="finished")

@@ -7,6 +7,7 @@ from typing import Any
 
 from messiahs.cli.temporary import remove_tasks
 from tests.live.conftest import Federation, eventually
+from tests.live.test_owners import LOCKING, lock_in
 
 MACHINE = (
     "{probe: fixed, nproc: SLOTS, slots: SLOTS, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
@@ -34,6 +35,10 @@ IDLE = """policy "idle, and tells nobody";
 accept from any { limit 100 tasks; }
 reveal to any nothing;
 migrate { ask every 1s when $here.free_slots >= 1 wanting { $mem <= 1GiB }; }
+"""
+MOVABLE = """policy "busy, and lets go what runs";
+accept from any { limit 100 tasks; }
+migrate { offer when RULE; }
 """
 HOSTING = f"""version: 1
 federation: hosting
@@ -99,6 +104,33 @@ def test_what_is_kept_is_not_given_away(tmp_path: Path) -> None:
         tasks = made.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
         assert executors(made, tasks) == ["busy"] * 8
         assert "refused_by_policy" in (made.folder("busy") / "module.log").read_text()
+
+
+def test_a_running_task_moves_to_the_idle_machine_that_asked_and_its_attempts_never_overlap(
+    tmp_path: Path, shared: Path
+) -> None:
+    movable = MOVABLE.replace("RULE", "$task.ran < 1h")
+    with site(tmp_path, COUSINS, module="top", busy=movable, idle=IDLE) as made:
+        locked = ("--env", f"LOCK={lock_in(shared)}", "--mem", "10MiB", "--", "sh", "-c", LOCKING)
+        task = made.submit(*locked)
+        eventually(lambda: made.status(task)["state"] == "finished")
+        ended = made.status(task)
+        assert (ended["exit_code"], ended["attempt"], ended["executed_on"]) == (0, 2, "idle")
+        steps = [(entry["event"], entry["module"]) for entry in ended["history"] if entry["event"] != "vacating"]
+        assert steps == [
+            ("bound", "busy"), ("moving", "busy"), ("moved", "busy"), ("bound", "idle"), ("finished", "idle"),
+        ]  # fmt: skip
+        assert "moving at busy: idle asked for tasks" in made.run("explain", task).stdout
+
+
+def test_a_running_task_that_no_rule_lets_go_stays_whoever_asks(tmp_path: Path) -> None:
+    movable = MOVABLE.replace("RULE", "$task.ran > 1h")
+    with site(tmp_path, COUSINS, module="top", busy=movable, idle=IDLE) as made:
+        task = made.submit("--mem", "10MiB", "--", "sleep", "8")
+        eventually(lambda: "refused_by_policy" in (made.folder("busy") / "module.log").read_text())
+        eventually(lambda: made.status(task)["state"] == "finished")
+        ended = made.status(task)
+        assert (ended["attempt"], ended["executed_on"]) == (1, "busy")
 
 
 def test_a_paying_partners_task_takes_the_place_of_a_bidders_which_goes_on_afterwards(tmp_path: Path) -> None:

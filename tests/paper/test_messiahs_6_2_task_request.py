@@ -1,7 +1,7 @@
 """MESSIAHS 5.3.2, 5.4 and 6.2: a test per statement about task_request, task_accept and task_deny."""
 
-from messiahs.core.actions import Action, SendControl
-from messiahs.core.events import VectorReceived
+from messiahs.core.actions import Action, EndAttempt, SendControl
+from messiahs.core.events import AttemptStarted, TransferReceived, VectorReceived
 from messiahs.core.ids import ClientKey, MessageId, SearchId, SystemId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import (
@@ -11,6 +11,7 @@ from messiahs.core.messages import (
     TaskAccept,
     TaskDeny,
     TaskRequest,
+    TaskRevoke,
     TaskTransfer,
     VectorKind,
 )
@@ -25,10 +26,12 @@ from tests.unit.core.rig import (
     ScriptedPolicy,
     accept,
     make_module,
+    remote,
     request,
     sent,
     tdv,
     told,
+    transfer,
 )
 
 SEARCH = SearchId(b"w" * 16)
@@ -136,6 +139,20 @@ def test_task_request_a_module_with_an_eligible_task_replies_and_asks_nobody_els
     rig.submit()
     actions = rig.hear(CHILD, wanting())
     assert (len(sent(actions, TaskAccept)), asked(actions)) == (1, [])
+
+
+def test_task_request_a_task_that_runs_is_local_too_and_goes_on_until_there_is_a_place_for_it() -> None:
+    rig = module("migrate { offer when $task.ran < 10min; }", sibling=9)
+    rig.measure()
+    granted = told(rig.hear(PARENT, request()), SchedAccept)
+    rig.handle(TransferReceived(sender=ORIGIN, message=transfer(granted.claim, granted.ticket, remote())))
+    rig.handle(AttemptStarted(attempt=remote()))
+    actions = rig.hear(CHILD, wanting())
+    assert (told(actions, TaskAccept).count, asked(actions)) == (1, [])
+    # The paper lets the executor place it anew; here its origin does, which alone binds attempts.
+    ((to, revoke),) = sent(actions, TaskRevoke)
+    assert (to, revoke.attempts, revoke.answers) == (PARENT, (remote(),), SEARCH)
+    assert not any(isinstance(action, EndAttempt) for action in actions)
 
 
 def test_task_request_otherwise_it_is_passed_to_the_most_likely_neighbor() -> None:

@@ -1,6 +1,7 @@
 """MESSIAHS 6.2, task_revoke: a test per statement, and where we depart from it, what happens instead."""
 
 from messiahs.core.actions import SendControl
+from messiahs.core.ids import SystemId
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskTransfer
 from messiahs.core.module import SchedulingModule
@@ -24,6 +25,7 @@ from tests.unit.core.rig import (
 )
 
 REVOKE = TaskRevoke(claim=CLAIM, attempts=(attempt(),))
+ELSEWHERE = CLAIM._replace(executor=SystemId("elsewhere"))
 
 
 def _linked() -> Rig:
@@ -46,10 +48,10 @@ def _bound() -> Rig:
 def test_the_recipient_attempts_to_reschedule_the_task_at_another_node() -> None:
     rig = _bound()
     ((first, ask),) = sent(rig.hear(CHILD, REVOKE), SchedRequest)
-    granted = rig.hear(first, accept(ask.id, claim=CLAIM._replace(number=2)))
+    granted = rig.hear(first, accept(ask.id, claim=ELSEWHERE))
     assert sent(granted, SchedAccept) == ()
     ended = rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved")))
-    assert told(ended, TaskTransfer).claim == CLAIM._replace(number=2)
+    assert told(ended, TaskTransfer).claim == ELSEWHERE
 
 
 def test_the_revocation_is_forwarded_by_who_does_not_own_the_task() -> None:

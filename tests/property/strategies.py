@@ -113,6 +113,7 @@ status_vectors = st.builds(
     hears=st.lists(system_ids, max_size=3).map(tuple),
     waiting=amounts,
     makes_room=st.booleans(),
+    lets_go=st.booleans(),
 )
 
 reasons = st.recursive(
@@ -212,7 +213,14 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
     task_status_acks,
     st.builds(TaskStatusQuery, claim=claim_ids, attempts=_attempts),
     st.builds(TaskKill, claim=claim_ids, attempts=_attempts, is_move=st.booleans()),
-    st.builds(TaskRevoke, claim=claim_ids, attempts=_attempts, text=unicode_texts),
+    st.builds(
+        TaskRevoke,
+        claim=claim_ids,
+        attempts=_attempts,
+        text=unicode_texts,
+        answers=st.none() | search_ids,
+        toward=st.none() | system_ids,
+    ),
     st.builds(ClaimEnd, claim=claim_ids, is_forgotten=st.booleans()),
     st.just(SystemStatusQuery()),
 )

@@ -198,7 +198,10 @@ class Drawing:
             case TaskStatusAck():
                 taken, unbound, moving = self._attempts(), self._attempts(), self._attempts()
                 return replace(drawn, claim=self._claim(), taken=taken, unbound=unbound, moving=moving)
-            case TaskStatusQuery() | TaskKill() | TaskRevoke():
+            case TaskRevoke():
+                answers = self._draw(st.none() | SEARCHES)
+                return replace(drawn, claim=self._claim(), attempts=self._attempts(), answers=answers)
+            case TaskStatusQuery() | TaskKill():
                 return replace(drawn, claim=self._claim(), attempts=self._attempts())
             case ClaimEnd():
                 return replace(drawn, claim=self._claim())

@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[2]
 class Desks:
     """Two machines of one slot under a system without one, each with an owner; everything is checked all the time."""
 
-    def __init__(self) -> None:
-        policy = parse_policy(POLICY, file="desk.policy")
+    def __init__(self, text: str = POLICY, *, mean_ns: int = 20 * SECOND) -> None:
+        policy = parse_policy(text, file="desk.policy")
         machine = sdv(slots=1, nproc=1)
         below = [Neighbor(system=name, is_child=True, is_primary_child=True) for name in (LEFT, RIGHT)]
         up = Neighbor(system=TOP, is_parent=True, is_primary_parent=True)
@@ -42,7 +42,7 @@ class Desks:
             systems[name] = SimulatedSystem(name=name, neighbors=(up,), machine=machine, policy=policy)
             said[name] = machine.description()
         checks = Checks(said, clocks={name: system.clock for name, system in systems.items()})
-        times = RunTimes(seed=1, mean_ns=20 * SECOND)
+        times = RunTimes(seed=1, mean_ns=mean_ns)
         self.federation = SimulatedFederation(systems, seed=1, run_times=times, watcher=checks)
         checks.agenda = self.federation.agenda
         self.owners = Owners(self.federation)
@@ -58,14 +58,15 @@ class Desks:
         until = Instant(self.federation.now + int(seconds * SECOND))
         self.federation.run(lambda: False, until=until)
 
-    def submit(self, kind: str) -> None:
-        """Submit a task of a kind that the policy knows."""
+    def submit(self, kind: str, *, members: int = 0) -> None:
+        """Submit a task, or some, of a kind that the policy knows."""
         event = Submitted(
             answer_to=AnswerTo(0),
             key=ClientKey(kind),
             tdv=tdv(kind=kind, mem=1 << 20, origin="top"),
             requirement="",
             command=Command(argv=("true",)),
+            members=members,
         )
         self.federation.post(TOP, event)
         self.wait(0.5)

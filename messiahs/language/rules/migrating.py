@@ -24,11 +24,16 @@ class CompiledAsk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledMigration:
-    """A `migrate` block; without an `offer` rule everything is offered but for the tasks that are kept."""
+    """A `migrate` block; without an `offer` rule everything that waits is offered but for the tasks that are kept."""
 
     asks: tuple[CompiledAsk, ...] = ()
     keep_at_least: int = 0
     offered: tuple[Condition, ...] = ()
+
+    @property
+    def offers_running(self) -> bool:
+        """Say whether tasks that run may go too: they lose what they have done, so only if a rule lets them."""
+        return bool(self.offered)
 
     def offers(self, query: RunningQuery, /) -> bool:
         """Say whether a task may go to whoever asks for it."""

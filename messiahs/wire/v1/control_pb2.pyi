@@ -270,14 +270,18 @@ class TaskKill(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., is_move: _Optional[bool] = ...) -> None: ...
 
 class TaskRevoke(_message.Message):
-    __slots__ = ("claim", "attempts", "text")
+    __slots__ = ("claim", "attempts", "text", "answers", "toward")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    TOWARD_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     attempts: _containers.RepeatedCompositeFieldContainer[_descriptions_pb2.AttemptId]
     text: str
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., text: _Optional[str] = ...) -> None: ...
+    answers: bytes
+    toward: str
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., attempts: _Optional[_Iterable[_Union[_descriptions_pb2.AttemptId, _Mapping]]] = ..., text: _Optional[str] = ..., answers: _Optional[bytes] = ..., toward: _Optional[str] = ...) -> None: ...
 
 class ClaimEnd(_message.Message):
     __slots__ = ("claim", "is_forgotten")

@@ -1,0 +1,69 @@
+"""What neighbors have said through the update channel, and what was made of it (MESSIAHS 5.3.1, 7.2)."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from messiahs.core.descriptions import SDV
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.overview import Overview
+from messiahs.core.ports import Policy
+from messiahs.core.vectors import EMPTY, Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a neighbor last said, and when it arrived."""
+
+    message: StatusVector
+    received_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """U and every D as they leave, of what they were last computed from; they fill up (mutable).
+
+    Nothing depends on whether it is there: it only saves the work of computing the same again.
+    """
+
+    own: Vector
+    heard: Mapping[tuple[SystemId, VectorKind], Vector]
+    neighbors: Mapping[SystemId, Neighbor]
+    policy: Policy
+    passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
+    """What was heard, less what the policy does not pass on."""
+    primary_children: frozenset[SystemId]
+    up: Vector
+    down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
+    """By the primary children whose U is added to it, because those that it is sent to do not hear them."""
+    revealed: dict[tuple[frozenset[SystemId] | None, Hashable], Vector] = field(default_factory=dict)
+    """What is told of U (None) or of one of `down`, by audience."""
+
+
+@dataclass(slots=True)
+class Updates:
+    """The update channel's side of a module (mutable)."""
+
+    links: dict[SystemId, bool] = field(default_factory=dict)
+    """Neighbors that are connected; True once they have said hello."""
+    views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
+    queried: dict[SystemId, bool] = field(default_factory=dict)
+    """Silent neighbors that were asked for their status."""
+    sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
+    sent_at: Instant | None = None
+    measured: SDV | None = None
+    described: SDV | None = None
+    """What the own machine was last said to be."""
+    own: Vector = EMPTY
+    """The vector {x}, as it was advertised last."""
+    up: Vector = EMPTY
+    """U, as it was computed last."""
+    has_news: bool = True
+    """A view or a link has changed since every neighbor was told of what did."""
+    had_waiting: bool = False
+    """Tasks waited here when neighbors were told last."""
+    sums: Sums | None = field(default=None, compare=False, repr=False)
+    """Derived from the rest: it may be dropped at any time."""
+    overview: Overview = field(default_factory=Overview, compare=False, repr=False)
