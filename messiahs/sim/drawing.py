@@ -43,14 +43,15 @@ _POLICIES = (
     'accept from any { require $mem default 0 <= 1GiB else "too large"; }',
 )
 _PICKY = _POLICIES[3]
-_OFFERING = "ask every 4s when $here.tasks = 0 wanting { }; offer when $task.waited > 2s; offer when $task.ran >= 1s;"
 _SHARING = (
     "",
     "migrate { ask every 3s when 1 = 1 wanting { }; }",
     "migrate { ask every 5s when $here.waiting = 0 wanting { $cpus <= 1 }; keep at least 2 tasks; }",
-    f"migrate {{ {_OFFERING} }} rank tasks by least $task.mem default 0;",
+    "migrate { offer when $task.waited > 2s; } rank tasks by least $task.mem default 0;",
     "rank tasks by most $task.cpus, random;",
 )
+_GIVING = "migrate { ask every 3s when $here.free_slots >= 1 wanting { }; offer when $task.ran >= 1s; }"
+"""Whoever has room to spare takes from others what runs there."""
 _AT_DESK = "$here.keyboard_idle < 5s"
 _PAUSING = f"suspend when {_AT_DESK}; resume unless {_AT_DESK} for 2s;"
 _RUNNING = (
@@ -87,9 +88,16 @@ def draw(seed: int) -> Drawn:
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
     # Drawn apart, so that the rest of a run is what it was without.
     sharing = Random(f"swarm/{seed}/sharing")  # noqa: S311 - a simulation wants to be repeated
+    is_giving = Random(f"swarm/{seed}/giving").randrange(4) == 0  # noqa: S311 - a simulation wants to be repeated
     owners = Random(f"swarm/{seed}/owners")  # noqa: S311 - a simulation wants to be repeated
     owner_every_ns = owners.choice((0, 0, 3, 20)) * SECOND
-    systems = _systems(random, topology, is_picky=is_picky, sharing=sharing, owners=owners if owner_every_ns else None)
+    systems = _systems(
+        random,
+        topology,
+        is_picky=is_picky,
+        sharing=sharing if not is_giving else None,
+        owners=owners if owner_every_ns else None,
+    )
     healed_at_ns = random.randrange(60, 240) * SECOND
     return Drawn(
         systems=systems,
@@ -147,7 +155,7 @@ def _topology(random: Random) -> Topology:
 
 
 def _systems(
-    random: Random, topology: Topology, *, is_picky: bool, sharing: Random, owners: Random | None
+    random: Random, topology: Topology, *, is_picky: bool, sharing: Random | None, owners: Random | None
 ) -> dict[SystemId, SimulatedSystem]:
     timeouts = Timeouts(
         update_period_ns=random.choice((2, 5)) * SECOND,
@@ -161,7 +169,8 @@ def _systems(
     for system in topology.systems:
         accepts = random.choice((_OPEN, random.choice(policies)))
         text = f'policy "swarm" version 1; attribute ${NAME} string; advertise every 2s {{ send all; }}'
-        text += f" combine {{ ${NAME}: key; default: carry; }} {accepts} {sharing.choice(_SHARING)}"
+        text += f" combine {{ ${NAME}: key; default: carry; }} {accepts} "
+        text += sharing.choice(_SHARING) if sharing is not None else _GIVING
         text += f" {owners.choice(_RUNNING)}" if owners is not None else ""
         systems[system.name] = SimulatedSystem(
             name=system.name,

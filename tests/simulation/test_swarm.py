@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from messiahs.sim.drawing import draw
 from messiahs.sim.swarm import run_seed
 
 FIXED = range(10)
@@ -28,3 +29,8 @@ def test_a_federation_heals_from_everything_that_a_fixed_seed_does_to_it(seed: i
 @pytest.mark.parametrize("place", range(len(FRESH)))
 def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: int) -> None:
     _runs_clean(FRESH[place])
+
+
+def test_in_some_of_the_fixed_runs_everybody_takes_from_others_what_runs_there() -> None:
+    policies = [[system.policy.migrating for system in draw(seed).systems.values()] for seed in FIXED]
+    assert any(len(systems) > 1 and all(each.offers_running for each in systems) for systems in policies)
