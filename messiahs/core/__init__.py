@@ -9,9 +9,11 @@ Messages, and the file that handles each:
 - status_vector: updating.py takes it in; summing.py computes what leaves (the sums U, D and S are in sums.py and
   vectors.py), describing.py says it, advertising.py sends it, also in answer to a system_status_query.
 - sched_request, sched_accept, sched_deny: searching.py, with routing.py. A search climbs, crosses once and descends.
-- task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py.
+- task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py, of
+  what waits, and in handing_over.py, of what runs.
 - task_transfer: sent by placing.py, taken by executing.py.
-- task_revoke: guarding.py at the executor, moving.py at the origin.
+- task_revoke: guarding.py and handing_over.py at the executor, with revoking.py; moving.py at the origin, with
+  leaving.py.
 - task_status, task_status_ack, task_status_query, task_kill, claim_end: results.py at the origin, executing.py and
   granting.py at the executor, passing.py between them.
 
@@ -23,6 +25,7 @@ Words that are not the papers':
 - ticket: what an origin shows to bring a claim's tasks and to fetch what they left behind.
 - shape: tasks with equal TDV and requirement, placed together.
 - round: one search for places for a shape.
+- offer: attempts that run and may go to whoever made a task_request, if their origin finds a place for them there.
 - demand: places that a neighbor asked for lately, and that others had.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
 - overview, panel: what neighbors' views say, side by side, so that many of them are judged at once.

@@ -6,7 +6,7 @@ run at once. The executor's owner wants tasks to move while the machine is loade
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -100,6 +100,7 @@ class Chain:
     rows: dict[SystemId, dict[RowKey, Row]] = field(default_factory=dict)
     modules: dict[SystemId, SchedulingModule] = field(default_factory=dict)
     run_ns: Callable[[TaskId], int] = lambda _: 300 * MILLISECOND
+    rules: Mapping[SystemId, str] = field(default_factory=lambda: _RULES)
     _running: dict[AttemptId, SystemId] = field(default_factory=dict)
     _ended: dict[AttemptId, AttemptEnded] = field(default_factory=dict)
     _lives: dict[tuple[SystemId, SystemId], int] = field(default_factory=lambda: dict.fromkeys(LINKS, 0))
@@ -108,7 +109,7 @@ class Chain:
     def start(self) -> None:
         """Start and link all."""
         for name, neighbors in _NEIGHBORS.items():
-            rules = parse_policy(_RULES.get(name, ""), file=f"{name}.policy")
+            rules = parse_policy(self.rules.get(name, ""), file=f"{name}.policy")
             policy = ScriptedPolicy(timeouts=_TIMEOUTS, migrating=rules.migrating, running=rules.running)
             self.modules[name] = make_module(system=name, neighbors=neighbors, policy=policy)
             self.rows[name] = {}
