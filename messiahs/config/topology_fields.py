@@ -7,17 +7,14 @@ from lark import Token
 
 from messiahs.config.policies import read_policy
 from messiahs.config.topology import Topology
-from messiahs.core.attributes import KEY_ATTRIBUTES
-from messiahs.language.rules.accepting import AcceptBlock
+from messiahs.language.explaining.coverage import amounts_in, conditions_in
 from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.rules.ranking import First, Most
-from messiahs.language.rules.readings import HERE, MACHINE, Reading
+from messiahs.language.rules.readings import HERE, MACHINE
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.scanning import tokens_in
-from messiahs.language.text.structure import items_of
+from messiahs.language.text.structure import Item, Statement, items_of
 
-_RANKING: Final = ("rank", "candidates")
-_ABOUT_MACHINES: Final = ("combine", "let")
+_OF_MACHINES: Final = (HERE, MACHINE)
 
 
 def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
@@ -37,24 +34,48 @@ def _said_by(policy: CompiledPolicy) -> set[str]:
 
 def _warnings_in(policy: CompiledPolicy, said: set[str]) -> Iterator[str]:
     assert policy.source is not None, "it was read from a file"
-    extensions = {attribute.name for attribute in policy.declared}
-    unsaid = {spelling: name for spelling, name in _used_by(policy) if name in extensions - said}
+    unsaid = {attribute.name for attribute in policy.declared} - said
+    read = {(scope, name) for scope, name in _read_by(policy) if name in unsaid}
     notebook = Notebook(file=policy.source.file, text=policy.source.text)
-    for word in _words_on_machines(notebook):
-        if word in unsaid:
-            _warn(word, unsaid.pop(str(word)), notebook)
+    end = Token("$END", "", start_pos=len(notebook.text), end_pos=len(notebook.text))
+    items = items_of([*tokens_in(notebook), end], notebook)
+    warned: dict[str, str] = {}
+    # Of what a `let` names without a scope only its use knows whose it is: it is told where no other word would be.
+    for item in sorted(items, key=lambda each: each.head.words[0].type == "LET"):
+        for scopes, word in _words_on_machines(item):
+            name = word[1:].rpartition(".")[2]
+            is_told = name in warned.values() if item.head.words[0].type == "LET" else word in warned
+            if not is_told and any((scope, name) in read for scope in scopes):
+                warned[str(word)] = name
+                _warn(word, name, notebook)
     return map(str, notebook.in_order())
 
 
-def _words_on_machines(notebook: Notebook) -> Iterator[Token]:
-    """Give the words that may name an attribute of machines, of a file without mistakes."""
-    end = Token("$END", "", start_pos=len(notebook.text), end_pos=len(notebook.text))
-    for item in items_of([*tokens_in(notebook), end], notebook):
-        statements = (item.head, *(item.body or ()))
-        is_about_machines = tuple(map(str, item.head.words[:2])) == _RANKING or item.head.words[0] in _ABOUT_MACHINES
-        for word in (word for statement in statements for word in statement.words):
-            if word.type == "VARIABLE" and (is_about_machines or word.startswith(f"${HERE}.")):
-                yield word
+def _words_on_machines(item: Item) -> Iterator[tuple[tuple[str, ...], Token]]:
+    """Give every word that names an attribute, with the scopes in which it may be one of machines."""
+    for statement in (item.head, *(item.body or ())):
+        subject = _subject_of(item.head, statement)
+        for word in statement.words:
+            if word.type == "VARIABLE":
+                scope = word[1:].rpartition(".")[0]
+                yield (scope,) if scope else subject, word
+
+
+def _subject_of(head: Statement, statement: Statement) -> tuple[str, ...]:
+    """Give the machines that an attribute without a scope may be of, by where it stands; none if it is of tasks."""
+    match head.words[0].type:
+        case "ADVERTISE":
+            return (HERE,)
+        case "MIGRATE" if statement.words[0].type == "ASK":
+            return (HERE,)
+        case "LET":
+            return (HERE, MACHINE)
+        case "COMBINE":
+            return (MACHINE,)
+        case "RANK" if head.words[1] == "candidates":
+            return (MACHINE,)
+        case _:
+            return ()
 
 
 def _warn(token: Token, name: str, notebook: Notebook) -> None:
@@ -62,32 +83,12 @@ def _warn(token: Token, name: str, notebook: Notebook) -> None:
     notebook.warning(token, Code.UNSAID, f"no system of this topology says ${name}", hint=hint)
 
 
-def _used_by(policy: CompiledPolicy) -> Iterator[tuple[str, str]]:
-    """Give what is read of machines as it is written, with its name."""
+def _read_by(policy: CompiledPolicy) -> Iterator[tuple[str, str]]:
+    """Give the name of what is read of machines, with whose it is."""
     for name in (*policy.combining.keys, *policy.combining.carried):
-        if name not in KEY_ATTRIBUTES:
-            yield f"${name}", name
-    for reading in _readings_in(policy):
-        if reading.scope in {HERE, MACHINE}:
-            yield str(reading), reading.name
-
-
-def _readings_in(policy: CompiledPolicy) -> Iterator[Reading]:
-    for key in policy.ranking or ():
-        match key:
-            case First(condition):
-                yield from condition.readings
-            case Most(amount=amount):
-                yield from amount.readings
-            case _:
-                pass
-    for block in _blocks_in(policy):
-        for requirement in (*block.requirements, *block.occasions):
-            yield from requirement.condition.readings
-
-
-def _blocks_in(policy: CompiledPolicy) -> Iterator[AcceptBlock]:
-    accepting = policy.accepting
-    yield from (block for _, block in (*accepting.by_name, *accepting.by_relation))
-    if accepting.for_any is not None:
-        yield accepting.for_any
+        yield MACHINE, name
+    conditions = [reading for _, condition in conditions_in(policy) for reading in condition.readings]
+    amounts = [reading for amount in amounts_in(policy) for reading in amount.readings]
+    for reading in (*conditions, *amounts):
+        if reading.scope in _OF_MACHINES:
+            yield reading.scope, reading.name

@@ -31,6 +31,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
         _warn_of_lost_sensor(rule, statement, certainty, notebook=notebook)
     _warn_of_opposites(draft.running, certainty, notebook)
     warn_of_masked(draft, certainty)
+    _warn_of_unused(items, notebook)
 
 
 def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None:
@@ -42,6 +43,22 @@ def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None
             if word.type == "ANY" and not is_safe:
                 hint = "parent, children and siblings have blocks of their own"
                 notebook.warning(word, Code.UNREACHABLE, "this concerns nobody", hint=hint)
+
+
+def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
+    """Warn of an attribute that is declared, and nothing else in the file names."""
+    used: set[str] = set()
+    declared: list[Token] = []
+    for item in items:
+        names = [word for each in (item.head, *(item.body or ())) for word in each.words if word.type == "VARIABLE"]
+        if item.head.words[0].type == "ATTRIBUTE":
+            declared += names
+        else:
+            used.update(name[1:].rpartition(".")[2] for name in names)
+    for token in declared:
+        if token[1:] not in used:
+            hint = "remove it: what nothing here reads need not be declared"
+            notebook.warning(token, Code.UNUSED, f"{token} is declared and used nowhere in this policy", hint=hint)
 
 
 def _warn_of_lost_sensor(rule: CompiledRule, statement: Statement, certainty: Certainty, *, notebook: Notebook) -> None:

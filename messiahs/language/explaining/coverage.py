@@ -7,13 +7,14 @@ from typing import Final, TypeGuard
 from messiahs.core.columns import ClassSet
 from messiahs.core.ports import TaskOrder
 from messiahs.language.explaining.policy import accept_blocks
+from messiahs.language.rules.amounts import Amount
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.explaining import JudgedCompound, JudgedPart
 from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
 from messiahs.language.rules.explaining_classes import ClassPart
 from messiahs.language.rules.migrating import CompiledMigration
-from messiahs.language.rules.ranking import First
+from messiahs.language.rules.ranking import First, Most
 from messiahs.language.rules.task_ranking import TaskRanking
 from messiahs.language.text.written import Compound, Joint
 
@@ -41,7 +42,7 @@ class Unseen:
 
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
     """Give every rule of a policy, in the order of the file; a `let` is one of its own."""
-    rules = [Rule(text=text, start=condition.start) for text, condition in _conditions(policy)]
+    rules = [Rule(text=text, start=condition.start) for text, condition in conditions_in(policy)]
     limits = (each for block in accept_blocks(policy.accepting) for each in block.limits)
     rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
     rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
@@ -87,7 +88,18 @@ def _class_lets(part: ClassPart) -> Iterator[Sighting]:
         yield from _class_lets(each)
 
 
-def _conditions(policy: CompiledPolicy) -> Iterator[tuple[str, Condition]]:
+def amounts_in(policy: CompiledPolicy, /) -> Iterator[Amount]:
+    """Give every amount of a policy: those that are set, and those by which is ranked."""
+    for setting in policy.advertising.settings:
+        yield from (amount for amount, _ in setting.choices)
+        yield setting.otherwise
+    order = policy.task_order
+    for key in (*(policy.ranking or ()), *(order.keys if _is_ranking(order) else ())):
+        if isinstance(key, Most):
+            yield key.amount
+
+
+def conditions_in(policy: CompiledPolicy, /) -> Iterator[tuple[str, Condition]]:
     """Give every condition with the rule in which it stands; where a rule has several, with its own part of that."""
     for block in accept_blocks(policy.accepting):
         yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))

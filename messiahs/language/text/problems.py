@@ -46,6 +46,7 @@ class Code(StrEnum):
     VAIN_PRESENCE = "P409"
     UNREACHABLE = "P410"
     UNSAID = "P411"
+    UNUSED = "P412"
 
 
 @dataclass(slots=True, kw_only=True)

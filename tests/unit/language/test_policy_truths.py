@@ -1,5 +1,7 @@
 """Predicates that decide nothing: tables of (predicate, where), and of what is left alone."""
 
+import re
+
 import pytest
 
 from messiahs.errors import PolicyError, Problem
@@ -7,11 +9,14 @@ from messiahs.language.blocks.files import parse_policy
 from messiahs.language.text.problems import Code
 from tests.unit.language.policy_rig import policy
 
-DECLARED = "attribute $gpus int 0..16; attribute $n int; attribute $site string;"
+DECLARED = ("attribute $gpus int 0..16;", "attribute $n int;", "attribute $site string;")
 
 
 def _problems(predicate: str, lets: str = "") -> tuple[Problem, ...]:
-    text = f"{DECLARED}{lets}\naccept from any {{ require {predicate}; limit 9 tasks; }}"
+    # What is declared and not used is a problem of its own.
+    named = set(re.findall(r"\$\w+", f"{lets} {predicate}"))
+    declared = " ".join(each for each in DECLARED if named & {*each.rstrip(";").split()})
+    text = f"{declared}{lets}\naccept from any {{ require {predicate}; limit 9 tasks; }}"
     try:
         return parse_policy(text, file="test.policy").warnings
     except PolicyError as error:
