@@ -10,12 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import EndAttempt
+from messiahs.core.actions import EndAttempt, ResumeAttempt, SuspendAttempt
 from messiahs.core.events import AttemptEnded
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, InputFile, Output
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import OUTPUT_MISSING, STAGING_FAILED, TOO_MANY_OUTPUTS
+from messiahs.executor.contract import (
+    OUTPUT_MISSING,
+    STAGING_FAILED,
+    TOO_MANY_OUTPUTS,
+    AttemptState,
+    KnownAttempt,
+)
 from messiahs.executor.layout import prepare_files_root, task_account
 from messiahs.executor.os_process import OsProcessExecutor
 from messiahs.executor.starter.staging import INLINE_BYTES
@@ -151,6 +157,54 @@ def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="killed"))
         end = await rig.end_of(1)
         assert (end.signal, end.cause) == (signal.SIGTERM, "killed")
+
+    files.play(act)
+
+
+def start_of_a_task_that_lacks_an_input(files: Files, rig: Rig) -> Path:
+    """Start a task that stands amid its inputs until the path that is given is opened to be written to."""
+    waits = files.add("waits", b"")
+    path = files.root / waits.sha256.hex()
+    path.unlink()
+    os.mkfifo(path, 0o444)
+    command = Command(argv=("sh", "-c", "ls; wc -c < data; sleep 60"), inputs=(files.add("data", LARGE), waits))
+    rig.executor.perform(replace(start_of(1, limit_ns=SECOND), command=command))
+    return path
+
+
+async def known(rig: Rig) -> KnownAttempt:
+    (known,) = await rig.executor.running()
+    return known
+
+
+def test_a_task_that_is_suspended_amid_its_inputs_goes_on_with_them_and_its_limit_begins_then(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        path = start_of_a_task_that_lacks_an_input(files, rig)
+        await rig.start_of(1)
+        rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
+        # Until somebody reads it, which nobody does who stands still.
+        coming = asyncio.create_task(asyncio.to_thread(path.write_bytes, b""))
+        while (suspended := await known(rig)).suspended_ns < 2 * SECOND:
+            assert suspended.state is AttemptState.SUSPENDED
+        assert (rig.output(1), rig.ends()) == ("", {})
+        rig.executor.perform(ResumeAttempt(attempt=attempt_id(1)))
+        await coming
+        end = await rig.end_of(1)
+        assert (rig.output(1).split(), end.cause) == (["data", "waits", str(len(LARGE))], "time_limit")
+        assert end.ran_ns >= SECOND
+
+    files.play(act)
+
+
+def test_a_task_that_is_suspended_amid_its_inputs_can_be_ended(files: Files) -> None:
+    async def act(rig: Rig) -> None:
+        start_of_a_task_that_lacks_an_input(files, rig)
+        await rig.start_of(1)
+        rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
+        assert (await known(rig)).state is AttemptState.SUSPENDED
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="vacated"))
+        end = await rig.end_of(1)
+        assert (end.signal, end.cause, rig.output(1)) == (signal.SIGTERM, "vacated", "")
 
     files.play(act)
 
