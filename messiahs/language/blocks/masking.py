@@ -18,7 +18,7 @@ from messiahs.language.rules.accepting import AcceptBlock
 from messiahs.language.rules.compiled_policy import Setting
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.joining import Entry
-from messiahs.language.rules.readings import HERE, Reading
+from messiahs.language.rules.readings import HERE
 from messiahs.language.rules.running import CompiledRule
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.structure import Statement
@@ -160,11 +160,7 @@ def _can_hold(true: Sequence[Condition], false: Sequence[Condition], certainty: 
 
 
 def _needs_of(condition: Condition) -> set[tuple[str, str, Kind]]:
-    return {(each.scope, each.name, each.kind) for each in condition.readings if _is_needed(each)}
-
-
-def _is_needed(reading: Reading) -> bool:
-    return reading.default is None and not reading.is_presence
+    return {(each.scope, each.name, each.kind) for each in condition.readings if each.is_needed}
 
 
 def _place(condition: Condition) -> Token:

@@ -67,8 +67,7 @@ def _warn_of_lost_sensor(rule: CompiledRule, statement: Statement, certainty: Ce
         return
     for reading in rule.condition.readings:
         attribute = certainty.attribute_of(reading)
-        needs = reading.default is None and not reading.is_presence
-        if reading.scope == HERE and needs and attribute is not None and attribute.is_optional:
+        if reading.scope == HERE and reading.is_needed and attribute is not None and attribute.is_optional:
             message = f"without {reading} the tasks are left running"
             hint = f"write {rule.act} unless, and the opposite: it also acts where the value is missing"
             notebook.warning(statement.words[1], Code.LOST_SENSOR, message, hint=hint)

@@ -63,7 +63,7 @@ def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, 
 def check_presence(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
     """Warn of what is undefined where its owner may think that it is true: `not` of the optional, a vain `has`."""
     readings = {reading.key: reading for reading in predicate.readings}
-    needed = {(reading.scope, reading.name) for reading in predicate.readings if _is_needed(reading)}
+    needed = {(reading.scope, reading.name) for reading in predicate.readings if reading.is_needed}
     for part in _all_parts(predicate.tree):
         used = [readings[name] for name, _ in uses_of(predicate.expression_of(part))] if part.data in _ASKING else []
         if part.data == "presence" and (used[0].scope, used[0].name) in needed:
@@ -71,7 +71,7 @@ def check_presence(predicate: Predicate, certainty: Certainty, notebook: Noteboo
             hint = f"where {name} is unset all of it is false: write {name} default ... for the other use"
             notebook.warning(span_of(part), Code.VAIN_PRESENCE, f"{name} must be set for this in any case", hint=hint)
         elif part.data == "negation":
-            unset = sorted({str(each) for each in used if _is_needed(each) and _is_optional(each, certainty)})
+            unset = sorted({str(each) for each in used if each.is_needed and _is_optional(each, certainty)})
             for name in unset[:1]:
                 message = f"{name} may be unset, and then this is false, not true"
                 hint = f"give it a value: {name} default ..."
@@ -82,10 +82,6 @@ def _all_parts(tree: Tree[Token]) -> Iterator[Tree[Token]]:
     yield tree
     for part in trees_in(tree):
         yield from _all_parts(part)
-
-
-def _is_needed(reading: Reading) -> bool:
-    return reading.default is None and not reading.is_presence
 
 
 def _is_optional(reading: Reading, certainty: Certainty) -> bool:

@@ -39,6 +39,11 @@ class Reading:
         """A text that is different for different readings."""
         return repr((self.scope, self.name, self.kind.value, self.default, self.pattern, self.is_presence))
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether a predicate that reads it is false wherever the attribute is not set."""
+        return self.default is None and not self.is_presence
+
     def value_in(self, facts: Facts) -> Value | None:
         """Give the value; None if the attribute has none of its type."""
         said = facts.get(self.scope, {}).get(self.name)
