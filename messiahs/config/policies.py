@@ -66,7 +66,8 @@ def policy_text(path: Path) -> str:
         with path.open("rb") as file:
             # What is longer than allowed is not read to its end.
             content = file.read(FILE_LIMIT_BYTES + 1)
-        return content.decode()
+        # Where it is cut may be within a character; that it is too long is what is told then.
+        return content.decode(errors="replace" if len(content) > FILE_LIMIT_BYTES else "strict")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")

@@ -8,6 +8,7 @@ from messiahs.config.policies import read_policy
 from messiahs.core.instants import SECOND
 from messiahs.core.ports import Timeouts
 from messiahs.errors import PolicyError
+from messiahs.language.text.problems import Code
 
 
 def test_a_policy_is_read_with_the_timeouts_that_it_need_not_say(tmp_path: Path) -> None:
@@ -39,3 +40,11 @@ def test_a_mistake_has_the_name_of_its_file(tmp_path: Path, content: bytes, plac
 def test_a_file_that_is_not_there_is_a_policy_error(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="cannot be read: No such file"):
         read_policy(tmp_path / "missing.policy")
+
+
+def test_a_file_that_is_too_long_is_told_so_though_it_is_cut_within_a_character(tmp_path: Path) -> None:
+    file = tmp_path / "long.policy"
+    file.write_bytes(b"#" + "\N{EURO SIGN}".encode() * (256 << 10))
+    with pytest.raises(PolicyError) as raised:
+        read_policy(file)
+    assert [problem.code for problem in raised.value.problems] == [Code.LIMIT]
