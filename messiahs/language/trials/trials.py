@@ -88,7 +88,10 @@ class ExpectAccept:
 
 @dataclass(frozen=True, slots=True)
 class ExpectRefuse:
-    """The task is refused, with exactly this text if one is given, or because a limit is reached."""
+    """The task is refused, because a limit is reached, or with this text if one is given.
+
+    Behind the text and a `;` may stand what the task does not state: that is told beside every reason.
+    """
 
     text: str | None = None
     by_limit: bool = False
