@@ -1,8 +1,10 @@
 """The words of a policy file with the comments and blank lines between them, for whoever writes them anew."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
 from lark import Token
@@ -56,15 +58,23 @@ def words_of(text: str, tokens: Sequence[Token]) -> list[Word]:
 
 
 def with_parentheses(words: Sequence[Word]) -> list[Word]:
-    """Give a statement and its end, with parentheses around `xor` beside `or`: others rank those two differently."""
-    opening, closing = set[int](), set[int]()
-    for part in _predicates_in(words[:-1]):
-        if len(part) > 1:
-            mixed = [places for places in part if any(words[place].type == "XOR" for place in places)]
-            opening.update(places[0] for places in mixed)
-            closing.update(places[-1] for places in mixed)
+    """Give a statement and its end, with parentheses around `xor` beside `or`, and around `and` beside `xor`.
+
+    Others rank the first two differently, and few know how the other two are ranked.
+    """
+    opening, closing = Counter[int](), Counter[int]()
+    for alternatives in _predicates_in(words[:-1]):
+        for places in alternatives:
+            terms = _divided(places, words, at="XOR")
+            mixed = [term for term in terms if len(terms) > 1 and any(words[place].type == "AND" for place in term)]
+            if len(terms) > 1 and len(alternatives) > 1:
+                mixed.append(places)
+            opening.update(run[0] for run in mixed)
+            closing.update(run[-1] for run in mixed)
     return [
-        written for place, word in enumerate(words) for written in _bracketed(word, place in opening, place in closing)
+        written
+        for place, word in enumerate(words)
+        for written in _bracketed(word, opening=opening[place], closing=closing[place])
     ]
 
 
@@ -121,12 +131,26 @@ def _predicates_in(words: Sequence[Word]) -> Iterator[list[list[int]]]:
     yield from runs
 
 
-def _bracketed(word: Word, is_first: bool, is_last: bool) -> Iterator[Word]:  # noqa: FBT001 - read where it is called
-    if is_first:
+def _divided(places: Sequence[int], words: Sequence[Word], *, at: str) -> list[list[int]]:
+    """Give the places between the words of one type."""
+    runs: list[list[int]] = [[]]
+    for place in places:
+        if words[place].type == at:
+            runs.append([])
+        else:
+            runs[-1].append(place)
+    return runs
+
+
+def _bracketed(word: Word, *, opening: int, closing: int) -> Iterator[Word]:
+    """Give a word in so many parentheses; comments above and behind it stay outside."""
+    if opening:
         yield Word(type="LPAR", text="(", above=word.above, is_after_blank=word.is_after_blank)
+        yield from repeat(Word(type="LPAR", text="("), opening - 1)
         word = Word(type=word.type, text=word.text, behind=word.behind)
-    if not is_last:
+    if not closing:
         yield word
         return
     yield Word(type=word.type, text=word.text, above=word.above, is_after_blank=word.is_after_blank)
+    yield from repeat(Word(type="RPAR", text=")"), closing - 1)
     yield Word(type="RPAR", text=")", behind=word.behind)

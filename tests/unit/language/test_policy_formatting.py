@@ -59,13 +59,15 @@ def test_a_text_has_one_form(text: str, expected: str) -> None:
     ("predicate", "expected"),
     [
         ("$a = 1 xor $b = 1 or $c = 1", "($a = 1 xor $b = 1) or $c = 1"),
-        ("$a = 1 or not $b = 1 xor $c = 1 and $d = 1", "$a = 1 or (not $b = 1 xor $c = 1 and $d = 1)"),
+        ("$a = 1 or not $b = 1 xor $c = 1 and $d = 1", "$a = 1 or (not $b = 1 xor ($c = 1 and $d = 1))"),
         ("not ($a = 1 xor b or c)", "not (($a = 1 xor b) or c)"),
         ("($a = 1 xor $b = 1) or $c = 1", "($a = 1 xor $b = 1) or $c = 1"),
-        ("$a = 1 xor $b = 1 and $c in (1, 2)", "$a = 1 xor $b = 1 and $c in (1, 2)"),
+        ("$a = 1 xor $b = 1 and $c in (1, 2)", "$a = 1 xor ($b = 1 and $c in (1, 2))"),
+        ("$a = 1 and $b = 1 xor $c = 1 or $d = 1", "(($a = 1 and $b = 1) xor $c = 1) or $d = 1"),
+        ("$a = 1 and $b = 1 xor $c = 1 and (b or c)", "($a = 1 and $b = 1) xor ($c = 1 and (b or c))"),
     ],
 )
-def test_xor_beside_or_is_put_in_parentheses(predicate: str, expected: str) -> None:
+def test_xor_beside_or_and_and_beside_xor_are_put_in_parentheses(predicate: str, expected: str) -> None:
     for before, after in (
         ("let x = ", ";"),
         ("accept from any { require ", ' else "no"; }'),
