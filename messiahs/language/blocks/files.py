@@ -33,7 +33,7 @@ from messiahs.language.blocks.small_blocks import (
 from messiahs.language.predicate.places import quoted
 from messiahs.language.rules.compiled_policy import CompiledPolicy, Source
 from messiahs.language.text.problems import Code, Notebook, nearest
-from messiahs.language.text.scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.text.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.text.structure import Item, items_of
 
 _NEVER, _ALWAYS, _EITHER = "never", "always", "either"
@@ -61,11 +61,7 @@ def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> C
     notebook = Notebook(file=file, text=text)
     given = timeouts or Timeouts()
     draft = Draft(reader=Reader(notebook=notebook), timeouts=given)
-    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
-        notebook.text = ""
-        start = Token(BAD, "", start_pos=0, end_pos=0)
-        notebook.error(start, Code.LIMIT, f"the file is longer than {FILE_LIMIT_BYTES} bytes")
-    else:
+    if not is_too_long(notebook):
         _read(draft)
     if notebook.errors:
         raise PolicyError(notebook.in_order())

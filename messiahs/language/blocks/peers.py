@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 from lark import Token, Tree
 
 from messiahs.core.neighbors import Relation
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.places import quoted
-from messiahs.language.text.literals import unescaped
 from messiahs.language.text.parsing import first_token, trees_in
 from messiahs.language.text.problems import Code, Notebook, nearest
 

@@ -12,6 +12,7 @@ from lark import Token, Tree
 from messiahs.core.attributes import Attribute, Kind, Unit, Value
 from messiahs.language.blocks.truths import EFFORT, Predicate, certainty_in, check_presence, check_truth
 from messiahs.language.blocks.vocabulary import LET, View, Vocabulary
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.satisfying import Effort
 from messiahs.language.predicate.scanning import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.predicate.syntax import (
@@ -28,14 +29,7 @@ from messiahs.language.predicate.syntax import (
 )
 from messiahs.language.rules.conditions import Condition, condition_of
 from messiahs.language.rules.readings import Reading, matches
-from messiahs.language.text.literals import (
-    Literal,
-    check_dimension,
-    check_dimensions,
-    check_range,
-    read_literal,
-    unescaped,
-)
+from messiahs.language.text.literals import Literal, check_dimension, check_dimensions, check_range, read_literal
 from messiahs.language.text.parsing import first_token, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code, Notebook, nearest
 from messiahs.language.text.written import start_of, written_of
@@ -192,11 +186,14 @@ def _expression(tree: Tree[Token], scene: _Scene) -> Expression:
 
 def _chain(tree: Tree[Token], connective: Connective, scene: _Scene) -> Expression:
     parts = trees_in(tree)
-    mixed = [part for part in parts if connective is Connective.OR and part.data == "exclusion"]
-    for part in mixed:
-        message = "`xor` beside `or` is read differently by others: it binds tighter here"
-        place = tokens_in_tree(part, "XOR")[0]
-        scene.reader.notebook.warning(place, Code.XOR, message, hint="put parentheses around it")
+    for part in parts:
+        if connective is Connective.OR and part.data == "exclusion":
+            message = "`xor` beside `or` is read differently by others: it binds tighter here"
+            place = tokens_in_tree(part, "XOR")[0]
+            scene.reader.notebook.warning(place, Code.XOR, message, hint="put parentheses around it")
+        elif connective is Connective.XOR and part.data == "conjunction":
+            message, hint = "`and` beside `xor` is easily misread: it binds tighter", "put parentheses around it"
+            scene.reader.notebook.warning(tokens_in_tree(part, "AND")[0], Code.XOR, message, hint=hint)
     return chain(connective, [_expression(part, scene) for part in parts])
 
 

@@ -9,9 +9,10 @@ from lark import Token, Tree
 from messiahs.language.blocks.draft import Draft
 from messiahs.language.blocks.peers import enter, read_peers
 from messiahs.language.blocks.vocabulary import REVEAL
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.places import quoted
 from messiahs.language.rules.revealing import EVERYTHING, Disclosure
-from messiahs.language.text.literals import quantity_of, unescaped
+from messiahs.language.text.literals import quantity_of
 from messiahs.language.text.parsing import first_token, parse_statement, tokens_in_tree
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.structure import Item

@@ -13,14 +13,29 @@ from messiahs.language.blocks.durations import read_duration_ns
 from messiahs.language.blocks.peers import enter, read_peers
 from messiahs.language.blocks.predicates import Reader, read_condition
 from messiahs.language.blocks.vocabulary import ACCEPT, ADVERTISE
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.rules.accepting import AcceptBlock, Limit, Requirement
 from messiahs.language.rules.amounts import Amount
 from messiahs.language.rules.compiled_policy import Setting
 from messiahs.language.rules.readings import TASK
-from messiahs.language.text.literals import quantity_of, range_of, unescaped
-from messiahs.language.text.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
+from messiahs.language.text.literals import (
+    DIMENSIONS,
+    EXAMPLES,
+    check_dimension,
+    ends_told,
+    quantity_of,
+    range_of,
+    read_literal,
+)
+from messiahs.language.text.parsing import (
+    first_token,
+    last_token,
+    on_one_line,
+    parse_statement,
+    tokens_in_tree,
+    trees_in,
+)
 from messiahs.language.text.problems import Code
-from messiahs.language.text.quantities import shown
 from messiahs.language.text.structure import Item, Statement
 
 _WHOLE_SHARE: Final = 10_000
@@ -96,11 +111,12 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
     if attribute.supplier != "policy" or attribute.kind is Kind.STRING:
         hint = "numbers that a policy sets are $willingness, $comm_cost and those that it declares"
         notebook.error(target, Code.MEANING, f"{target} is not for a policy to set", hint=hint)
-    if any(setting.name == attribute.name for setting in draft.settings):
+    elif any(setting.name == attribute.name for setting in draft.settings):
         notebook.error(target, Code.TWICE, f"{target} is set twice")
+    else:
+        for part, amount in zip((*others[::2], last), (*amounts, otherwise), strict=True):
+            _check_amount(part, amount, target, attribute, reader=draft.reader)
     low, high = range_of(attribute)
-    for part, amount in zip((*others[::2], last), (*amounts, otherwise), strict=True):
-        _check_constant(first_token(part), amount, attribute, reader=draft.reader)
     choices = tuple(zip(amounts, conditions, strict=True))
     draft.settings.append(
         Setting(
@@ -115,13 +131,21 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
     )
 
 
-def _check_constant(token: Token, amount: Amount, attribute: Attribute, *, reader: Reader) -> None:
-    value = None if amount.readings else amount.value_in({})
+def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: Attribute, /, *, reader: Reader) -> None:
+    """Note a constant in another unit than the attribute that it is set to, and one that this never is."""
+    token, notebook = first_token(tree), reader.notebook
+    if amount.readings:
+        return
+    if amount.unit is not None and amount.unit is not attribute.unit:
+        message = f"{DIMENSIONS[attribute.unit]} set to a {DIMENSIONS[amount.unit]}"
+        notebook.error(token, Code.DIMENSION, message, hint=EXAMPLES[attribute.unit])
+        return
+    if token.type == "INTEGER" and token is last_token(tree):
+        check_dimension(read_literal(token, notebook), target, attribute, notebook=notebook)
+    value = amount.value_in({})
     low, high = range_of(attribute)
     if value is not None and not low <= value <= high:
-        ends = f"{shown(low, attribute.unit)} to {shown(high, attribute.unit)}"
-        message = f"${attribute.name} cannot be {value}"
-        reader.notebook.error(token, Code.RANGE, message, hint=f"${attribute.name} goes from {ends}")
+        notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=ends_told(attribute))
 
 
 def read_accept(item: Item, draft: Draft) -> None:

@@ -9,9 +9,9 @@ from messiahs.language.blocks.draft import Draft
 from messiahs.language.blocks.durations import read_duration_ns
 from messiahs.language.blocks.predicates import read_condition
 from messiahs.language.blocks.vocabulary import RUNNING
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.rules.conditions import Condition
 from messiahs.language.rules.running import CompiledRule
-from messiahs.language.text.literals import unescaped
 from messiahs.language.text.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code
 from messiahs.language.text.structure import Item, Statement

@@ -20,8 +20,9 @@ from messiahs.language.blocks.draft import DEFAULT, Draft
 from messiahs.language.blocks.durations import LONGEST_NS, read_duration_ns
 from messiahs.language.blocks.predicates import define_let
 from messiahs.language.blocks.vocabulary import COMBINE
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.places import quoted
-from messiahs.language.text.literals import quantity_of, unescaped
+from messiahs.language.text.literals import quantity_of
 from messiahs.language.text.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code, Notebook, nearest
 from messiahs.language.text.structure import Item

@@ -50,8 +50,13 @@ def parse_literal(text: str) -> Value:
     if _INTEGER.fullmatch(word):
         return int(word)
     if _STRING.fullmatch(word):
-        return _unescaped(word[1:-1])
+        return unescaped(word)
     raise error_at(text, 0, "this is no literal", "write an integer, or a string in double quotes")
+
+
+def unescaped(quoted_string: str) -> str:
+    """Give the string that a literal in double quotes stands for."""
+    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), quoted_string[1:-1])
 
 
 @cache
@@ -90,11 +95,7 @@ def _operand(token: Token) -> Operand:
         case "INTEGER":
             return int(token)
         case _:
-            return _unescaped(token[1:-1])
-
-
-def _unescaped(inside: str) -> str:
-    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), inside)
+            return unescaped(token)
 
 
 def _type_error(text: str, token: Token, comparator: str) -> PredicateError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import cast
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Unit
 from messiahs.core.columns import ClassSet, chosen
 from messiahs.core.vectors import Vector
 from messiahs.language.rules.readings import Facts, Reading
@@ -21,9 +21,13 @@ Calculation = Callable[[Ranges], Range | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """An expression over the ranges of `readings`, in their order."""
+    """An expression over the ranges of `readings`, in their order.
+
+    `unit` is that of its value; None goes with any, as a plain number, a product or a quotient does.
+    """
 
     readings: tuple[Reading, ...]
+    unit: Unit | None
     calculate: Calculation = field(compare=False, repr=False)
 
     def value_in(self, facts: Facts) -> int | None:

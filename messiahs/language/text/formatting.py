@@ -11,7 +11,7 @@ from messiahs.errors import PolicyError
 from messiahs.language.text.layout import lay_out
 from messiahs.language.text.parsing import STARTS, parse_statement
 from messiahs.language.text.problems import Code, Notebook
-from messiahs.language.text.scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.text.scanning import is_too_long, tokens_in
 from messiahs.language.text.structure import ITEM_WORDS, Item, items_of
 from messiahs.language.text.words import words_of
 
@@ -33,11 +33,7 @@ def _tokens_of(text: str, file: str) -> list[Token]:
     notebook = Notebook(file=file, text=text)
     end = Token("$END", "", start_pos=len(text), end_pos=len(text))
     tokens: list[Token] = []
-    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
-        notebook.text = ""
-        start = Token(BAD, "", start_pos=0, end_pos=0)
-        notebook.error(start, Code.LIMIT, f"the file is longer than {FILE_LIMIT_BYTES} bytes")
-    else:
+    if not is_too_long(notebook):
         tokens = [*tokens_in(notebook), end]
         for item in items_of(tokens, notebook):
             _check(item, notebook)

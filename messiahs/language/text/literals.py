@@ -1,20 +1,18 @@
 """Literals of policy files beside attributes: whether type, dimension and range go together."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from lark import Token
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Attribute, Kind, Unit, Value
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.syntax import Order
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.quantities import Quantity, read_quantity, shown
 
-_ESCAPE: Final = re.compile(r"\\(.)")
-_ESCAPED: Final = {"n": "\n", "t": "\t"}
 _MILLISECONDS: Final = 1000
-_DIMENSIONS: Final = {
+DIMENSIONS: Final = {
     Unit.NONE: "plain number",
     Unit.BYTES: "size",
     Unit.SECONDS: "duration",
@@ -28,7 +26,7 @@ _MEANINGS: Final = {
     Unit.SHARE: "a percentage",
     Unit.CLOCK: "a time of day",
 }
-_EXAMPLES: Final = {
+EXAMPLES: Final = {
     Unit.NONE: "it is written without a unit",
     Unit.BYTES: "sizes are written 8MB or 8MiB",
     Unit.SECONDS: "durations are written 90s, 15min or 2h",
@@ -70,30 +68,25 @@ def read_literal(token: Token, notebook: Notebook) -> Literal:
     return Literal(quantity.steps // _MILLISECONDS, Unit.SECONDS, token)
 
 
-def unescaped(token: Token) -> str:
-    """Give the string that a literal in double quotes stands for."""
-    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), token[1:-1])
-
-
 def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
     """Note a literal in another dimension than its attribute, and warn of a bare number."""
-    if literal.unit is attribute.unit or isinstance(literal.value, str):
+    if literal.unit is attribute.unit or literal.kind is not attribute.kind:
         return
     if literal.unit is Unit.NONE:
         if literal.value != 0:
             message = f"{variable} is {_MEANINGS[attribute.unit]}: {literal.value} means {_said(literal, attribute)}"
             notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {_said(literal, attribute)}")
         return
-    message = f"{_DIMENSIONS[attribute.unit]} compared with a {_DIMENSIONS[literal.unit]}"
-    label = f"{_DIMENSIONS[literal.unit]}; {variable} is {_MEANINGS[attribute.unit]}"
-    notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=_EXAMPLES[attribute.unit])
+    message = f"{DIMENSIONS[attribute.unit]} compared with a {DIMENSIONS[literal.unit]}"
+    label = f"{DIMENSIONS[literal.unit]}; {variable} is {_MEANINGS[attribute.unit]}"
+    notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=EXAMPLES[attribute.unit])
 
 
 def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribute], *, notebook: Notebook) -> None:
     """Note two attributes of different dimensions that are compared."""
     (left_token, left_attribute), (right_token, right_attribute) = left, right
     if left_attribute.unit is not right_attribute.unit and left_attribute.kind is right_attribute.kind:
-        message = f"{_DIMENSIONS[left_attribute.unit]} compared with a {_DIMENSIONS[right_attribute.unit]}"
+        message = f"{DIMENSIONS[left_attribute.unit]} compared with a {DIMENSIONS[right_attribute.unit]}"
         label = f"{right_token} is {_MEANINGS[right_attribute.unit]}, {left_token} is {_MEANINGS[left_attribute.unit]}"
         notebook.error(right_token, Code.DIMENSION, message, label=label)
 
@@ -110,11 +103,7 @@ def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, 
     low, high = range_of(attribute)
     slack = 0 if order in {None, Order.EQUAL, Order.NOT_EQUAL} else 1
     if not low - slack <= literal.value <= high + slack:
-        ends = f"{shown(low, attribute.unit)} to {shown(high, attribute.unit)}"
-        hint = (
-            f"${attribute.name} goes from {ends}" if high < INTEGER_HIGHEST else f"${attribute.name} is never below 0"
-        )
-        notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=hint)
+        notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=ends_told(attribute))
 
 
 def range_of(attribute: Attribute) -> tuple[int, int]:
@@ -125,6 +114,17 @@ def range_of(attribute: Attribute) -> tuple[int, int]:
         lowest if attribute.low is None else attribute.low,
         INTEGER_HIGHEST if attribute.high is None else attribute.high,
     )
+
+
+def ends_told(attribute: Attribute) -> str:
+    """Say within which ends the values of an integer attribute are; it has one at least."""
+    low, high = range_of(attribute)
+    least, greatest = shown(low, attribute.unit), shown(high, attribute.unit)
+    if high == INTEGER_HIGHEST:
+        return f"${attribute.name} is never below {least}"
+    if low == INTEGER_LOWEST:
+        return f"${attribute.name} is never above {greatest}"
+    return f"${attribute.name} goes from {least} to {greatest}"
 
 
 def _said(literal: Literal, attribute: Attribute) -> str:

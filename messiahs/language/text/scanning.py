@@ -64,6 +64,16 @@ _WORD_HINTS: Final = {"lt": "write ls for strings, < for integers", "gt": "write
 _STRING_LIMIT_BYTES: Final = 4096
 
 
+def is_too_long(notebook: Notebook, /) -> bool:
+    """Say whether a file is longer than any that is read, which becomes its one problem; its text is dropped then."""
+    if len(notebook.text.encode(errors="surrogatepass")) <= FILE_LIMIT_BYTES:
+        return False
+    notebook.text = ""
+    message = f"the file is longer than {FILE_LIMIT_BYTES} bytes"
+    notebook.error(Token(BAD, "", start_pos=0, end_pos=0), Code.LIMIT, message)
+    return True
+
+
 def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> Iterator[Token]:
     """Give the words of a file, each with its place; what is none is of type `BAD` and noted.
 

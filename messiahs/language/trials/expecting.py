@@ -7,8 +7,8 @@ from lark import Token, Tree
 
 from messiahs.core.attributes import Attribute, Scope
 from messiahs.core.ports import Act
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, PEER
-from messiahs.language.text.literals import unescaped
 from messiahs.language.text.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.text.problems import Code
 from messiahs.language.trials.stating import NAMED_TASK, Scene, body_of, read_values

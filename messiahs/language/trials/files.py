@@ -12,12 +12,12 @@ from typing import Final
 from lark import Lark, Token
 
 from messiahs.errors import PolicyError
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.places import quoted
 from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.text.literals import unescaped
 from messiahs.language.text.parsing import on_one_line, parse_statement, tokens_in_tree
 from messiahs.language.text.problems import Code, Notebook, nearest
-from messiahs.language.text.scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.text.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.trials.expecting import read_expectation
 from messiahs.language.trials.stating import READERS, Scene
 from messiahs.language.trials.structure import Phrase, phrases_of
@@ -46,10 +46,7 @@ class _File:
 def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
     """Give the trials that a text says; raises PolicyError with all of its mistakes, or with those of the policy."""
     notebook = Notebook(file=file, text=text)
-    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
-        notebook.text = ""
-        message = f"the file is longer than {FILE_LIMIT_BYTES} bytes"
-        notebook.error(Token(BAD, "", start_pos=0, end_pos=0), Code.LIMIT, message)
+    if is_too_long(notebook):
         raise PolicyError(notebook.in_order())
     end = Token("$END", "", start_pos=len(text.rstrip()), end_pos=len(text.rstrip()))
     phrases = phrases_of([*tokens_in(notebook, keywords=KEYWORDS), end], notebook)

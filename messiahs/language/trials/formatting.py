@@ -15,7 +15,7 @@ from messiahs.language.predicate.places import quoted
 from messiahs.language.text.layout import COLUMNS, INDENT, Lines, put_statement, spaced, with_comment
 from messiahs.language.text.parsing import parse_statement
 from messiahs.language.text.problems import Code, Notebook
-from messiahs.language.text.scanning import BAD, FILE_LIMIT_BYTES, tokens_in
+from messiahs.language.text.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.text.words import Comment, Word, words_of
 from messiahs.language.trials.files import KEYWORDS, trial_grammar
 from messiahs.language.trials.structure import Phrase, phrases_of
@@ -53,11 +53,7 @@ def _tokens_of(text: str, file: str) -> list[Token]:
     notebook = Notebook(file=file, text=text)
     end = Token("$END", "", start_pos=len(text), end_pos=len(text))
     tokens: list[Token] = []
-    if len(text.encode(errors="surrogatepass")) > FILE_LIMIT_BYTES:
-        notebook.text = ""
-        start = Token(BAD, "", start_pos=0, end_pos=0)
-        notebook.error(start, Code.LIMIT, f"the file is longer than {FILE_LIMIT_BYTES} bytes")
-    else:
+    if not is_too_long(notebook):
         tokens = [*tokens_in(notebook, keywords=KEYWORDS), end]
         for phrase in phrases_of(tokens, notebook):
             _check(phrase, notebook)

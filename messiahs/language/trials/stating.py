@@ -11,8 +11,9 @@ from messiahs.core.attributes import Attribute, Unit, Value
 from messiahs.core.instants import MILLISECOND, Duration
 from messiahs.core.neighbors import Relation
 from messiahs.language.blocks.stating import attributes_of, stated
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, PEER, TASK
-from messiahs.language.text.literals import quantity_of, unescaped
+from messiahs.language.text.literals import quantity_of
 from messiahs.language.text.parsing import parse_statement, tokens_in_tree
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.trials.structure import Phrase

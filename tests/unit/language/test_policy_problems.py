@@ -66,6 +66,21 @@ BLOCKS = [
     ("advertise every 2s { set $load = 3; }", "1:26", Code.MEANING, "not for a policy to set", "$willingness"),
     ("advertise every 2s { set $willingness = 101; }", "1:41", Code.RANGE, "cannot be 101", "0 to 100"),
     ("advertise every 2s { set $comm_cost = 1; set $comm_cost = 2; }", "1:46", Code.TWICE, "set twice", ""),
+    ("advertise every 2s { set $willingness = 50%; }", "1:41", Code.DIMENSION, "number set to a percentage", "unit"),
+    ("attribute $t duration; advertise every 2s { set $t = 4GiB; }", "1:54", Code.DIMENSION, "set to a size", "90s"),
+    ("advertise every 2s { set $comm_cost = 5min + 1; }", "1:39", Code.DIMENSION, "number set to a duration", ""),
+    (
+        "advertise every 2s { set $willingness = 9 when $load < 5% else 1min; }",
+        "1:64",
+        Code.DIMENSION,
+        "plain number set to a duration",
+        "without a unit",
+    ),
+    ("rank candidates by most $avail_mem + 5min;", "1:38", Code.DIMENSION, "duration added to a size", "multiply"),
+    ("rank candidates by most 1 + $load - ($avail_mem - 5);", "1:37", Code.DIMENSION, "size taken from a perc", ""),
+    ("rank candidates by most $free_slots - $load;", "1:39", Code.DIMENSION, "percentage taken from a plain", ""),
+    ("attribute $x int 5..9223372036854775807; let a = $x = 3;", "1:55", Code.RANGE, "`3` is out of", "never below 5"),
+    ("attribute $x int -9223372036854775808..5; let a = $x = 7;", "1:56", Code.RANGE, "`7` is out of", "never above 5"),
     ("advertise every 2s { set $comm_cost = $arch; }", "1:39", Code.TYPE, "$arch is a string", ""),
     ("advertise every 2s { set $comm_cost = 1 / $load; }", "1:41", Code.MEANING, "by literals only", ""),
     ("advertise every 2s { set $comm_cost = 1 / 0; }", "1:43", Code.MEANING, "not by 0", ""),
@@ -137,6 +152,8 @@ RULES = [
     ("require $mem default 1h <= 4GiB;", "2:22", Code.DIMENSION, "size compared with a duration", ""),
     ("require $mem in (1h, 2GiB);", "2:18", Code.DIMENSION, "size compared with a duration", ""),
     ("require $mem eq $user;", "2:9", Code.TYPE, "`eq` compares strings, and $mem is an integer", "write ="),
+    ("require $user = 4GiB;", "2:9", Code.TYPE, "`=` compares integers, and $user is a string", "write eq"),
+    ('require $user default 4GiB eq "x";', "2:23", Code.TYPE, "this is an integer", ""),
     ("require $mem eq 4;", "2:14", Code.TYPE, "`eq` compares strings, and these are integers", "write ="),
     ('require $mem <= "x";', "2:17", Code.TYPE, "`<=` compares integers, and this is a string", "write le"),
     ('require $user default 3 eq "x";', "2:23", Code.TYPE, "this is an integer", ""),
@@ -195,6 +212,7 @@ def test_a_mistake_has_its_place_its_cause_and_its_remedy(
         ("require $here.load <= 3050;", "2:23", Code.BARE_NUMBER, "3050 means 30.5%"),
         ("require $now.clock < 1200;", "2:22", Code.BARE_NUMBER, "1200 means 20:00"),
         ("when $cpus = 1 xor $cpus = 2 or $cpus = 3;", "2:16", Code.XOR, "`xor` beside `or`"),
+        ("when $cpus = 1 xor $cpus <= 2 and $mem >= 1B;", "2:31", Code.XOR, "`and` beside `xor`"),
     ],
 )
 def test_what_is_probably_not_meant_is_a_warning(rule: str, place: str, code: Code, message: str) -> None:
@@ -207,12 +225,26 @@ def test_what_is_probably_not_meant_is_a_warning(rule: str, place: str, code: Co
     "rule",
     [
         "when ($cpus = 1 xor $cpus = 2) or $cpus = 3;",
-        "when $cpus = 1 xor $cpus <= 2 and $cpus >= 1;",
+        "when $cpus = 1 xor ($cpus <= 2 and $cpus >= 1);",
         "require $mem > 0 and $here.load > 0;",
     ],
 )
 def test_what_is_meant_is_no_warning(rule: str) -> None:
     assert policy(_accepting(rule)).warnings == ()
+
+
+def test_a_bare_number_that_is_set_is_a_warning_where_its_attribute_has_a_unit() -> None:
+    text = "attribute $t duration; advertise every 2s { set $t = 90 when $load < 5% else 2min; set $comm_cost = 90; }"
+    (warning,) = policy(text).warnings
+    assert (warning.column, warning.code, warning.hint) == (54, Code.BARE_NUMBER.value, "write 90s")
+
+
+@pytest.mark.parametrize(
+    "amount",
+    ["$load + 5%", "$load / 100 + $free_slots", "$avail_mem - 1GiB + $cand.count * 8", "($wait_time + 5min) * $load"],
+)
+def test_what_has_one_unit_or_none_may_be_added(amount: str) -> None:
+    assert policy(f"rank candidates by most {amount};").warnings == ()
 
 
 def test_neighbors_without_a_limit_are_a_warning_and_users_are_not() -> None:
