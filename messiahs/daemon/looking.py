@@ -54,11 +54,12 @@ class Tasks:
         return Found(id=task, submission=submission, row=self._row(submission, task))
 
     async def find_all(self) -> AsyncIterator[Found]:
-        """Find every submission, the oldest first."""
-        for submission in await asyncio.to_thread(self._host.store.submissions):
-            found = self.find(str(submission.id))
-            if found is not None:
-                yield found
+        """Find every submission, the oldest first, page by page: others are heard in between."""
+        last: TaskId | None = None
+        while page := await asyncio.to_thread(self._host.store.submissions, after=last):
+            for submission, task in page:
+                yield self._as_it_is(submission, task)
+            last = page[-1][0].id
 
     async def members_of(self, found: Found) -> AsyncIterator[Found]:
         """Unfold an array, with what was stored when this begins; a single task is its own only member."""
@@ -101,6 +102,19 @@ class Tasks:
         key = (tdv_of(submission, found.id.member), submission.requirement)
         shape = self._host.module.state.origin.shapes.get(key)
         return shape.reasons if shape is not None else ()
+
+    def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
+        """Give a submission that was read a moment ago: what lives is as the core has it, what has ended stays so."""
+        origin = self._host.module.state.origin
+        live = origin.submissions.get(stored.id)
+        submission = stored if live is None else live.row
+        if live is None and stored.ended_at is None:
+            # It has ended since.
+            submission, task = self._host.store.submission(stored.id) or stored, None
+        if submission.members:
+            return Found(id=stored.id, submission=submission, row=None)
+        row = origin.tasks.get(stored.id) or task or self._row(submission, stored.id)
+        return Found(id=stored.id, submission=submission, row=row)
 
     def _submission(self, task: TaskId) -> SubmissionRow | None:
         live = self._host.module.state.origin.submissions.get(task.submission)

@@ -22,6 +22,7 @@ from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
 
 _RESERVED_BYTES = 8 * 1_024 * 1_024
 _PAGE_ROWS = 1_024
+_PAGE_SUBMISSIONS = 128
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SCHEMA = """
 CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
@@ -30,6 +31,13 @@ CREATE TABLE outputs (
 ) WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
+
+_SUBMISSIONS = """
+SELECT submission.body, task.body
+FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
+WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
+"""
+"""A task that is alone has the id of its submission, and so its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +133,18 @@ class RowStore:
             if kind not in (RowKind.SUBMISSION, RowKind.TASK):
                 yield from self._rows(kind)
 
-    def submissions(self) -> list[SubmissionRow]:
-        """Give every submission, the oldest first."""
-        return [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+    def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
+        """Give the next page of submissions, the oldest first, each with the row of its task if it has a single one."""
+        _, low = (0, b"") if after is None else encode_key((RowKind.SUBMISSION, after))
+        page = self._select(_SUBMISSIONS, (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS))
+        found = []
+        for submission, task in page:
+            row = decode_row(RowKind.SUBMISSION, submission)
+            stored = None if task is None else decode_row(RowKind.TASK, task)
+            assert isinstance(row, SubmissionRow)
+            assert isinstance(stored, TaskRow | None)
+            found.append((row, stored))
+        return found
 
     def submission(self, task: TaskId) -> SubmissionRow | None:
         """Give the submission that a task belongs to."""

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.actions import Store
-from messiahs.core.ids import Epoch, SystemId, TaskId
+from messiahs.core.descriptions import TDV
+from messiahs.core.ids import ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.instants import Instant
-from messiahs.core.rows import TaskRow
+from messiahs.core.messages import Command
+from messiahs.core.rows import Row, SubmissionRow, TaskRow
 from messiahs.daemon.store import RowStore
 from messiahs.errors import StoreError, UnusableStateError
 
@@ -24,6 +26,18 @@ def batch(number: int) -> list[Store]:
     first = number * MEMBERS + 1
     members = range(first, first + MEMBERS)
     return [Store(row=TaskRow(id=SUBMISSION._replace(member=member), executed_on="x" * 200)) for member in members]
+
+
+def submission(task: TaskId, *, members: int) -> SubmissionRow:
+    return SubmissionRow(
+        id=task,
+        key=ClientKey(str(task)),
+        tdv=TDV(()),
+        requirement="",
+        command=Command(argv=("true",)),
+        members=members,
+        submitted_at=Instant(1),
+    )
 
 
 def written(path: Path, batches: int) -> RowStore:
@@ -134,3 +148,23 @@ def test_all_members_are_given_in_order_however_many_pages_they_fill(tmp_path: P
     store.commit([Store(row=TaskRow(id=task)) for task in rows], Instant(1))
     store.close()
     assert members(tmp_path / "module.db") == list(numbers)
+
+
+def test_submissions_come_in_pages_that_others_can_read_between_each_with_the_row_of_its_only_task(
+    tmp_path: Path,
+) -> None:
+    store = RowStore(tmp_path / "module.db")
+    tried, untried, array = range(1, 301), range(301, 311), range(311, 321)
+    ids = [SUBMISSION._replace(number=number) for number in (*tried, *untried, *array)]
+    rows: list[Row] = [submission(each, members=2 if each.number in array else 0) for each in ids]
+    rows += [TaskRow(id=each) for each in ids if each.number in tried]
+    rows += [TaskRow(id=each._replace(member=1)) for each in ids if each.number in array]
+    store.commit([Store(row=row) for row in rows], Instant(1))
+    pages, last = [], None
+    while page := store.submissions(after=last):
+        pages.append(page)
+        last = page[-1][0].id
+    store.close()
+    found = [(row.id, None if task is None else task.id) for page in pages for row, task in page]
+    assert found == [(each, each if each.number in tried else None) for each in ids]
+    assert max(map(len, pages)) < len(ids) / 2
