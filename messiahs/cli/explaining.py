@@ -2,21 +2,29 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
+from messiahs.client.connection import Document
 from messiahs.language.explaining.ranks import ExplainedKey, ExplainedOrder
+from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.explaining import PAPERS_RULE, JudgedTerm, values_text
 from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
 
-Document = dict[str, Any]
 _SHOWN_CANDIDATES: Final = 10
 
 
-def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...], orders: tuple[ExplainedOrder, ...], /) -> Document:
+def text_of(policy: CompiledPolicy) -> str:
+    """Give the text of the file that a policy was read from, which is what its places are places of."""
+    assert policy.source is not None, "it was read from a file"
+    return policy.source.text
+
+
+def policy_document(
+    file: Path, text: str, blocks: tuple[ExplainedBlock, ...], orders: tuple[ExplainedOrder, ...], /
+) -> Document:
     """Describe every block, rule and comparison, and every order with its keys; lines count from 1."""
-    text = file.read_text(encoding="utf-8")
     return {
         "file": str(file),
         "blocks": [block_document(block, text) for block in blocks],
@@ -24,9 +32,8 @@ def policy_document(file: Path, blocks: tuple[ExplainedBlock, ...], orders: tupl
     }
 
 
-def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
+def show_blocks(file: Path, text: str, blocks: tuple[ExplainedBlock, ...], /) -> None:
     """Print every block with its rules, and below each rule its comparisons; `<- against` marks what makes it false."""
-    text = file.read_text(encoding="utf-8")
     for block in blocks:
         for line in block_lines(block, file, text=text):
             click.echo(line)
@@ -34,9 +41,8 @@ def show_blocks(file: Path, blocks: tuple[ExplainedBlock, ...]) -> None:
         click.echo(f"{file}: no rule of it applies")
 
 
-def show_orders(file: Path, orders: tuple[ExplainedOrder, ...]) -> None:
+def show_orders(file: Path, text: str, orders: tuple[ExplainedOrder, ...], /) -> None:
     """Print every order with its keys and what they came to, and the first of those that are ranked."""
-    text = file.read_text(encoding="utf-8")
     for order in orders:
         click.echo(f"{file}:{line_of(text, order.written.start)}: {order.written.head}{_outcome(order)}")
         for (written, start), key in zip(order.written.keys, order.keys, strict=True):

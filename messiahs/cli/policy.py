@@ -160,7 +160,7 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     many machines the task could have, what loses the others, and the nearest change with which there would be more.
     Without --peer a child asks.
     """
-    from messiahs.cli.explaining import policy_document, show_blocks, show_orders
+    from messiahs.cli.explaining import policy_document, show_blocks, show_orders, text_of
     from messiahs.cli.pools import explained_pool, known_of, pool_document, show_pool
     from messiahs.cli.stating import asked_of, explained_blocks, explained_orders
     from messiahs.config.policies import read_policy
@@ -171,12 +171,13 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     blocks = explained_blocks(rules, asked, options)
     orders = explained_orders(rules, asked, known.neighbors)
     found = explained_pool(rules, asked, known.pools) if known.pools else None
+    text = text_of(rules)
     if as_json:
         told = {} if found is None else {"pool": pool_document(found)}
-        print_document({**policy_document(file, blocks, orders), **told})
+        print_document({**policy_document(file, text, blocks, orders), **told})
         return
-    show_blocks(file, blocks)
-    show_orders(file, orders)
+    show_blocks(file, text, blocks)
+    show_orders(file, text, orders)
     if found is not None:
         show_pool(found)
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from messiahs.cli.explaining import block_document, block_lines, line_of
+from messiahs.cli.explaining import block_document, block_lines, line_of, text_of
 from messiahs.cli.output import print_document
+from messiahs.client.connection import Document
 from messiahs.config.policies import policy_text, read_policy
 from messiahs.errors import ClientError
 from messiahs.language.explaining.coverage import Sighting, Unseen, unseen_rules
@@ -16,7 +16,6 @@ from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.trials.files import read_trials
 from messiahs.language.trials.trying import Failure, Outcome, try_out
 
-Document = dict[str, Any]
 _ENDING = "*.policytest"
 
 
@@ -29,6 +28,14 @@ class _Tried:
     policy_file: Path
     policy: CompiledPolicy
     outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """The text of a policy, and what was not seen both true and false of its rules."""
+
+    text: str
+    rules: tuple[Unseen, ...]
 
 
 def test_policies(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
@@ -44,7 +51,7 @@ def test_policies(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool
     else:
         _show(tried, unseen, with_coverage=with_coverage)
     has_failed = any(outcome.failures for each in tried for outcome in each.outcomes)
-    return 1 if has_failed or any(unseen.values()) else 0
+    return 1 if has_failed or any(left.rules for left in unseen.values()) else 0
 
 
 def _tried(file: Path) -> _Tried:
@@ -54,19 +61,21 @@ def _tried(file: Path) -> _Tried:
     return _Tried(file=file, text=text, policy_file=policy_file, policy=trials.policy, outcomes=try_out(trials))
 
 
-def _unseen_in(tried: Iterable[_Tried]) -> dict[Path, tuple[Unseen, ...]]:
-    """Give the rules of each policy that no test of any file saw both true and false."""
+def _unseen_in(tried: Iterable[_Tried]) -> dict[Path, _Left]:
+    """Give, for each policy, what no test of any file saw both true and false."""
     seen: dict[Path, set[Sighting]] = {}
     policies: dict[Path, CompiledPolicy] = {}
     for each in tried:
         policies[each.policy_file] = each.policy
         seen.setdefault(each.policy_file, set()).update(*(outcome.seen for outcome in each.outcomes))
-    return {file: unseen_rules(policy, seen[file]) for file, policy in policies.items()}
+    return {
+        file: _Left(text=text_of(policy), rules=unseen_rules(policy, seen[file])) for file, policy in policies.items()
+    }
 
 
-def _show(tried: list[_Tried], unseen: dict[Path, tuple[Unseen, ...]], *, with_coverage: bool) -> None:
+def _show(tried: list[_Tried], unseen: dict[Path, _Left], *, with_coverage: bool) -> None:
     for each in tried:
-        rules_text = policy_text(each.policy_file)
+        rules_text = text_of(each.policy)
         for outcome in each.outcomes:
             click.echo(f"{each.file}: {outcome.trial.name}: {'failed' if outcome.failures else 'ok'}")
             for failure in outcome.failures:
@@ -74,12 +83,11 @@ def _show(tried: list[_Tried], unseen: dict[Path, tuple[Unseen, ...]], *, with_c
     count = sum(len(each.outcomes) for each in tried)
     failed = sum(bool(outcome.failures) for each in tried for outcome in each.outcomes)
     click.echo(f"{count} {'test' if count == 1 else 'tests'}, {f'{failed} failed' if failed else 'all ok'}")
-    for file, rules in unseen.items():
-        text = policy_text(file)
-        for missed in rules:
+    for file, left in unseen.items():
+        for missed in left.rules:
             never = " or ".join("true" if value else "false" for value in missed.never)
-            click.echo(f"{file}:{line_of(text, missed.rule.start)}: never {never}: {missed.rule.text}")
-    if with_coverage and not any(unseen.values()):
+            click.echo(f"{file}:{line_of(left.text, missed.rule.start)}: never {never}: {missed.rule.text}")
+    if with_coverage and not any(left.rules for left in unseen.values()):
         click.echo("every rule was seen true and false")
 
 
@@ -91,7 +99,7 @@ def _show_failure(failure: Failure, tried: _Tried, *, rules: str) -> None:
 
 
 def _document(tried: _Tried) -> Document:
-    rules = policy_text(tried.policy_file)
+    rules = text_of(tried.policy)
     tests = [
         {
             "name": outcome.trial.name,
@@ -112,10 +120,13 @@ def _document(tried: _Tried) -> Document:
     return {"file": str(tried.file), "policy": str(tried.policy_file), "tests": tests}
 
 
-def _coverage(unseen: dict[Path, tuple[Unseen, ...]]) -> list[Document]:
-    return [{"policy": str(file), "unseen": [_missed(each, file) for each in rules]} for file, rules in unseen.items()]
+def _coverage(unseen: dict[Path, _Left]) -> list[Document]:
+    return [
+        {"policy": str(file), "unseen": [_missed(each, left.text) for each in left.rules]}
+        for file, left in unseen.items()
+    ]
 
 
-def _missed(unseen: Unseen, file: Path) -> Document:
-    line = line_of(policy_text(file), unseen.rule.start)
+def _missed(unseen: Unseen, text: str) -> Document:
+    line = line_of(text, unseen.rule.start)
     return {"line": line, "rule": unseen.rule.text, "never": list(unseen.never)}

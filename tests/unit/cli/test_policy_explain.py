@@ -1,6 +1,7 @@
 """`messiahs policy explain` and `messiahs explain`: why, before and after it happens."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,26 @@ def test_each_rule_is_told_with_its_line_its_comparisons_and_the_values(
         "     7 true  limit 2 tasks",
         "             0 of 2 slots taken, 1 wanted",
     ]
+
+
+def test_lines_are_those_of_a_file_that_windows_wrote(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--task", "mem=9GiB"]
+    text = "#\n" * 100 + POLICY
+    file.write_text(text)
+    plain = _document(capsys, str(file), *words, *NIGHT)
+    file.write_bytes(text.replace("\n", "\r\n").encode())
+    assert _document(capsys, str(file), *words, *NIGHT)["blocks"] == plain["blocks"]
+    assert main(["policy", "explain", str(file), *words, *NIGHT]) == 0
+    assert f"{file}:104: accept from parent" in capsys.readouterr().out
+
+
+def test_a_policy_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, POLICY.encode())
+    os.close(writer)
+    assert main(["policy", "explain", f"/dev/fd/{reader}", "--task", "mem=9GiB", *NIGHT]) == 0
+    os.close(reader)
+    assert f"/dev/fd/{reader}:4: accept from parent" in capsys.readouterr().out
 
 
 def test_a_document_holds_all_of_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
