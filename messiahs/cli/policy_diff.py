@@ -9,11 +9,11 @@ import click
 
 from messiahs.cli.options import JSON
 from messiahs.cli.output import print_document
+from messiahs.core.instants import SECOND
 
 if TYPE_CHECKING:
     from messiahs.trace.comparing import Change, Comparison
 
-_SECOND = 1_000_000_000
 _FILE = click.Path(path_type=Path)
 
 
@@ -72,11 +72,11 @@ def _facts(change: "Change") -> dict[str, object]:
 
 def _show(done: "Comparison") -> None:
     for change in done.changes:
-        at = datetime.fromtimestamp(change.first_at_ns // _SECOND).astimezone()
+        at = datetime.fromtimestamp(change.first_at_ns // SECOND).astimezone()
         about = f" ({change.about})" if change.about else ""
         times = f", {change.count} times" if change.count > 1 else ""
         click.echo(
-            f"{at:%F %T}.{change.first_at_ns % _SECOND // 1000:06} {change.module}: {change.question}{about}{times}"
+            f"{at:%F %T}.{change.first_at_ns % SECOND // 1000:06} {change.module}: {change.question}{about}{times}"
         )
         click.echo(f"    old  {change.old}")
         click.echo(f"    new  {change.new}")
@@ -88,4 +88,4 @@ def _show(done: "Comparison") -> None:
 
 
 def _time(at_ns: int) -> str:
-    return f"{datetime.fromtimestamp(at_ns // _SECOND, UTC):%FT%T}.{at_ns % _SECOND // 1000:06}Z"
+    return f"{datetime.fromtimestamp(at_ns // SECOND, UTC):%FT%T}.{at_ns % SECOND // 1000:06}Z"

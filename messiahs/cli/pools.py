@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
 from messiahs.cli.stating import Asked, Stated, whole_pool
+from messiahs.client.connection import Document
 from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Relation
@@ -22,8 +22,6 @@ from messiahs.language.rules.accepting import facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.rules.explaining_classes import Machines, machines_in
 from messiahs.language.rules.readings import Facts
-
-Document = dict[str, Any]
 
 
 class ExplainOptions(Stated):

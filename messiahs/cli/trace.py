@@ -11,6 +11,7 @@ from messiahs.cli.options import JSON, MODULE, SIZE, STATE
 from messiahs.cli.output import print_document
 from messiahs.client.locating import ModulePlace, locate_module, running_modules, state_directory
 from messiahs.client.module import ModuleClient
+from messiahs.core.instants import SECOND
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from messiahs.trace.segments import Segment
 
 _DEFAULT_SIZE = "64MiB"
-_SECOND = 1_000_000_000
 _SHOWN_DIFFERENCES = 10
 _SHOWN_CHARACTERS = 400
 
@@ -115,11 +115,11 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
         return
     day = ""
     for line in lines:
-        at = datetime.fromtimestamp(line.at_ns // _SECOND).astimezone()
+        at = datetime.fromtimestamp(line.at_ns // SECOND).astimezone()
         if f"{at:%F}" != day:
             day = f"{at:%F}"
             click.echo(f"{at:%F %Z}")
-        click.echo(f"{at:%T}.{line.at_ns % _SECOND // 1000:06} {line.text}")
+        click.echo(f"{at:%T}.{line.at_ns % SECOND // 1000:06} {line.text}")
     _show_notes(notes)
 
 
@@ -151,10 +151,10 @@ def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Ite
 
 
 def _line_facts(line: "Line") -> dict[str, object]:
-    at = datetime.fromtimestamp(line.at_ns // _SECOND, UTC)
+    at = datetime.fromtimestamp(line.at_ns // SECOND, UTC)
     sender, receiver = line.ends
     return {
-        "at": f"{at:%FT%T}.{line.at_ns % _SECOND // 1000:06}Z",
+        "at": f"{at:%FT%T}.{line.at_ns % SECOND // 1000:06}Z",
         "module": sender,
         "to": receiver,
         "kind": line.kind,
