@@ -11,13 +11,15 @@ from messiahs.cli.members import array_range, each_line
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.config.quantities import duration_seconds, size_bytes
+from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.errors import MessiahsError
 
 F = TypeVar("F", bound=Callable[..., object])
 V = TypeVar("V")
 
-_INTEGER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]+")
+_DIGITS = 19
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class PlaceOptions(TypedDict):
@@ -66,28 +68,43 @@ def _assignment(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _attribute(text: str) -> tuple[str, int | str]:
-    """Read `k=v`, where v is an integer or else a string, or `k:=LITERAL` of the predicate language."""
+def attribute_value(text: str) -> tuple[str, Value]:
+    """Read `k=v`, where v is an integer or else a string, or `k:=LITERAL` of the predicate language.
+
+    An integer that is too long for 64 bits may be given as any other one outside of them.
+    """
     name, equals, value = text.partition("=")
-    if not equals or not _NAME.fullmatch(name.removesuffix(":")):
-        raise click.BadParameter(f"`{text}` is no NAME=VALUE or NAME:=LITERAL")
-    if not name.endswith(":"):
-        return name, int(value) if _INTEGER.fullmatch(value) else value
-    return name[:-1], int(value) if _INTEGER.fullmatch(value) else _string(text, value)
+    is_literal = name.endswith(":")
+    name = name.removesuffix(":")
+    if not equals or not _NAME.fullmatch(name):
+        raise click.BadParameter(f"`{text}` is no NAME=VALUE or NAME:=LITERAL, with NAME as in a predicate without $")
+    return name, _literal(text, value) if is_literal else _value(value)
 
 
-def _string(text: str, literal: str) -> str:
+def _attribute(text: str) -> tuple[str, Value]:
+    """Read what a task states: no module takes an integer beyond 64 bits."""
+    name, value = attribute_value(text)
+    if isinstance(value, int) and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
+        raise click.BadParameter(f'`{text}`: an integer has at most 64 bits; NAME:="5" states a string of digits')
+    return name, value
+
+
+def _value(text: str) -> Value:
+    if not _INTEGER.fullmatch(text):
+        return text
+    digits = text.lstrip("-").lstrip("0") or "0"
+    value = int(digits) if len(digits) <= _DIGITS else INTEGER_HIGHEST + 1
+    return -value if text.startswith("-") else value
+
+
+def _literal(text: str, literal: str) -> Value:
     from messiahs.errors import PredicateError
-    from messiahs.language.predicate.parsing import parse_expression
-    from messiahs.language.predicate.syntax import Comparison
+    from messiahs.language.predicate.parsing import parse_literal
 
     try:
-        read = parse_expression(f"$value eq {literal}")
+        return parse_literal(literal)
     except PredicateError as error:
         raise click.BadParameter(f"`{text}`: {error.message}") from error
-    if not isinstance(read, Comparison) or not isinstance(read.right, str):
-        raise click.BadParameter(f'`{text}`: a literal is an integer or a string in quotes, as in NAME:="5"')
-    return read.right
 
 
 def _output(text: str) -> str:

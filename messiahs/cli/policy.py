@@ -1,6 +1,5 @@
 """`messiahs policy …`: check policy files, try predicates, list the attributes."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -9,7 +8,7 @@ import click
 from messiahs.cli.exit_codes import USAGE
 from messiahs.cli.formatting import fmt
 from messiahs.cli.loading import load
-from messiahs.cli.options import JSON, MODULE, STATE
+from messiahs.cli.options import JSON, MODULE, STATE, attribute_value
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.policy_diff import diff
 from messiahs.errors import ClientError, PolicyError, PredicateError
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from messiahs.cli.pools import ExplainOptions
-    from messiahs.core.attributes import Value
     from messiahs.errors import Problem
 
 _FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -27,9 +25,6 @@ _TASK, _HERE, _PEER = (
     click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE|-", help=f"What is stated of {whom}.")
     for scope, whom in (("task", "the task"), ("here", "the own machine"), ("peer", "who asks"))
 )
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_INTEGER = re.compile(r"-?[0-9]+")
-_DIGITS = 19
 
 
 def _moment(text: str) -> "datetime":
@@ -98,7 +93,7 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
     """
     from messiahs.language.predicate.predicates import parse_predicate
 
-    description = dict(_assigned(text) for text in assignments)
+    description = dict(attribute_value(text) for text in assignments)
     try:
         parsed = parse_predicate(predicate)
     except PredicateError as error:
@@ -109,31 +104,6 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
     else:
         click.echo("true" if result else "false")
     return 0 if result else 1
-
-
-def _assigned(text: str) -> "tuple[str, Value]":
-    from messiahs.language.predicate.parsing import parse_literal
-
-    name, equals, value = text.partition("=")
-    is_literal = name.endswith(":")
-    name = name.removesuffix(":")
-    if not equals or not _NAME.fullmatch(name):
-        raise click.BadParameter(f"`{text}` is no NAME=VALUE, with NAME as in a predicate but without $")
-    if not is_literal:
-        return name, _value(value)
-    try:
-        return name, parse_literal(value)
-    except PredicateError as error:
-        raise click.BadParameter(f"{name}: {error}") from error
-
-
-def _value(text: str) -> "Value":
-    if not _INTEGER.fullmatch(text):
-        return text
-    # What is too long for 64 bits is as good as any other integer outside of them: it counts as unset.
-    digits = text.lstrip("-").lstrip("0") or "0"
-    value = int(digits) if len(digits) <= _DIGITS else 2**63
-    return -value if text.startswith("-") else value
 
 
 @policy.command()

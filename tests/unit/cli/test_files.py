@@ -130,11 +130,22 @@ def test_an_array_and_lines_exclude_each_other(peer: Peer) -> None:
         ("k:=5", 5),
         ('k:="5"', "5"),
         (r'k:="a\"b"', 'a"b'),
+        ("k=007", 7),
+        (f"k={'0' * 5000}7", 7),
+        (f"k={2**63 - 1}", 2**63 - 1),
+        (f"k={-(2**63)}", -(2**63)),
+        ("k=\N{ARABIC-INDIC DIGIT SEVEN}", "\N{ARABIC-INDIC DIGIT SEVEN}"),
     ],
 )
 def test_a_further_attribute_is_an_integer_or_a_string(peer: Peer, word: str, value: Value) -> None:
     assert main(["submit", "--set", word, "--mem", "1KiB", "--", "ls"]) == 0
     assert submitted(peer)["tdv"] == {"k": value, "mem": 1024}
+
+
+@pytest.mark.parametrize("word", [f"k={2**63}", f"k={-(2**63) - 1}", "k=" + "9" * 20, "k:=" + "9" * 20])
+def test_an_integer_beyond_64_bits_is_a_usage_error_and_no_string(peer: Peer, word: str) -> None:
+    assert main(["submit", "--set", word, "--", "ls"]) == 2
+    assert peer.asked == []
 
 
 @pytest.mark.parametrize("word", ["k", "=5", "k k=5", "5k=1", "k:=five", 'k:="a', 'k:="a" or "b" eq "b"', "k:=$x"])
