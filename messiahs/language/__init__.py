@@ -3,8 +3,8 @@
 The rooms, each of which knows those before it:
 
 - `predicate`: `predicates` is the door for task filters: text in, a predicate that can be judged out. Behind it stand,
-  in the order of use, `scanning` (words and limits), `parsing` (grammar.lark) into `syntax`, and the two ways to judge:
-  `truth` and `class_truth`.
+  in the order of use, `scanning` (words), `checking` (their order, and limits), `parsing` (grammar.lark) into `syntax`,
+  and the two ways to judge: `truth` and `class_truth`, with the `cost` of the latter.
 - `text`: the words, statements and trees of policy files, their mistakes (`problems`), and the one form in which
   `formatting` writes them.
 - `rules`: what a policy decides by. Its predicates end as the same trees, over `readings` of several scopes; a
