@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from messiahs.core.actions import Action, Decision, SendControl
 from messiahs.core.here import own_facts
-from messiahs.core.ids import AttemptId, SearchId
+from messiahs.core.ids import AttemptId, ClaimId, SearchId
 from messiahs.core.instants import SECOND, Instant, after
 from messiahs.core.messages import DenyCode, Substate, TaskRequest
 from messiahs.core.ports import Predicate, RunningQuery
@@ -41,6 +41,8 @@ class Handed:
 
 def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Handed:
     """Choose at most `count` attempts that match and may go: first suspended ones, then those that have run least."""
+    if not count:
+        return Handed(attempts=(), why_not=DenyCode.NO_TASK)
     staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
     matching = list(_matching(state, wanting, staying, now))[:_JUDGED_AT_MOST]
     queries = running_queries(state, matching, here=own_facts(state, now), now=now) if matching else []
@@ -97,21 +99,27 @@ def _is_running(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> 
 
 def _stays(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
     """Say whether an attempt runs here, and nobody looks for another place for it."""
-    guard = state.executor.guards.get(attempt)
-    is_moving = guard is not None and guard.memory.moving is not None
     is_offered = claim.offer is not None and attempt in claim.offer.attempts
-    return _is_running(state, claim, attempt) and not is_moving and not is_offered
+    return _is_running(state, claim, attempt) and not is_offered and not _is_unwanted(state, attempt)
+
+
+def _is_unwanted(state: ModuleState, attempt: AttemptId) -> bool:
+    guard = state.executor.guards.get(attempt)
+    return guard is not None and guard.memory.moving is not None
 
 
 def _matching(state: ModuleState, wanting: Predicate, staying: list[_Running], now: Instant) -> Iterator[_Running]:
-    """Give the attempts whose TDV matches, and that may be offered now: a claim answers one request at a time."""
-    judged: dict[object, bool] = {}
+    """Give the attempts whose TDV matches, and that may be offered now.
+
+    A claim answers one request at a time, and none while its owner wants any of its attempts away.
+    """
+    judged: dict[ClaimId, bool] = {}
     for claim, attempt in staying:
-        if claim.is_answer or claim.offer is not None or state.executor.offered.get(attempt, now) > now:
-            continue
         if claim.row.id not in judged and len(judged) < _JUDGED_AT_MOST:
-            judged[claim.row.id] = wanting.holds(claim.row.tdv.description())
-        if judged.get(claim.row.id):
+            is_free = not claim.is_answer and claim.offer is None
+            is_free = is_free and not any(_is_unwanted(state, each) for each in claim.started)
+            judged[claim.row.id] = is_free and wanting.holds(claim.row.tdv.description())
+        if judged.get(claim.row.id) and state.executor.offered.get(attempt, now) <= now:
             yield claim, attempt
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.core.actions import Action, Decision, EndAttempt, StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted, TransferReceived
+from messiahs.core.actions import Action, Decision, EndAttempt, SendVector, StartAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted, TransferReceived, VectorReceived
 from messiahs.core.ids import MessageId, SearchId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND
 from messiahs.core.messages import (
@@ -12,6 +12,7 @@ from messiahs.core.messages import (
     SchedAccept,
     SchedDeny,
     SchedRequest,
+    StatusVector,
     TaskAccept,
     TaskDeny,
     TaskKill,
@@ -21,9 +22,11 @@ from messiahs.core.messages import (
     TaskStatus,
     TaskStatusAck,
     TaskTransfer,
+    VectorKind,
 )
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, GrantedClaimRow
+from messiahs.core.vectors import EMPTY
 from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -81,6 +84,11 @@ def run(rig: Rig, *members: int, number: int = 1, **said: object) -> SchedAccept
 def named(actions: tuple[Action, ...]) -> list[int]:
     """Give the members that are offered."""
     return [each.task.member for _, revoke in sent(actions, TaskRevoke) for each in revoke.attempts]
+
+
+def told_of_offers(actions: tuple[Action, ...]) -> dict[SystemId, bool]:
+    """Give what each neighbor was told last of whether tasks that run here may go."""
+    return {action.to: action.message.lets_go for action in only(actions, SendVector)}
 
 
 def code(actions: tuple[Action, ...]) -> DenyCode:
@@ -270,6 +278,44 @@ def test_what_the_owner_wants_away_is_told_in_place_of_an_offer(module: ModuleFa
     rig.measure(load=9000)
     last = told(rig.greet(PARENT), TaskRevoke)
     assert (sorted(each.task.member for each in last.attempts), last.answers) == ([1, 2], None)
+
+
+def test_nothing_of_a_claim_is_offered_while_its_owner_wants_any_of_it_away(module: ModuleFactory) -> None:
+    rig = machine(module, SHORT + "running { move when $task.ran >= 20s; }")
+    granted = run(rig, 1)
+    rig.wait(15 * SECOND)
+    late = transfer(granted.claim, granted.ticket, remote(member=2))
+    rig.handle(TransferReceived(sender=ORIGIN, message=late))
+    rig.handle(AttemptStarted(attempt=remote(member=2)))
+    assert named(rig.wait(6 * SECOND)) == [1]
+    assert code(rig.hear(CHILD, wanting())) == DenyCode.NO_TASK
+
+
+def test_neighbors_hear_that_what_runs_may_go_unless_nothing_is_revealed_to_them(module: ModuleFactory) -> None:
+    compiled = parse_policy(SHORT, file="rules.policy")
+    rig = module(policy=ScriptedPolicy(migrating=compiled.migrating, silent_to=(SIBLING,)))
+    rig.greet(CHILD, SIBLING, PARENT)
+    rig.measure()
+    assert set(told_of_offers(rig.wait(3 * SECOND)).values()) == {False}
+    run(rig, 1)
+    assert told_of_offers(rig.wait(3 * SECOND)) == {CHILD: True, SIBLING: False, PARENT: True}
+    rig.end(AttemptEnded(attempt=remote(member=1), exit_code=0))
+    assert set(told_of_offers(rig.wait(3 * SECOND)).values()) == {False}
+
+
+def test_what_may_go_behind_a_child_is_told_to_parents_and_asked_for_after_what_waits(module: ModuleFactory) -> None:
+    rig = machine(module, "migrate { ask every 10s when 1 = 1 wanting { }; }")
+    for system, kind, more in (
+        (CHILD, VectorKind.FOR_PARENTS, {"lets_go": True}),
+        (SIBLING, VectorKind.FOR_SIBLINGS, {"waiting": 1}),
+    ):
+        message = StatusVector(kind=kind, vector=EMPTY, period_ns=60 * SECOND, age_ns=0, **more)
+        rig.handle(VectorReceived(sender=system, message=message))
+    assert told_of_offers(rig.wait(3 * SECOND)) == {CHILD: False, SIBLING: True, PARENT: True}
+    ((to, ask),) = sent(rig.wait(8 * SECOND), TaskRequest)
+    assert to == SIBLING
+    denied = rig.hear(SIBLING, TaskDeny(request=ask.id, reasons=(), asks_left=9))
+    assert [to for to, _ in sent(denied, TaskRequest)] == [CHILD]
 
 
 def test_after_a_restart_there_is_no_offer_and_the_origin_is_told(module: ModuleFactory) -> None:
