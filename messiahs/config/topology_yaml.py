@@ -43,7 +43,7 @@ def parse(text: str, problems: Problems) -> Section:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
         problems.add(place, " ".join(part for part in (error.problem, error.context) if part).splitlines()[0])
-    except (YAMLError, ValueError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         problems.add(start, f"this is no YAML: {error}")
     else:
         if isinstance(document, CommentedMap):

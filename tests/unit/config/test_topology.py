@@ -116,7 +116,9 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
     assert [problem.split(": ")[0] for problem in found] == ["t.yaml:1:10", "t.yaml:2:13", "t.yaml:4:15", "t.yaml:4:25"]
 
 
-@pytest.mark.parametrize("text", ["", "- a\n", "a: [1\n", "\ta: 1\n", "a: *nowhere\n", "systems: 3\n"])
+@pytest.mark.parametrize(
+    "text", ["", "- a\n", "a: [1\n", "\ta: 1\n", "a: *nowhere\n", "systems: 3\n", "a: " + "[" * 3000, "{a: " * 3000]
+)
 def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
     assert problems_of(text)
 
