@@ -93,7 +93,7 @@ def _value(text: str) -> Value:
     if not _INTEGER.fullmatch(text):
         return text
     digits = text.lstrip("-").lstrip("0") or "0"
-    value = int(digits) if len(digits) <= _DIGITS else INTEGER_HIGHEST + 1
+    value = int(digits) if len(digits) <= _DIGITS else 2 * INTEGER_HIGHEST
     return -value if text.startswith("-") else value
 
 

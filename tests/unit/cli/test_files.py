@@ -142,7 +142,9 @@ def test_a_further_attribute_is_an_integer_or_a_string(peer: Peer, word: str, va
     assert submitted(peer)["tdv"] == {"k": value, "mem": 1024}
 
 
-@pytest.mark.parametrize("word", [f"k={2**63}", f"k={-(2**63) - 1}", "k=" + "9" * 20, "k:=" + "9" * 20])
+@pytest.mark.parametrize(
+    "word", [f"k={2**63}", f"k={-(2**63) - 1}", "k=" + "9" * 20, "k=-" + "9" * 20, "k:=" + "9" * 20]
+)
 def test_an_integer_beyond_64_bits_is_a_usage_error_and_no_string(peer: Peer, word: str) -> None:
     assert main(["submit", "--set", word, "--", "ls"]) == 2
     assert peer.asked == []

@@ -101,6 +101,7 @@ def test_a_problem_of_several_lines_ends_with_its_first(tmp_path: Path, capsys: 
         ([r'$x eq "\n"', "--set", r'x:="\n"'], 0),
         (["$x = 1", "--set", f"x={2**63}"], 1),
         (["$x = 1", "--set", f"x={'9' * 5000}"], 1),
+        ([f"$x = {-(2**63)}", "--set", f"x=-{'9' * 5000}"], 1),
         (["$x = 2", "--set", "x=1", "--set", "x=2"], 0),
         (["$mem <= 4GiB", "--set", "mem=1"], 2),
         (["$x default 1 = 1"], 2),
