@@ -80,7 +80,8 @@ def decide(
         (now if began is None else began) if rule.is_due(query) else None
         for rule, began in zip(rules, memory.since, strict=True)
     )
-    memory = replace(memory, since=since)
+    if since != memory.since:
+        memory = replace(memory, since=since)
     ripe = [
         place
         for place, (rule, began) in enumerate(zip(rules, since, strict=True))

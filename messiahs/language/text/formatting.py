@@ -3,13 +3,14 @@
 It works on words and statements, so a block that is new needs nothing here.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from lark import Token
 
 from messiahs.errors import PolicyError
 from messiahs.language.text.layout import lay_out
-from messiahs.language.text.parsing import STARTS, parse_statement
+from messiahs.language.text.parsing import STARTS, keeps_limits, parse_statement
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.scanning import is_too_long, tokens_in
 from messiahs.language.text.structure import ITEM_WORDS, Item, items_of
@@ -23,20 +24,22 @@ def format_policy(text: str, *, file: str) -> str:
 
     What it means is not looked at. A file that would be ill-formed in that form, for it is at its limits, is too.
     """
-    written = lay_out(words_of(text, _tokens_of(text, file)))
-    _tokens_of(written, file)
+    written = lay_out(words_of(text, _tokens_of(text, file, check=_check)))
+    if written != text:
+        # The same statements as before: only what they cost may be different.
+        _tokens_of(written, file, check=_check_limits)
     return written
 
 
-def _tokens_of(text: str, file: str) -> list[Token]:
-    """Give the words of a well-formed file, and its end."""
+def _tokens_of(text: str, file: str, *, check: Callable[[Item, Notebook], None]) -> list[Token]:
+    """Give the words of a file in which a check of each item finds nothing, and its end."""
     notebook = Notebook(file=file, text=text)
     end = Token("$END", "", start_pos=len(text), end_pos=len(text))
     tokens: list[Token] = []
     if not is_too_long(notebook):
         tokens = [*tokens_in(notebook), end]
         for item in items_of(tokens, notebook):
-            _check(item, notebook)
+            check(item, notebook)
     if notebook.errors:
         raise PolicyError(notebook.in_order())
     return tokens
@@ -54,3 +57,8 @@ def _check(item: Item, notebook: Notebook) -> None:
             parse_statement(statement, f"{start}_entry", notebook)
         else:
             notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` has no block")
+
+
+def _check_limits(item: Item, notebook: Notebook) -> None:
+    for statement in (item.head, *(item.body or ())):
+        keeps_limits(statement, notebook)

@@ -63,7 +63,7 @@ def parse_statement(
     statement: Statement, start: str, notebook: Notebook, /, *, grammar: Callable[[], Lark] = policy_grammar
 ) -> Tree[Token] | None:
     """Give the tree of a statement; None, with a problem, if it is ill-formed or beyond a limit."""
-    if any(word.type == BAD for word in statement.words) or not _keeps_limits(statement, notebook):
+    if any(word.type == BAD for word in statement.words) or not keeps_limits(statement, notebook):
         return None
     parser = grammar().parse_interactive(start=start)
     token = statement.words[0]
@@ -116,7 +116,7 @@ def _with_gaps(words: tuple[Token, ...]) -> Iterator[str]:
         end = word.end_pos
 
 
-def _keeps_limits(statement: Statement, notebook: Notebook) -> bool:
+def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
     """Check what may cost: trees are walked recursively, so nothing deep may be parsed."""
     first, last = statement.words[0], statement.words[-1]
     size = len(notebook.text[first.start_pos : last.end_pos].encode())

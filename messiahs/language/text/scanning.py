@@ -1,7 +1,7 @@
 """The words of a policy file. A word that is none is a problem, and spoils no more than its own statement."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from lark import Token
@@ -87,28 +87,28 @@ def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> 
         message = f"the character {quoted(token)} is not allowed anywhere in a policy"
         notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")
     before, place = "", 0
+    may_be_spoiled = FORBIDDEN.search(text) is not None
     while place < len(text):
         # A minus sign directly before its digits, where no operand ends, is part of a number.
-        negative = _NEGATIVE.match(text, place) if before not in _OPERANDS else None
+        negative = _NEGATIVE.match(text, place) if text[place] == "-" and before not in _OPERANDS else None
         match = negative or _TOKEN.match(text, place)
         assert match is not None, "every character belongs to a word"
         place = match.end()
         if match.lastgroup == "space":
             continue
-        token = _token("number" if negative else match.lastgroup or "", match, notebook)
+        # A token is made once and typed afterwards: making tokens is most of the work in here.
+        token = Token(BAD, match[0], start_pos=match.start(), end_pos=match.end())
+        if not may_be_spoiled or not FORBIDDEN.search(token):
+            token.type = _READERS["number" if negative else match.lastgroup or ""](token, notebook)
+        if token.type == "NAME" and str(token) in keywords:
+            token.type = token.upper()
         before = token.type
-        yield token.update(type=token.upper()) if token.type == "NAME" and token in keywords else token
+        yield token
 
 
-def _token(group: str, match: re.Match[str], notebook: Notebook) -> Token:
-    token = Token(BAD, match[0], start_pos=match.start(), end_pos=match.end())
-    if FORBIDDEN.search(match[0]):
-        return token
-    readers = {"string": _string, "variable": _variable, "number": _number, "word": _word, "symbol": _symbol}
-    if group == "quote":
-        notebook.error(token, Code.STRING, "the string has no end", hint='a string ends with " on its own line')
-        return token
-    return token.update(type=readers[group](token, notebook))
+def _quote(token: Token, notebook: Notebook) -> str:
+    notebook.error(token, Code.STRING, "the string has no end", hint='a string ends with " on its own line')
+    return BAD
 
 
 def _string(token: Token, notebook: Notebook) -> str:
@@ -167,3 +167,14 @@ def _symbol(token: Token, notebook: Notebook) -> str:
     hint = SYMBOL_HINTS.get(token, "")
     notebook.error(token, Code.WORD, f"{quoted(token)} means nothing here", hint=hint)
     return BAD
+
+
+_READERS: Final[dict[str, Callable[[Token, Notebook], str]]] = {
+    "string": _string,
+    "quote": _quote,
+    "variable": _variable,
+    "number": _number,
+    "word": _word,
+    "symbol": _symbol,
+}
+"""What gives the type of a token, and notes what is wrong with it, by the group of `_TOKEN`."""

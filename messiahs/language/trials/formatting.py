@@ -44,8 +44,10 @@ def format_trials(text: str, /, *, file: str) -> str:
     lines = Lines()
     _put_phrases(words, "", lines)
     lines.put_comments(words[-1].above, "")
-    _tokens_of(lines.text, file)
-    return lines.text
+    written = lines.text
+    if written != text:
+        _tokens_of(written, file)
+    return written
 
 
 def _tokens_of(text: str, file: str) -> list[Token]:

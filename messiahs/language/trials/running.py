@@ -73,9 +73,10 @@ class Followed:
         stood = timedelta() if self.suspended_at is None else now - self.suspended_at
         ran = now - self.begun - self.stood_before - stood
         known: dict[str, Value] = {"ran": _seconds(ran), "suspended": _seconds(stood), "waited": 0, "attempt": 1}
-        if "mem" in situation.task:
-            known["mem_reserved"] = situation.task["mem"]
-        return RunningQuery(task={**known, **situation.task}, here=situation.known_here, now=situation.now)
+        task = situation.task
+        if "mem" in task:
+            known["mem_reserved"] = task["mem"]
+        return RunningQuery(task={**known, **task}, here=situation.known_here, now=situation.now)
 
 
 def _seconds(duration: timedelta) -> int:

@@ -98,12 +98,17 @@ class Situation:
         return dict(self.said.get(HERE, {}))
 
     @property
+    def sender(self) -> SystemId:
+        """The name of the one who asks."""
+        return SystemId(str(self.said.get(PEER, {}).get("name", "peer")))
+
+    @property
     def asker(self) -> Asker:
         """Who asks."""
         said = self.said.get(PEER, {})
         balance = said.get("balance")
         return Asker(
-            system=SystemId(str(said.get("name", "peer"))),
+            system=self.sender,
             relation=Relation(str(said.get("relation", Relation.CHILD))),
             balance=balance if isinstance(balance, int) else None,
         )
@@ -125,7 +130,7 @@ class Situation:
     @property
     def task(self) -> dict[str, Value]:
         """The task and what is known of it: one slot, from the peer and a user called `user`, unless that is stated."""
-        return {"from": self.asker.system, **self.stated(tuple(self.said.get(TASK, {}).items()))}
+        return {"from": self.sender, **self.stated(tuple(self.said.get(TASK, {}).items()))}
 
     @property
     def tdv(self) -> TDV:
@@ -150,7 +155,7 @@ class Situation:
 
     def stated(self, values: Values) -> Mapping[str, Value]:
         """Give what a task says that states this."""
-        return {"cpus": 1, "origin": self.asker.system, "user": "user", **dict(values)}
+        return {"cpus": 1, "origin": self.sender, "user": "user", **dict(values)}
 
 
 def machines_of(below: Below) -> Vector:
