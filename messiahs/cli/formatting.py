@@ -2,11 +2,11 @@
 
 import difflib
 import stat
-import sys
 from pathlib import Path
 
 import click
 
+from messiahs.cli.standard_input import standard_input
 from messiahs.errors import ClientError, PolicyError
 
 _STDIN = Path("-")
@@ -34,7 +34,7 @@ def _format(file: Path, *, is_check: bool) -> int:
 
     name = "<stdin>" if file == _STDIN else str(file)
     try:
-        text = _stdin() if file == _STDIN else policy_text(file)
+        text = standard_input() if file == _STDIN else policy_text(file)
         is_test = are_trials(text) if file == _STDIN else file.suffix == _TESTS
         written = format_trials(text, file=name) if is_test else format_policy(text, file=name)
     except PolicyError as error:
@@ -48,13 +48,6 @@ def _format(file: Path, *, is_check: bool) -> int:
         _replace(file, written)
         click.echo(f"{file}: formatted")
     return 0
-
-
-def _stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise ClientError("<stdin>: this is no UTF-8") from error
 
 
 def _told_difference(name: str, text: str, written: str) -> int:

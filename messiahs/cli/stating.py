@@ -1,12 +1,12 @@
 """From the options of `policy explain` to what its policy is tried with."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TypedDict
 
+from messiahs.cli.standard_input import standard_input
 from messiahs.cli.status_documents import SaidByTask, is_document, task_in
 from messiahs.core.attributes import KNOWN_ONCE_HERE, Attribute, Value
 from messiahs.core.calendar import calendar_time
@@ -144,9 +144,12 @@ def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> SaidByTa
 
 
 def _content(file: str, option: str) -> str:
+    if file == _STDIN:
+        return standard_input()
     try:
-        return (sys.stdin.buffer.read() if file == _STDIN else Path(file).read_bytes()).decode()
+        return Path(file).read_bytes().decode()
     except OSError as error:
-        raise ClientError(f"{option} {file} is neither NAME=VALUE nor a file that can be read: {error}") from error
+        problem = f"{option}: `{file}` is neither NAME=VALUE nor a file that can be read: {error.strerror}"
+        raise ClientError(problem) from error
     except UnicodeDecodeError as error:
-        raise ClientError(f"{option} {file}: this is no UTF-8") from error
+        raise ClientError(f"{option}: {file}: this is no UTF-8") from error

@@ -64,6 +64,7 @@ SYMBOL_HINTS: Final = {
     "!": "write not",
     "^": "write xor",
     "'": "strings stand in double quotes",
+    "\ufeff": "this is a byte order mark: save the text as UTF-8 without one",
     "#": "comments exist in policy files only",
     "-": "a minus sign stands directly before its digits; there is no arithmetic",
 }

@@ -47,6 +47,8 @@ def _tokens_of(text: str, file: str, *, check: Callable[[Item, Notebook], None])
 
 def _check(item: Item, notebook: Notebook) -> None:
     word = item.head.words[0]
+    if word.type == BAD:
+        return
     start = _STARTS.get(word.type, "")
     if start not in STARTS:
         notebook.error(word, Code.SYNTAX, f"`{word}` begins nothing")

@@ -155,3 +155,21 @@ def test_ill_formed_tests_are_left_alone(
     assert main(["policy", "fmt", str(file)]) == 1
     assert told in capsys.readouterr().err
     assert file.read_text() == text
+
+
+@pytest.mark.parametrize("words", [["fmt"], ["fmt", "--check", "-"], ["explain", "FILE", "--task", "-"]])
+def test_standard_input_that_is_closed_is_told(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = _file(tmp_path, "a", WELL)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["policy", *(str(file) if word == "FILE" else word for word in words)]) == 1
+    assert capsys.readouterr().err == "messiahs: <stdin>: it is closed, and nothing can be read from it\n"
+
+
+def test_a_byte_order_mark_is_told_once_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _file(tmp_path, "a", f"\ufeff{WELL}")
+    assert main(["policy", "fmt", str(file)]) == 1
+    told = capsys.readouterr().err
+    assert told.count("error[") == 1
+    assert "save the text as UTF-8 without one" in told
