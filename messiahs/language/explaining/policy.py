@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from messiahs.core.descriptions import SDV, Description
 from messiahs.core.neighbors import Relation
-from messiahs.core.ports import AcceptQuery, CalendarTime, JoinQuery, RunningQuery
-from messiahs.language.explaining.blocks import explain_entry, explain_offer, explain_running
+from messiahs.core.ports import AcceptQuery, CalendarTime, JoinQuery, Refused, RunningQuery
+from messiahs.language.explaining.blocks import block_of, explain_entry, explain_offer, explain_running
 from messiahs.language.rules.accepting import AcceptBlock, AcceptRules, facts_of
 from messiahs.language.rules.compiled_policy import CompiledPolicy, Setting
 from messiahs.language.rules.explaining import value_text
@@ -22,9 +22,7 @@ def explain_policy(
     join as the first one to be what it is. `present` is what is known of the task because it is here, as how long it
     ran; if that is anything, what is done to it is told.
     """
-    chosen = policy.accepting.block_for(query.asker)
-    blocks = accept_blocks(policy.accepting) if not asks else () if chosen is None else (chosen,)
-    explained = [explain_accept(block, query) for block in blocks]
+    explained = [] if asks else [explain_accept(block, query) for block in accept_blocks(policy.accepting)]
     here = query.here or SDV(())
     explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
     if present:
@@ -35,7 +33,19 @@ def explain_policy(
         entry = JoinQuery(name=query.asker.system, role=query.asker.relation, members=0, now=query.now)
         explained.append(explain_entry(policy.joining, entry))
     explained = [block for block in explained if block.rules]
+    # Whoever asks gets an answer, though no rule may be about him.
+    explained += [_answer(policy, query)] if asks else []
     return tuple(sorted(explained, key=lambda block: block.start))
+
+
+def _answer(policy: CompiledPolicy, query: AcceptQuery) -> ExplainedBlock:
+    block = policy.accepting.block_for(query.asker)
+    if block is not None:
+        return explain_accept(block, query)
+    answer = policy.accept(query)
+    if isinstance(answer, Refused):
+        return block_of(answer.rule, f"refused: {answer.text}", ())
+    return block_of("accept from users", "accepted: no block is about users", ())
 
 
 def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:

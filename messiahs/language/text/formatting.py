@@ -12,7 +12,7 @@ from messiahs.errors import PolicyError
 from messiahs.language.text.layout import lay_out
 from messiahs.language.text.parsing import STARTS, keeps_limits, parse_statement
 from messiahs.language.text.problems import Code, Notebook
-from messiahs.language.text.scanning import is_too_long, tokens_in
+from messiahs.language.text.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.text.structure import ITEM_WORDS, Item, items_of
 from messiahs.language.text.words import words_of
 
