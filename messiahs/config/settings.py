@@ -28,7 +28,7 @@ class NeighborSettings:
 class MachineSettings:
     """The machine of a system: `probe` is `proc` (measured) or `fixed`; `attributes` (without `$`) override it.
 
-    The age of `console_file` says how long nobody used the console; None: the age of what its devices were read last.
+    The age of `console_file` says how long nobody used the console; None: when a terminal was read last.
     """
 
     probe: str = "proc"

@@ -1,7 +1,8 @@
 """How long nobody has used the console of this machine (MESSIAHS 2: an owner comes first on his own machine).
 
-The kernel notes when a terminal or an input device was last read. Desktops read neither, but run a command when a
-session becomes idle or busy: it can touch a file, which is looked at instead if the topology names it.
+The kernel notes when a terminal was last read, to within 8 s. Of keyboards and mice it notes nothing of that kind, and
+a graphical session reads no terminal: what watches the session can touch a file, and that file is looked at instead if
+the topology names it.
 """
 
 import os
@@ -11,10 +12,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_DEVICES = (
+_TERMINALS = (
     ("/dev", re.compile(r"console|tty\d+|ttyS\d+").fullmatch),
     ("/dev/pts", re.compile(r"\d+").fullmatch),
-    ("/dev/input", re.compile(r"event\d+").fullmatch),
 )
 
 
@@ -34,10 +34,16 @@ def _touched_at(path: Path) -> Iterator[float]:
 
 
 def _used_at() -> Iterator[float]:
-    """Say when each device was last read; what is written to a terminal is no use of its keyboard."""
-    for folder, is_device in _DEVICES:
+    """Say when each terminal was last read; what is written to it is no use of its keyboard.
+
+    A terminal that nobody has read has the time of its creation instead, which says nothing of its use.
+    """
+    for folder, is_terminal in _TERMINALS:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                if is_device(entry.name):
+                if is_terminal(entry.name):
                     with suppress(OSError):
-                        yield entry.stat().st_atime
+                        found = entry.stat()
+                        # Reading moves the one alone; making a terminal, and giving it to who logs in, moves the other.
+                        if found.st_atime > found.st_ctime:
+                            yield found.st_atime

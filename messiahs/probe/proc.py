@@ -19,7 +19,7 @@ _WHOLE = 10_000
 class ProcProbe:
     """Measures processors, memory, load, the disk that holds `disk_path`, and the use of the console.
 
-    What is given in `attributes` wins; `console` is a file that stands for the console's devices.
+    What is given in `attributes` wins; `console` is a file that stands for its terminals.
 
     The load is that of the time since the previous measurement (at first: since the probe was made).
     """

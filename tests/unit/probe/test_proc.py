@@ -60,17 +60,3 @@ def test_a_busy_processor_shows_in_the_load(tmp_path: Path) -> None:
 def test_settings_that_make_no_sense_are_refused(settings: MachineSettings, message: str, tmp_path: Path) -> None:
     with pytest.raises(MessiahsError, match=message):
         make_probe(settings, tmp_path)
-
-
-def test_who_types_at_a_terminal_uses_the_console(tmp_path: Path) -> None:
-    master, slave = os.openpty()
-    try:
-        # A terminal notes its use only every few seconds, so that it was not used just before.
-        os.utime(os.ttyname(slave), (1, 1))
-        os.write(master, b"x\n")
-        assert os.read(slave, 2) == b"x\n"
-        idle = measured(tmp_path)["keyboard_idle"]
-    finally:
-        os.close(master)
-        os.close(slave)
-    assert integer(idle) in range(60)
