@@ -25,8 +25,9 @@ def topology() -> None:
 def check(topology_file: Path, *, as_json: bool) -> int:
     """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any.
 
-    Extensions that a policy reads and no system says are warnings.
+    Extensions that a policy reads and no system says are warnings, and machines without the `console` it asks for.
     """
+    from messiahs.config.topology_consoles import warnings_of_consoles
     from messiahs.config.topology_fields import warnings_of_fields
     from messiahs.config.topology_reading import load_topology
 
@@ -37,7 +38,7 @@ def check(topology_file: Path, *, as_json: bool) -> int:
             raise
         print_document({"problems": list(error.problems), "warnings": []})
         return 1
-    warnings = warnings_of_fields(loaded)
+    warnings = (*warnings_of_fields(loaded), *warnings_of_consoles(loaded))
     if as_json:
         print_document({"problems": [], "warnings": list(warnings)})
     else:

@@ -1,11 +1,14 @@
 """The page of problems shows each of them, with what is said of it, and its remedy."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from messiahs.config.policies import read_policy
+from messiahs.config.topology import Topology
+from messiahs.config.topology_consoles import warnings_of_consoles
 from messiahs.config.topology_fields import warnings_of_fields
 from messiahs.config.topology_reading import load_topology
 from messiahs.errors import PolicyError, Problem
@@ -13,6 +16,11 @@ from messiahs.language.text.problems import Code
 
 PAGE = Path(__file__).parents[2] / "docs" / "policy-problems.md"
 CODES = ("P001", *Code)
+BY_TOPOLOGY: dict[str, Callable[[Topology], tuple[str, ...]]] = {
+    Code.UNSAID: warnings_of_fields,
+    Code.TERMINALS_ONLY: warnings_of_consoles,
+}
+"""What only a topology shows."""
 _SECTION = re.compile(r"^### (P\d+): .+\n\n((?:(?!^##).*\n)+)", re.MULTILINE)
 _PARTS = re.compile(
     r"```policy wrong ?(\S*)\n(.*?)^```\n\n```text\n(.*?)^```\n\n```policy corrected\n(.*?)^```",
@@ -42,7 +50,7 @@ def test_every_code_has_one_section_in_order_and_no_section_is_of_another() -> N
     assert [code for code, _ in _sections()] == sorted(CODES)
 
 
-@pytest.mark.parametrize("code", [code for code in CODES if code != Code.UNSAID])
+@pytest.mark.parametrize("code", [code for code in CODES if code not in BY_TOPOLOGY])
 def test_the_wrong_example_has_this_problem_alone_where_the_page_says_and_the_corrected_one_has_none(
     code: str, tmp_path: Path
 ) -> None:
@@ -53,12 +61,15 @@ def test_the_wrong_example_has_this_problem_alone_where_the_page_says_and_the_co
     assert _problems(corrected, tmp_path / "corrected.policy") == ()
 
 
-def test_the_example_of_what_nobody_says_is_a_warning_and_the_corrected_one_is_none(tmp_path: Path) -> None:
-    ((_, wrong, said, corrected),) = _PARTS.findall(dict(_sections())[Code.UNSAID])
+@pytest.mark.parametrize("code", BY_TOPOLOGY)
+def test_the_wrong_example_has_its_warning_in_a_topology_and_the_corrected_one_has_none(
+    code: str, tmp_path: Path
+) -> None:
+    ((_, wrong, said, corrected),) = _PARTS.findall(dict(_sections())[code])
     topology, policy = tmp_path / "t.yaml", tmp_path / "top.policy"
     topology.write_text("version: 1\nfederation: f\nsystems: {top: {machine: {}, policy: top.policy}}\n")
     policy.write_text(wrong)
-    (warning,) = warnings_of_fields(load_topology(topology))
+    (warning,) = BY_TOPOLOGY[code](load_topology(topology))
     assert warning.splitlines()[0] == f"{policy}:{said.strip()}"
     policy.write_text(corrected)
-    assert warnings_of_fields(load_topology(topology)) == ()
+    assert BY_TOPOLOGY[code](load_topology(topology)) == ()

@@ -47,6 +47,7 @@ class Code(StrEnum):
     UNREACHABLE = "P410"
     UNSAID = "P411"
     UNUSED = "P412"
+    TERMINALS_ONLY = "P413"
 
 
 @dataclass(slots=True, kw_only=True)
