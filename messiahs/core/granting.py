@@ -77,8 +77,9 @@ def grant(
         places=places,
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
+        is_answer=request.answers is not None,
     )
-    claim = GrantedClaim(row=row, need=need, granted=places, is_answer=request.answers is not None)
+    claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now
     watch(state, claim, now)
     accept = SchedAccept(

@@ -116,7 +116,7 @@ def _matching(state: ModuleState, wanting: Predicate, staying: list[_Running], n
     judged: dict[ClaimId, bool] = {}
     for claim, attempt in staying:
         if claim.row.id not in judged and len(judged) < _JUDGED_AT_MOST:
-            is_free = not claim.is_answer and claim.offer is None
+            is_free = not claim.row.is_answer and claim.offer is None
             is_free = is_free and not any(_is_unwanted(state, each) for each in claim.started)
             judged[claim.row.id] = is_free and wanting.holds(claim.row.tdv.description())
         if judged.get(claim.row.id) and state.executor.offered.get(attempt, now) <= now:

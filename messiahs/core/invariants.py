@@ -100,7 +100,7 @@ def _held(state: ModuleState) -> Iterator[str]:
         if not claim.bound and (claim.is_ending or not expects_tasks(claim.shape)):
             yield f"held claim {claim_id} has no task and gets none"
         # How much is kept changes with everything that waits; such a claim is filled at the next news of it.
-        if claim.shape.count and room_in(state, claim) and not claim.is_answer:
+        if claim.shape.count and room_in(state, claim) and not claim.row.is_answer:
             yield f"held claim {claim_id} has room for {room_in(state, claim)} tasks, and {claim.shape.count} wait"
 
 

@@ -17,7 +17,7 @@ def room_in(state: ModuleState, claim: HeldClaim) -> int:
     """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
     is_closed = claim.is_ending or _is_left(claim)
     room = 0 if is_closed else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
-    if not claim.is_answer:
+    if not claim.row.is_answer:
         return room
     return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
 

@@ -125,6 +125,7 @@ def on_claim_granted(
             _end_round(state, request, shape, now)
         return (SendControl(to=via, message=ClaimEnd(claim=accept.claim)),)
     tdv, requirement = shape.key
+    is_answer = shape.promised > 0 and shape.answers is None
     row = HeldClaimRow(
         id=accept.claim,
         via=via,
@@ -134,15 +135,10 @@ def on_claim_granted(
         tdv=tdv,
         requirement=requirement,
         answered_at=now,
-    )
-    is_answer = shape.promised > 0 and shape.answers is None
-    claim = HeldClaim(
-        row=row,
-        shape=shape,
-        window=accept.window,
         is_answer=is_answer and not shape.offered and via != state.system,
-        is_for_offered=is_answer and bool(shape.offered),
     )
+    is_for_offered = is_answer and bool(shape.offered)
+    claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
     hold(state, claim, now)
     shape.reasons = ()
     if is_last:

@@ -116,6 +116,8 @@ class HeldClaimRow:
     tdv: TDV
     requirement: str
     answered_at: Instant
+    is_answer: bool = False
+    """It was granted to tasks that were promised to whoever asked for some: it takes none of those that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +134,8 @@ class GrantedClaimRow:
     lease_until: Instant
     is_ending: bool = False
     """It takes nothing more, and each place is free for others as soon as its attempt has ended."""
+    is_answer: bool = False
+    """It was granted to a search that answers a task_request: its tasks are not offered again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,8 +133,6 @@ class HeldClaim:
     """What its executor has spoken of since its last whole renewal."""
     is_ending: bool = False
     """No further task is bound to it."""
-    is_answer: bool = False
-    """It was granted to tasks that were promised to whoever asked for some. Soft: after a restart it is like others."""
     is_for_offered: bool = False
     """It was granted to attempts that were offered to whoever asked for some; they move to such a claim alone. Soft."""
     offered_to: SearchId | None = None
@@ -199,8 +197,6 @@ class GrantedClaim:
     """Its turn is over and its origin was told; it ends when what was on its way has had time to come."""
     is_shrinking: bool = False
     """The origin was told that places it does not fill go to others, but they have not gone yet."""
-    is_answer: bool = False
-    """Somebody had asked for its tasks: they are not offered to the next one that asks. Soft."""
     offer: Offer | None = None
     """Soft: after a restart there is none, and the origin is told."""
     is_ending: bool = False

@@ -38,6 +38,7 @@ from tests.unit.core.rig import (
     ScriptedPolicy,
     accept,
     attempt,
+    make_module,
     only,
     remote,
     request,
@@ -255,6 +256,23 @@ def test_what_came_because_it_was_asked_for_is_not_offered_on(module: ModuleFact
     rig = machine(module, SHORT)
     run(rig, 1, answers=SEARCH)
     assert code(rig.hear(CHILD, wanting())) == DenyCode.NO_TASK
+
+
+@pytest.mark.parametrize(("answers", "offered"), [(SEARCH, []), (None, [1])])
+def test_what_came_because_it_was_asked_for_is_not_offered_on_after_a_restart_either(
+    module: ModuleFactory, answers: SearchId | None, offered: list[int]
+) -> None:
+    before = machine(module, SHORT)
+    run(before, 1, answers=answers)
+    executor = before.state.executor
+    granted = (each.row for each in executor.claims.values())
+    rows: tuple[GrantedClaimRow | AttemptRow, ...] = (*granted, *executor.attempts.values())
+    running = tuple(RunningAttempt(attempt=each, is_running=True) for each in executor.attempts)
+    rig = Rig(module=make_module(policy=before.state.policy), now=before.now)
+    rig.resume(Remains(rows=rows, running=running))
+    rig.greet(CHILD, SIBLING, PARENT)
+    rig.measure()
+    assert named(rig.hear(CHILD, wanting())) == offered
 
 
 def test_the_owners_rules_still_act_on_what_is_offered(module: ModuleFactory) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.actions import Action, Decision
+from messiahs.core.actions import Action, Decision, Store
 from messiahs.core.events import LinkDown, VectorReceived
 from messiahs.core.ids import ClientKey, MessageId, SearchId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND
@@ -21,6 +21,8 @@ from messiahs.core.messages import (
     VectorKind,
 )
 from messiahs.core.ports import Refused
+from messiahs.core.resuming import Remains
+from messiahs.core.rows import Row, RowKey, key_of
 from messiahs.core.vectors import EMPTY, Vector
 from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
@@ -35,6 +37,7 @@ from tests.unit.core.rig import (
     ScriptedPolicy,
     accept,
     deny,
+    make_module,
     only,
     reported,
     request,
@@ -163,6 +166,26 @@ def test_only_so_many_are_looked_for_as_were_promised_and_then_the_others_as_eve
     more = rig.hear(CHILD, statuses(*(status(each) for each in members), window=8))
     assert sent(more, TaskTransfer) == ()
     assert rig.state.origin.waiting == 2
+
+
+def test_what_is_kept_is_kept_also_over_a_restart_of_the_origin(module: ModuleFactory) -> None:
+    rig = ruled(module, "migrate { keep at least 2 tasks; }")
+    stored: dict[RowKey, Row] = {}
+
+    def perform(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        stored.update((key_of(action.row), action.row) for action in actions if isinstance(action, Store))
+        return actions
+
+    perform(rig.submit(members=5))
+    ask = told(perform(rig.hear(CHILD, wanting(count=8))), SchedRequest)
+    perform(rig.hear(CHILD, accept(ask.id, places=3, window=8)))
+    again = Rig(module=make_module(policy=rig.state.policy))
+    bound = told(again.resume(Remains(rows=tuple(stored.values()))), TaskTransfer)
+    assert len(bound.tasks) == 3
+    again.greet(CHILD)
+    said = again.hear(CHILD, statuses(*(status(task.attempt) for task in bound.tasks), window=8, renewal=1))
+    assert sent(said, TaskTransfer) == ()
+    assert again.state.origin.waiting == 2
 
 
 def test_a_search_in_flight_is_ended_before_the_promised_tasks_are_looked_for(module: ModuleFactory) -> None:
