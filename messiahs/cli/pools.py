@@ -11,6 +11,7 @@ from messiahs.cli.stating import Asked, Stated, whole_pool
 from messiahs.client.connection import Document
 from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import SECOND
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Asker, Candidate
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
@@ -140,7 +141,12 @@ def _known_in(document: Document, name: str) -> Known:
     """Give what stands at the module and below it, and the views of those that are not below it."""
     try:
         neighbors = tuple(
-            Candidate(system=SystemId(system), relation=Relation(view["relation"]), view=_vector(view))
+            Candidate(
+                system=SystemId(system),
+                relation=Relation(view["relation"]),
+                view=_vector(view),
+                age_ns=int(view["age"] * SECOND),
+            )
             for system, view in document["views"].items()
         )
         others = {str(each.system): each.view for each in neighbors if each.relation is not Relation.CHILD}

@@ -97,7 +97,7 @@ def _vector(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: S
 
 
 def _oldest_age_ns(state: ModuleState, now: Instant) -> int:
-    ages = (now - view.received_at + view.message.age_ns for view in state.updates.views.values())
+    ages = (view.age_ns(now) for view in state.updates.views.values())
     return min(_OLDEST_NS, max(ages, default=0))
 
 

@@ -80,11 +80,15 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A system that could be asked for places; `has_lost` says that tasks were lost there lately."""
+    """A system that could be asked for places; `has_lost` says that tasks were lost there lately.
+
+    `age_ns` is the age of the oldest part of its view.
+    """
 
     system: SystemId
     relation: Relation
     view: Vector
+    age_ns: int = 0
     has_lost: bool = False
 
 

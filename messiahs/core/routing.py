@@ -15,7 +15,7 @@ from messiahs.core.bounding import remember, why_too_many
 from messiahs.core.ids import MessageId, SystemId
 from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.judging import is_child, summary_of
-from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, StatusVector, TaskDeny, TaskRequest
+from messiahs.core.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
 from messiahs.core.naming import hops_for, named, signed
 from messiahs.core.neighbors import Neighbor, Relation
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS
@@ -23,6 +23,7 @@ from messiahs.core.ports import LONGEST_SEARCH_NS, Asker, BadPredicate, Predicat
 from messiahs.core.state import ModuleState, Search, SearchRequest, Seen
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
+from messiahs.core.views import View
 
 HOPEFUL = (
     DenyCode.NO_CAPACITY,
@@ -96,10 +97,9 @@ def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ..
     )
 
 
-def view_behind(state: ModuleState, neighbor: Neighbor) -> StatusVector | None:
+def view_behind(state: ModuleState, neighbor: Neighbor) -> View | None:
     """Give what a neighbor says of what is behind it, as tasks are placed with it; None before it has said any."""
-    view = state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
-    return view.message if view is not None else None
+    return state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
 
 
 def go_on(state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, *, now: Instant) -> tuple[Action, ...]:

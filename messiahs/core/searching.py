@@ -18,7 +18,7 @@ from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.instants import SECOND, Instant, after
 from messiahs.core.judging import judge, rank, refusal_of
 from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedRequest
-from messiahs.core.neighbors import Neighbor, Relation
+from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import LONGEST_LEASE_NS, Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.routing import (
@@ -116,7 +116,7 @@ def _work_on(
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
-    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open))
+    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open), now=now)
     views = {each.system: each.view for each in candidates}
     why_not_judged = why_too_costly(need, views, state.updates.overview)
     if why_not_judged:
@@ -171,7 +171,7 @@ def _full(
     making_room: dict[SystemId, Vector] = {}
     for candidate in candidates:
         view = view_behind(state, state.neighbors[candidate.system])
-        if view is not None and view.makes_room and candidate.system not in already_asked:
+        if view is not None and view.message.makes_room and candidate.system not in already_asked:
             making_room[candidate.system] = candidate.view
     codes = why_not(need, making_room, state.updates.overview)
     yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)
@@ -201,26 +201,25 @@ def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, nee
     return bisect_left(range(1, request.count), True, key=is_refused)
 
 
-def _candidates(state: ModuleState, search: Search, relations: tuple[Relation, ...]) -> tuple[Candidate, ...]:
+def _candidates(
+    state: ModuleState, search: Search, relations: tuple[Relation, ...], *, now: Instant
+) -> tuple[Candidate, ...]:
+    heard = {neighbor: view_behind(state, neighbor) for neighbor in reachable(state, search.asker.system, relations)}
     return tuple(
         Candidate(
             system=neighbor.system,
             relation=neighbor.relation,
-            view=_view(state, neighbor),
+            view=view.message.vector if view is not None else EMPTY,
+            age_ns=view.age_ns(now) if view is not None else 0,
             has_lost=_has_lost(state, neighbor.system, search.until),
         )
-        for neighbor in reachable(state, search.asker.system, relations)
+        for neighbor, view in heard.items()
     )
 
 
 def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
     lost_at = state.origin.lost_at.get(system)
     return lost_at is not None and until - lost_at < _PENALTY_NS
-
-
-def _view(state: ModuleState, neighbor: Neighbor) -> Vector:
-    view = view_behind(state, neighbor)
-    return view.vector if view is not None else EMPTY
 
 
 def _own_reason(

@@ -133,7 +133,7 @@ def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, 
 def waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
     """Give how many tasks wait behind a neighbor, by the view by which tasks are placed with it."""
     view = view_behind(state, neighbor)
-    return view.waiting if view is not None else 0
+    return view.message.waiting if view is not None else 0
 
 
 def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
@@ -149,8 +149,8 @@ def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...]
     may_have: dict[SystemId, int] = {}
     for neighbor in reachable(state, asker, relations):
         view = view_behind(state, neighbor)
-        if view is not None and (view.waiting or view.lets_go):
-            may_have[neighbor.system] = view.waiting
+        if view is not None and (view.message.waiting or view.message.lets_go):
+            may_have[neighbor.system] = view.message.waiting
     return tuple(sorted(may_have, key=lambda each: (-may_have[each], each)))
 
 

@@ -20,6 +20,10 @@ class View:
     message: StatusVector
     received_at: Instant
 
+    def age_ns(self, now: Instant) -> int:
+        """Give how old the oldest part of it is by now."""
+        return now - self.received_at + self.message.age_ns
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:

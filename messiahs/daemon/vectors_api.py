@@ -61,7 +61,7 @@ class VectorsApi:
         state = self._host.module.state
         vectors = {key: view.message.vector for key, view in state.updates.views.items()}
         ages_ns = [
-            self._host.clock.now() - view.received_at + view.message.age_ns
+            view.age_ns(self._host.clock.now())
             for (system, _), view in state.updates.views.items()
             if system == neighbor.system
         ]

@@ -12,6 +12,7 @@ from messiahs.core.columns import ClassSet
 from messiahs.core.descriptions import Description
 from messiahs.core.fitting import fitting
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import SECOND
 from messiahs.core.ports import Candidate, Randomness, RankQuery
 from messiahs.core.vectors import Vector
 from messiahs.language.rules.accepting import calendar_facts
@@ -105,7 +106,12 @@ def ranking_facts(query: RankQuery, /) -> Facts:
 
 def link_of(candidate: Candidate, /) -> Description:
     """Give what `$cand` is for a candidate."""
-    return {"name": candidate.system, "relation": candidate.relation.value, "count": candidate.view.machines}
+    return {
+        "name": candidate.system,
+        "relation": candidate.relation.value,
+        "age": candidate.age_ns // SECOND,
+        "count": candidate.view.machines,
+    }
 
 
 def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> KeyOrder:

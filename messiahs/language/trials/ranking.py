@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from messiahs.core.fitting import fitting, need_of
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import SECOND
 from messiahs.core.neighbors import Relation
 from messiahs.core.ports import Candidate, RankQuery, TaskOrderQuery
 from messiahs.core.vectors import MachineClass, Vector, coalesce
@@ -39,9 +40,10 @@ def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict
 
 
 def _candidate(rival: Rival, situation: Situation) -> Candidate:
-    relation = Relation(str(dict(rival.link).get("relation", Relation.CHILD)))
+    link = dict(rival.link)
+    relation = Relation(str(link.get("relation", Relation.CHILD)))
     view = coalesce(map(machines_of, rival.machines), keys=situation.policy.keys)
-    return Candidate(system=SystemId(rival.name), relation=relation, view=view)
+    return Candidate(system=SystemId(rival.name), relation=relation, view=view, age_ns=int(link.get("age", 0)) * SECOND)
 
 
 def _candidate_block(candidate: Candidate, query: RankQuery, situation: Situation) -> ExplainedBlock:

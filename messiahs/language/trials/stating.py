@@ -184,7 +184,7 @@ def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "candidate")
     scene.told.add(CANDIDATE)
-    link = {"relation": scene.known(CANDIDATE)["relation"]}
+    link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age")}
     own: list[Phrase] = []
     machines: list[Below] = []
     for each in body_of(phrase, scene):

@@ -215,10 +215,11 @@ VECTORS: dict[str, Any] = {
     "views": {
         "above": {
             "relation": "parent",
+            "age": 1.25,
             "machines": 9,
             "classes": [{"count": 9, "attributes": {"avail_mem": [1 << 30, 1 << 30], "os": None}, "some_lack": ["os"]}],
         },
-        "below": {"relation": "child", "machines": 3, "classes": []},
+        "below": {"relation": "child", "age": 0.0, "machines": 3, "classes": []},
     },
 }
 POOL_WORDS = ["--task", "mem=8GiB", "--task", "est_time=1h", "--peer", "name=x"]

@@ -26,6 +26,7 @@ def _neighbors(count: int) -> dict[str, Any]:
     views = {
         f"s{number:02}": {
             "relation": "child" if number % 2 else "parent",
+            "age": 0.5,
             "machines": 1,
             "classes": [{"count": 1, "attributes": {"willingness": [number, number]}, "some_lack": []}],
         }

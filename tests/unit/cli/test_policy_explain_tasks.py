@@ -106,6 +106,7 @@ def _pool() -> dict[str, Any]:
     views: dict[str, dict[str, Any]] = {
         name: {
             "relation": "child",
+            "age": 0.5,
             "machines": 2,
             "classes": [{"count": 2, "attributes": {**machines, "load": [load, load]}, "some_lack": []}],
         }

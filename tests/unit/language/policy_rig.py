@@ -97,10 +97,15 @@ def ranking(*candidates: Candidate, task: TDV | None = None) -> RankQuery:
 
 
 def candidate(
-    name: str, *said: Mapping[str, Value], relation: Relation = Relation.CHILD, lost: bool = False
+    name: str,
+    *said: Mapping[str, Value],
+    relation: Relation = Relation.CHILD,
+    lost: bool = False,
+    age_ns: int = 0,
 ) -> Candidate:
     """Give a candidate with ordinary machines, but for what is said of each."""
-    return Candidate(system=SystemId(name), relation=relation, view=machines(*(said or ({},))), has_lost=lost)
+    view = machines(*(said or ({},)))
+    return Candidate(system=SystemId(name), relation=relation, view=view, age_ns=age_ns, has_lost=lost)
 
 
 def refusal(answer: Accepted | Refused) -> Refused:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from messiahs.core.instants import SECOND
 from messiahs.core.neighbors import Relation
 from tests.unit.language.policy_rig import Draws, candidate, policy, ranking, tdv
 
@@ -31,15 +32,15 @@ def _order(keys: str, *candidates: object, draws: tuple[int, ...] = ()) -> str:
         ("most $gpus", "c a b"),
         ("most $gpus default 3", "a b c"),
         ("most $gpus default 1", "c a b"),
-        ("most $cand.age, least $load", "b c a"),
+        ("most $cand.age", "a c b"),
         ("most $load * 9223372036854775807, least $load", "b c a"),
     ],
 )
 def test_candidates_come_in_the_order_of_the_keys_and_ties_in_that_of_their_names(keys: str, order: str) -> None:
     candidates = (
-        candidate("c", {"load": 2000, "gpus": 2, "free_slots": 4}, relation=Relation.SIBLING),
+        candidate("c", {"load": 2000, "gpus": 2, "free_slots": 4}, relation=Relation.SIBLING, age_ns=2 * SECOND),
         candidate("b", {"load": 0, "free_slots": 8}),
-        candidate("a", {"load": 9000, "free_slots": 4}),
+        candidate("a", {"load": 9000, "free_slots": 4}, age_ns=3 * SECOND),
     )
     assert _order(keys, *candidates) == order
 

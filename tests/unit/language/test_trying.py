@@ -125,6 +125,11 @@ def test_candidates_are_expected_in_the_order_in_which_they_are_asked() -> None:
     assert came(f'task {{ cpus = 2; }} {CANDIDATES} expect rank "a";', RANK) == [('expect rank "a"', "nobody")]
 
 
+def test_how_old_is_what_a_candidate_has_said_can_be_stated() -> None:
+    stated = 'candidate "a" { free_slots = 1; age = 1min; } candidate "b" { free_slots = 1; }'
+    assert came(f'{stated} expect rank "b", "a";', "rank candidates by least $cand.age;") == []
+
+
 def test_tasks_are_expected_in_the_order_in_which_they_get_places() -> None:
     tasks = 'task "a" { bid = 1; } task "b" { bid = 5; } task "c" { mem = 1B; }'
     rule = "attribute $bid int; rank tasks by first where has $mem, most $bid default 0;"
