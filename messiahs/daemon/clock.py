@@ -1,6 +1,7 @@
 """The host's clock: starts at wall time, then never jumps until the machine is started anew."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,6 +9,8 @@ from messiahs.core.calendar import calendar_time
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.ports import CalendarTime
 from messiahs.executor.starter.kernel import boot_id, boottime_ns
+
+_READINGS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,10 @@ class Clock:
 
     def __init__(self, newest_stored: Instant, last: BootOffset | None = None) -> None:
         self.boot = boot_id()
-        offset_ns = last.offset_ns if last is not None and last.boot == self.boot else time.time_ns() - boottime_ns()
+        if last is not None and last.boot == self.boot:
+            offset_ns = last.offset_ns
+        else:
+            offset_ns = offset_between(boottime_ns, time.time_ns)
         self.offset_ns = max(offset_ns, newest_stored - boottime_ns())
         """An instant is CLOCK_BOOTTIME plus this."""
 
@@ -38,6 +44,16 @@ class Clock:
     def now(self) -> Instant:
         """Give the present instant."""
         return Instant(boottime_ns() + self.offset_ns)
+
+
+def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
+    """Give what another clock is ahead of one, in ns, to within the shortest of a few readings.
+
+    A process may be interrupted between the two; its daemon would then be behind all others for as long as it lives.
+    """
+    readings = [(clock(), other(), clock()) for _ in range(_READINGS)]
+    before, there, after = min(readings, key=lambda reading: reading[2] - reading[0])
+    return there - (before + after) // 2
 
 
 def local_time(instant: Instant) -> CalendarTime:

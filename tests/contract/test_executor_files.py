@@ -182,6 +182,7 @@ def test_a_task_that_is_suspended_amid_its_inputs_goes_on_with_them_and_its_limi
         path = start_of_a_task_that_lacks_an_input(files, rig)
         await rig.start_of(1)
         rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
+        assert (await known(rig)).state is AttemptState.SUSPENDED
         # Until somebody reads it, which nobody does who stands still.
         coming = asyncio.create_task(asyncio.to_thread(path.write_bytes, b""))
         while (suspended := await known(rig)).suspended_ns < 2 * SECOND:

@@ -19,7 +19,6 @@ from messiahs.core.messages import (
 from messiahs.core.ports import Refused
 from messiahs.core.rows import PassedClaimRow
 from messiahs.core.vectors import EMPTY
-from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
@@ -103,27 +102,6 @@ def test_a_request_never_goes_back_to_its_asker(module: ModuleFactory) -> None:
     rig.greet(CHILD)
     rig.see(CHILD)
     assert sent(rig.hear(CHILD, request()), SchedRequest) == ()
-
-
-def test_neighbors_that_could_not_hold_the_task_are_not_asked(rig: Rig) -> None:
-    rig.see(CHILD, view(avail_mem=1 << 20))
-    assert asked(rig.hear(PARENT, request()))[0] == CHILD
-    actions = rig.hear(SIBLING, request(2, search=SearchId(b"o" * 16), tdv=tdv(mem=1 << 30)))
-    assert codes(told(actions, SchedDeny)) == ["no_capacity"]
-
-
-@pytest.mark.parametrize(("later", "first"), [(PARENT, SIBLING), (SIBLING, PARENT)])
-def test_a_policy_knows_how_old_is_what_its_candidates_have_said(
-    module: ModuleFactory, later: SystemId, first: SystemId
-) -> None:
-    rules = "accept from any { limit 9 tasks; } rank candidates by most $cand.age;"
-    rig = module(policy=parse_policy(rules, file="oldest.policy"))
-    for each in (CHILD, PARENT, SIBLING):
-        rig.greet(each)
-        rig.see(each)
-    rig.wait(2 * SECOND)
-    rig.see(later)
-    assert asked(rig.hear(CHILD, request()))[0] == first
 
 
 def test_each_budget_shrinks_from_hop_to_hop(rig: Rig) -> None:
@@ -361,12 +339,6 @@ def test_what_a_lost_neighbor_asked_is_dropped(rig: Rig) -> None:
     _, ask = asked(rig.hear(PARENT, request()))
     assert rig.handle(LinkDown(neighbor=PARENT)) == ()
     assert rig.hear(CHILD, accept(ask.id)) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
-
-
-def test_a_candidate_whose_link_went_down_meanwhile_is_passed_over(rig: Rig) -> None:
-    to, ask = asked(rig.hear(CHILD, request()))
-    rig.handle(LinkDown(neighbor=PARENT))
-    assert sent(rig.hear(to, deny(ask.id)), SchedDeny)[0][0] == CHILD
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.instants import HOUR, Instant
-from messiahs.daemon.clock import BootOffset, Clock
+from messiahs.daemon.clock import BootOffset, Clock, offset_between
 from messiahs.daemon.store import RowStore
 
 NEVER = Instant(0)
@@ -23,6 +23,22 @@ def test_a_wall_clock_that_was_set_while_the_daemon_was_down_changes_nothing(hou
 def test_in_another_run_of_the_machine_the_wall_clock_counts() -> None:
     earlier = BootOffset(boot="another", offset_ns=Clock(NEVER).offset_ns - HOUR)
     assert Clock(NEVER, earlier).offset_ns > earlier.offset_ns
+
+
+@pytest.mark.parametrize("interrupted", [1, 2])
+def test_a_daemon_that_is_interrupted_as_it_reads_the_clocks_is_not_behind_the_others(interrupted: int) -> None:
+    passes = iter([13_000_000 if reading == interrupted else 100 for reading in range(100)])
+    elapsed = 0
+
+    def boot_clock() -> int:
+        nonlocal elapsed
+        elapsed += next(passes)
+        return elapsed
+
+    def wall_clock() -> int:
+        return boot_clock() + HOUR
+
+    assert abs(offset_between(boot_clock, wall_clock) - HOUR) <= 200
 
 
 def test_no_instant_is_before_one_that_is_stored() -> None:
