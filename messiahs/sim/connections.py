@@ -143,11 +143,6 @@ class Connections:
             if connection is not None and not connection.lost_from:
                 self._release(connection, receiver)
 
-    def is_linked(self, one: SystemId, other: SystemId) -> bool:
-        """Say whether both ends hold the same connection."""
-        connection = self._attached.get((one, other))
-        return connection is not None and self._attached.get((other, one)) is connection
-
     def _try(self, dialer: SystemId, acceptor: SystemId) -> None:
         """Make a connection unless there is one, or see again a little later."""
         if not self._hosts[dialer].is_up or (dialer, acceptor) in self._attached:
