@@ -128,10 +128,10 @@ class SchedDeny:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRequest:
-    """Ask for up to `count` waiting tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
+    """Ask for up to `count` tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
 
-    It is passed on and its budgets shrink as those of a `sched_request`. `requester` is named as the last border shows
-    it.
+    Those that wait go first, then those that run and that their machine's owner lets go. It is passed on and its
+    budgets shrink as those of a `sched_request`. `requester` is named as the last border shows it.
     """
 
     id: MessageId
