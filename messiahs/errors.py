@@ -107,12 +107,24 @@ class RefusedError(ChannelError):
     """A neighbor that was reached does not take what it was brought: says why in its own words."""
 
 
+class ProtocolError(ChannelError):
+    """A peer's answer breaks the protocol or its own announcement: to ask again does not help."""
+
+
+class UntrustedError(ChannelError):
+    """No connection can be made: one side does not trust the certificate of the other. Trying again does not help."""
+
+
 class CodecError(MessiahsError):
     """Received bytes are no message of ours: malformed, oversized or out of range."""
 
 
 class StoreError(MessiahsError):
     """The state on disk cannot be read or written: says which file and what to do."""
+
+
+class NoRoomError(StoreError):
+    """The disk has no room for a file now, or would have too little left for everything else."""
 
 
 class UnusableStateError(StoreError):

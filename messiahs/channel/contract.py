@@ -33,6 +33,9 @@ class Receipt(Protocol):
     async def add(self, content: bytes) -> None:
         """Take the next piece of the first file that is not here."""
 
+    async def finish(self) -> None:
+        """Return when all that was taken is stored."""
+
     async def close(self) -> None:
         """Let go; what came of an incomplete file stays for a later receipt."""
 
@@ -146,8 +149,8 @@ class Channels(Protocol):
     def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
         """Read an output at its executor.
 
-        Raises `PermissionError` or `FileNotFoundError` if the executor says so, and `ChannelError` if a later attempt
-        from a new offset may help.
+        Raises `PermissionError` or `FileNotFoundError` if the executor says so, `ProtocolError` if its answer is
+        malformed, and `ChannelError` if a later attempt from a new offset may help.
         """
 
 

@@ -24,9 +24,10 @@ from messiahs.channel.grpc_streams import (
     text_of,
 )
 from messiahs.channel.linked import LinkedChannels
-from messiahs.channel.tls import TlsFiles, TlsMaterial, load, peer_name
+from messiahs.channel.tls import TlsMaterial, peer_name
 from messiahs.channel.vouching import Vouching
 from messiahs.core.ids import SystemId
+from messiahs.core.texts import printable
 from messiahs.errors import ChannelError, CodecError
 
 _ANSWER_SECONDS: Final = 10.0
@@ -35,9 +36,9 @@ _LINK_NAME_BYTES: Final = 16
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
-def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, files: TlsFiles, /) -> LinkedChannels:
-    """Make channels over gRPC; a `ChannelError` if a TLS file cannot be read."""
-    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, load(files)))
+def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial, /) -> LinkedChannels:
+    """Make channels over gRPC."""
+    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls))
 
 
 class DialedConnection:
@@ -237,7 +238,8 @@ async def _opened(channel: grpc.aio.Channel, address: str) -> DialedConnection:
         async with asyncio.timeout(_ANSWER_SECONDS):
             accepted = await control.initial_metadata()
             if (LINK_KEY, name) not in tuple(accepted):
-                raise ChannelError(f"{address}: {(await control.code()).name.lower()}: {await control.details()}")
+                code, details = await control.code(), await control.details()
+                raise ChannelError(f"{address}: {code.name.lower()}: {printable(str(details))}")
     except TimeoutError as error:
         raise ChannelError(f"{address}: no answer within {_ANSWER_SECONDS:.0f} s") from error
     except grpc.RpcError as error:

@@ -5,6 +5,7 @@ bytes are parsed by `wire` instead, and only the message is lost.
 """
 
 import asyncio
+import resource
 from collections.abc import AsyncGenerator
 from typing import Final, Protocol
 
@@ -14,7 +15,8 @@ import grpc.aio
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.tls import TlsMaterial
 from messiahs.core.ids import SystemId
-from messiahs.errors import ChannelError
+from messiahs.core.texts import printable
+from messiahs.errors import ChannelError, ProtocolError, UntrustedError
 from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 
 CONTROL: Final = "messiahs.wire.v1.Control"
@@ -24,6 +26,8 @@ LINK_KEY: Final = "messiahs-link"
 
 Options = tuple[tuple[str, int | str], ...]
 
+_NO_ROOT: Final = "CERTIFICATE_VERIFY_FAILED"
+_TOO_LARGE: Final = "message larger than max"
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 _BOTH_SIDES: Final[Options] = (
@@ -36,6 +40,7 @@ _BOTH_SIDES: Final[Options] = (
 _SERVER_SIDE: Final[Options] = (
     # Two modules at one port would each get half of the connections.
     ("grpc.so_reuseport", 0),
+    # From the first byte until TLS and HTTP/2 are agreed: a connection that never gets there is closed.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_concurrent_streams", 256),
 )
@@ -63,7 +68,10 @@ def _pings(silence_seconds: float) -> Options:
 def server_options(silence_seconds: float) -> Options:
     """Give the options of the listening side; neighbors may ping as often as this module does."""
     allowed = ("grpc.http2.min_ping_interval_without_data_ms", int(silence_seconds * 1000 / 3))
-    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Who is not known yet can take connections from neighbors, but never the files that everything else needs.
+    connections = ("grpc.max_allowed_incoming_connections", files // 2)
+    return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed, connections)
 
 
 class _Ends(Protocol):
@@ -101,7 +109,7 @@ class GrpcStream:
         try:
             content = await self._end.read()
         except _TROUBLE as error:
-            raise ChannelError(text_of(error)) from error
+            raise _channel_error(error) from error
         return content if isinstance(content, bytes) else None
 
     async def write(self, content: bytes) -> None:
@@ -109,14 +117,14 @@ class GrpcStream:
         try:
             await self._end.write(content)
         except _TROUBLE as error:
-            raise ChannelError(text_of(error)) from error
+            raise _channel_error(error) from error
 
 
 def text_of(error: Exception) -> str:
     """Say in a few words what gRPC says in many."""
     if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name.lower()}: {error.details() or 'no details'}"
-    return str(error) or type(error).__name__
+        return f"{error.code().name.lower()}: {printable(error.details() or 'no details')}"
+    return printable(str(error)) or type(error).__name__
 
 
 class _Pooled:
@@ -230,4 +238,17 @@ def _read_error(error: Exception) -> Exception:
         return PermissionError(text_of(error))
     if code is grpc.StatusCode.NOT_FOUND:
         return FileNotFoundError(text_of(error))
+    return _channel_error(error)
+
+
+def _channel_error(error: Exception) -> ChannelError:
+    """Tell what does not pass from other trouble: a message that is too large, or a lack of trust."""
+    if isinstance(error, grpc.aio.AioRpcError):
+        # Quotas and a peer that asks for fewer pings have the same code, and pass.
+        if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in (error.details() or ""):
+            return ProtocolError(text_of(error))
+        if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+            return UntrustedError(f"it refuses this module: {printable(error.details() or '')}")
+        if _NO_ROOT in (error.details() or ""):
+            return UntrustedError("no root that is trusted here has signed its certificate")
     return ChannelError(text_of(error))

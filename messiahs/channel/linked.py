@@ -23,7 +23,7 @@ from messiahs.channel.transfers import Transfers, take_transfers
 from messiahs.core.events import LinkDown, LinkUp
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
-from messiahs.errors import ChannelError, CodecError
+from messiahs.errors import ChannelError, CodecError, ProtocolError
 from messiahs.wire.codec import (
     PutRequest,
     ReadChunk,
@@ -210,4 +210,4 @@ def _chunk(content: bytes) -> ReadChunk:
     try:
         return chunk_from_bytes(content)
     except CodecError as error:
-        raise ChannelError(f"the executor's answer is malformed: {error}") from error
+        raise ProtocolError(f"the executor's answer is malformed: {error}") from error

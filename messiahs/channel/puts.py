@@ -7,7 +7,7 @@ from typing import Final
 
 from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Receipt, Stream
 from messiahs.core.ids import SystemId
-from messiahs.errors import ChannelError, CodecError, MessiahsError, RefusedError
+from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError
 from messiahs.wire.codec import (
     PutAnswer,
     PutRequest,
@@ -49,7 +49,7 @@ async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFil
         if offsets != tuple(one.size_bytes for one in request.files):
             raise ChannelError("the executor has not all of the files that it was brought")
     except CodecError as error:
-        raise ChannelError(f"the executor's answer is malformed: {error}") from error
+        raise ProtocolError(f"the executor's answer is malformed: {error}") from error
     finally:
         stream.close()
 
@@ -93,6 +93,7 @@ async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) ->
             await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=offsets)))
             lacking = sum(one.size_bytes - offset for one, offset in zip(request.files, offsets, strict=True))
             await _take(stream, receipt, lacking)
+            await receipt.finish()
         finally:
             await receipt.close()
         sizes = tuple(one.size_bytes for one in request.files)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
 from messiahs.core.ids import SystemId
 from messiahs.errors import ChannelError
@@ -70,7 +71,7 @@ def load(files: TlsFiles) -> TlsMaterial:
     try:
         return TlsMaterial(
             certificate=_certificates(files.certificate_file),
-            key=files.key_file.read_bytes(),
+            key=read_regular(files.key_file),
             trust=_certificates(files.trust_file),
             neighbor_trust=tuple((peer, _certificates(file)) for peer, file in files.neighbor_trust_files),
         )
@@ -79,7 +80,7 @@ def load(files: TlsFiles) -> TlsMaterial:
 
 
 def _certificates(file: Path) -> bytes:
-    content = file.read_bytes()
+    content = read_regular(file)
     if _PEM_CERTIFICATE not in content:
         raise ChannelError(f"{file}: it holds no certificate in PEM")
     return content

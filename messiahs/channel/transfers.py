@@ -10,7 +10,7 @@ from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, Outg
 from messiahs.core.events import TransferFailed, TransferReceived
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.messages import TaskTransfer
-from messiahs.errors import ChannelError, CodecError
+from messiahs.errors import ChannelError, CodecError, UntrustedError
 from messiahs.wire.codec import (
     answer_from_bytes,
     answer_to_bytes,
@@ -146,7 +146,7 @@ class TransferStream:
                 await answers
                 self._break("the executor ended the task channel")
         except ChannelError as error:
-            self._break(str(error))
+            self._break(str(error), is_untrusted=isinstance(error, UntrustedError))
         finally:
             self.is_closing = True
             answers.cancel()
@@ -193,17 +193,19 @@ class TransferStream:
                 self._counters.dropped += 1
                 self._fail(f"the executor's answer is malformed: {error}", is_refused=True)
 
-    def _break(self, text: str) -> None:
+    def _break(self, text: str, *, is_untrusted: bool = False) -> None:
         # First of all, so that what is sent in answer to the events takes a new stream.
         self.is_closing = True
-        self._fail(text, is_refused=False)
+        self._fail(text, is_untrusted=is_untrusted)
 
-    def _fail(self, text: str, *, is_refused: bool) -> None:
+    def _fail(self, text: str, *, is_refused: bool = False, is_untrusted: bool = False) -> None:
         claims, self._claims = self._claims, {}
         # It may be that one of them could not be stored.
         self._files.clear()
         for claim in claims:
-            self._callbacks.on_event(TransferFailed(claim=claim, text=text, is_refused=is_refused))
+            self._callbacks.on_event(
+                TransferFailed(claim=claim, text=text, is_refused=is_refused, is_untrusted=is_untrusted)
+            )
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:

@@ -6,12 +6,45 @@ that file, and everybody else by a root of this module's own federation. So the 
 that passes for one of ours, and ours cannot make one that passes for theirs.
 """
 
+import binascii
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from messiahs.channel.tls import TlsMaterial
 from messiahs.core.ids import SystemId
+from messiahs.core.trust import UNKNOWN, Trust
 
 _CERTIFICATE, _CHAIN = "x509_pem_cert", "x509_pem_cert_chain"
+_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_FINGERPRINT_BYTES: Final = 16
+
+
+def trust_of(tls: TlsMaterial) -> Trust:
+    """Say which roots a module trusts for systems without roots of their own, and which of those vouch for itself.
+
+    It is unknown if a certificate cannot be read.
+    """
+    roots = [match[0] for match in _PEM.finditer(tls.trust)]
+    # One root needs no proof: a module that it does not vouch for has no link with anybody of its site.
+    vouchers = roots if len(roots) == 1 else [each for each in roots if _vouches(each, tls.certificate)]
+    try:
+        return Trust(roots=tuple(map(fingerprint, roots)), vouchers=tuple(map(fingerprint, vouchers)))
+    except binascii.Error:
+        return UNKNOWN
+
+
+def fingerprint(certificate: bytes) -> bytes:
+    """Give the first bytes of the SHA-256 of a certificate in PEM; a `binascii.Error` if it is none."""
+    match = _PEM.search(certificate)
+    if match is None:
+        raise binascii.Error("no certificate in PEM")
+    return hashlib.sha256(binascii.a2b_base64(match[1])).digest()[:_FINGERPRINT_BYTES]
+
+
+def _vouches(root: bytes, certificate: bytes) -> bool:
+    return is_signed(certificate, chain=certificate, roots=root)
 
 
 class Vouching:

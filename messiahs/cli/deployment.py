@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from messiahs.cli.certificates import make_certificates, tls_paths
+from messiahs.cli.own_places import check_federation, check_way
 from messiahs.client.locating import check_socket_path
 from messiahs.config.settings import ModuleSettings, save_settings
 from messiahs.config.topology import Topology
 from messiahs.config.topology_files import problem_with_roots
 from messiahs.config.topology_neighbors import module_settings
-from messiahs.daemon.recorded import DAEMON_FILES, PID_FILE, recorded_process, recorded_processes
+from messiahs.daemon.recorded import DAEMON_FILES, PID_FILE, record_this_process, recorded_process, recorded_processes
 from messiahs.daemon.supervise import PLAN_FILE
 from messiahs.errors import ClientError
 
@@ -27,19 +28,22 @@ _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def federation_directory(state: Path, federation: str) -> Path:
-    """Give STATE/FEDERATION, made if need be, for its owner alone."""
+    """Give STATE/FEDERATION, made if need be, for its owner alone; a ClientError if others could change it."""
     directory = state / federation
+    # No folder is made through a link that somebody else has put there.
+    check_way(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise ClientError(f"the state directory {directory} cannot be made: {error.strerror}") from error
+    check_federation(directory)
     return directory
 
 
 def lock_federation(directory: Path) -> int:
     """Take the lock of a federation that nobody runs; whoever inherits the descriptor holds the lock, too."""
     with _writing(directory):
-        descriptor = os.open(directory / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = open_lock(directory)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -57,10 +61,31 @@ def lock_federation(directory: Path) -> int:
     return descriptor
 
 
-def prepare(topology: Topology, directory: Path) -> tuple[ModuleSettings, ...]:
+def open_lock(directory: Path) -> int:
+    """Open the lock of a federation, and give its descriptor; raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.open(directory / "up.lock", flags, 0o600)
+
+
+@contextmanager
+def starting(directory: Path) -> Iterator[None]:
+    """Record this process as the one that runs a federation, so that `down` can end it before there is a supervisor.
+
+    If it fails inside, nobody is recorded.
+    """
+    with _writing(directory):
+        record_this_process(directory / PID_FILE)
+    try:
+        yield
+    except BaseException:
+        (directory / PID_FILE).unlink(missing_ok=True)
+        raise
+
+
+def prepare(topology: Topology, directory: Path, *, file: Path | None = None) -> tuple[ModuleSettings, ...]:
     """Write the settings of every module and the supervisor's plan; modules' databases are left as they are.
 
-    Nothing of the topology is external: who calls takes that out.
+    Nothing of the topology is external: who calls takes that out. `file` is where it was read from.
     """
     names = [str(system.name) for system in topology.systems]
     with _writing(directory):
@@ -71,7 +96,8 @@ def prepare(topology: Topology, directory: Path) -> tuple[ModuleSettings, ...]:
         made = tuple(_settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
         for settings in made:
             save_settings(settings, settings.directory / "settings.json")
-        (directory / PLAN_FILE).write_text(json.dumps({"modules": names}), encoding="utf-8")
+        noted = {} if file is None else {"topology": str(file.absolute())}
+        (directory / PLAN_FILE).write_text(json.dumps({"modules": names, **noted}), encoding="utf-8")
     return made
 
 
@@ -136,7 +162,8 @@ def _writing(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ClientError(f"the state in {directory} cannot be written: {error.filename}: {error.strerror}") from error
+        place = f"{error.filename}: " if error.filename else ""
+        raise ClientError(f"the state in {directory} cannot be written: {place}{error.strerror}") from error
 
 
 def _ports(file: Path, names: list[str]) -> dict[str, int]:

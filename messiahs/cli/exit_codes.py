@@ -2,10 +2,12 @@
 
 from messiahs.cli.output import reason_lines
 from messiahs.client.connection import Document
+from messiahs.core.causes import OUTPUT_CAUSES
+from messiahs.core.texts import printable
 
 USAGE = 2
 FEDERATION_FAILED = 125
-NOT_FOUND = 127
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
 KILLED_BY_ITS_USER = 130
 SIGNAL_BASE = 128
 OUTPUT_LOST = 141
@@ -21,8 +23,10 @@ def exit_code_of(task: Document) -> int:
     if task["state"] == "killed":
         return KILLED_BY_ITS_USER
     if task.get("cause") == "not_found":
-        return NOT_FOUND
+        return NOT_EXECUTABLE if task.get("exit_code") == NOT_EXECUTABLE else NOT_FOUND
     if task["state"] == "finished" and task.get("exit_code") is not None:
+        return int(task["exit_code"])
+    if task.get("cause") in OUTPUT_CAUSES and task.get("exit_code"):
         return int(task["exit_code"])
     if task.get("signal") is not None and task.get("cause") in {None, "", "signal"}:
         return SIGNAL_BASE + int(task["signal"])
@@ -30,8 +34,13 @@ def exit_code_of(task: Document) -> int:
 
 
 def failure_of(task: Document) -> str:
-    """Say why a task has no exit code of its own, or give an empty text if it has one."""
-    if "counts" in task or exit_code_of(task) not in {FEDERATION_FAILED, NOT_FOUND} or task["state"] == "finished":
+    """Say why a task has no exit code of its own or lacks outputs; empty if neither is so."""
+    if "counts" in task or task["state"] == "finished":
+        return ""
+    lacks_outputs = task.get("cause") in OUTPUT_CAUSES
+    if not lacks_outputs and exit_code_of(task) not in {FEDERATION_FAILED, NOT_EXECUTABLE, NOT_FOUND}:
         return ""
     told = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
-    return "\n    ".join((f"{task['id']} {told}", *reason_lines(task.get("reasons") or ())))
+    if lacks_outputs and task.get("exit_code") is not None:
+        told = f"{told} (exit code {task['exit_code']})"
+    return "\n    ".join((printable(f"{task['id']} {told}"), *reason_lines(task.get("reasons") or ())))

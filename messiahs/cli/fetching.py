@@ -1,5 +1,6 @@
 """`messiahs fetch`: what tasks left behind, written where the user wants it."""
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from messiahs.cli.progress import shown_progress
 from messiahs.client.connection import Document
 from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of
 from messiahs.client.module import ModuleClient, is_final
+from messiahs.core.texts import printable
 
 _SHOWN_NAMES = 5
 
@@ -40,9 +42,10 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
         print_document({"outputs": written})
     else:
         for document in written:
-            click.echo(document["path"])
+            # A program that reads the paths needs them as they are.
+            click.echo(printable(document["path"]) if sys.stdout.isatty() else document["path"])
     for problem in problems:
-        click.echo(f"messiahs: {problem}", err=True)
+        click.echo(f"messiahs: {printable(problem)}", err=True)
     return 1 if problems else 0
 
 

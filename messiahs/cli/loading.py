@@ -6,6 +6,7 @@ import click
 
 from messiahs.cli.options import JSON, MODULE, STATE
 from messiahs.cli.output import print_document
+from messiahs.cli.policy_problems import problems_as_json
 from messiahs.client.connection import Document
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -24,7 +25,8 @@ def load(file: Path | None, *, module: str | None, state: Path | None, as_json: 
     """
     from messiahs.config.policies import policy_text
 
-    text = None if file is None else policy_text(file)
+    with problems_as_json(as_json=as_json):
+        text = None if file is None else policy_text(file)
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         document = client.load_policy(text, file="" if file is None else str(file.absolute()))

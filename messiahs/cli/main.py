@@ -79,7 +79,9 @@ def _code_of(words: list[str]) -> int:
         error.show()
         return error.exit_code
     except MessiahsError as error:
-        sys.stderr.write(f"messiahs: {error}\n")
+        from messiahs.core.texts import printable_lines
+
+        sys.stderr.write(f"messiahs: {printable_lines(str(error))}\n")
         return error.code if isinstance(error, ClientError) else 1
     except click.Abort:
         return _INTERRUPTED_EXIT

@@ -2,9 +2,10 @@
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
+
+from messiahs.config.regular_files import NotRegularError, read_regular
 
 MEMBER_LIMIT = 1_000_000
 
@@ -38,9 +39,10 @@ def array_range(text: str) -> Members:
 def each_line(file: str) -> Members:
     """Read one item from each line of a file (`-`: of the standard input); empty lines are skipped."""
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
     except OSError as error:
-        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}") from error
+        hint = "; `-` reads standard input" if isinstance(error, NotRegularError) else ""
+        raise click.BadParameter(f"`{file}` cannot be read: {error.strerror}{hint}") from error
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:

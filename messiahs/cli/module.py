@@ -10,9 +10,17 @@ from messiahs.cli.loading import show_policy
 from messiahs.cli.options import JSON, MODULE, QUIET, STATE
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.previewing import preview, vector_lines
+from messiahs.cli.revoking import list_attempts, revoke
 from messiahs.client.connection import Document
-from messiahs.client.locating import ModulePlace, known_modules, locate_module, state_directory
+from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
 from messiahs.client.module import ModuleClient
+from messiahs.core.texts import printable
+from messiahs.errors import ClientError
+
+_DESCRIPTION = (
+    "name", "federation", "pid", "address", "machine", "parents", "primary_parent", "children", "siblings", "notes",
+)  # fmt: skip
+"""What `module list` says of a module."""
 
 
 @click.group()
@@ -22,6 +30,8 @@ def module() -> None:
 
 module.add_command(show_policy)
 module.add_command(preview)
+module.add_command(list_attempts)
+module.add_command(revoke)
 
 
 @module.command("run")
@@ -35,9 +45,15 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     site is run with the same STATE, or with its own certificate by that root. Two sites that are to be linked
     exchange their root.pem by hand (never root.key) over a way that both trust: each lists the other's system as
     `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
+
+    Run as root, it runs tasks as the account `nobody`. Run as any other account, it runs them as that account: every
+    task can then use what that account may use, the module's own keys and database as well.
     """
     from messiahs.cli.deployment import federation_directory, prepare_one
+    from messiahs.cli.own_account import warning_of
+    from messiahs.config.settings import load_settings
     from messiahs.config.topology_reading import load_topology
+    from messiahs.daemon.environment import daemon_environment
     from messiahs.daemon.hangup import hold_hangups
 
     # The daemon hears of it.
@@ -45,9 +61,12 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     topology = load_topology(topology_file)
     directory = federation_directory(state_directory(state), topology.federation)
     file = prepare_one(topology, name, directory=directory)
+    warning = warning_of(load_settings(file), os.geteuid())
+    if warning:
+        click.echo(warning, err=True)
     os.chdir(directory)
     command = [sys.executable, "-m", "messiahs.daemon", str(file)]
-    os.execv(sys.executable, command)  # noqa: S606 # the daemon takes this process over
+    os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
 
 
 @module.command("list")
@@ -56,7 +75,10 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
 @QUIET
 def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
     """List every module under the state directory, running or not."""
-    modules = [found for place in known_modules(state_directory(state)) if (found := _described(place))]
+    directory = state_directory(state)
+    modules = [found for place in known_modules(directory) if (found := _described(place))]
+    if not modules:
+        check_permission(directory)
     if as_json:
         print_document({"modules": modules})
     elif quiet:
@@ -65,6 +87,9 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
     else:
         header = ("NAME", "FEDERATION", "PROCESS", "ADDRESS", "MACHINE", "PARENTS", "CHILDREN", "SIBLINGS")
         print_table(header, [_row(found) for found in modules])
+        for found in modules:
+            for note in found["notes"]:
+                click.echo(printable(f"{found['name']}: {note}"))
 
 
 @module.command()
@@ -86,17 +111,24 @@ def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
 
 def _show(title: str, vector: Document) -> None:
     for line in vector_lines(title, vector):
-        click.echo(line)
+        click.echo(printable(line))
 
 
 def _described(place: ModulePlace) -> Document | None:
-    """Give what the settings say of a module, and its process if it runs; None if it has no settings."""
+    """Give what the settings say of a module, and its process if it runs; None if it has no settings.
+
+    Who may not read the settings gets what the module says of itself, and None while it is down.
+    """
     from messiahs.config.settings import load_settings
     from messiahs.daemon.recorded import recorded_process
 
     file = place.directory / "settings.json"
-    if not file.exists():
+    try:
+        file.stat()
+    except FileNotFoundError:
         return None
+    except PermissionError:
+        return _said(place)
     settings = load_settings(file)
     process = recorded_process(place.directory / "daemon.pid")
     neighbors = [link.neighbor for link in settings.neighbors]
@@ -110,7 +142,23 @@ def _described(place: ModulePlace) -> Document | None:
         "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
         "children": [other.system for other in neighbors if other.is_child],
         "siblings": [other.system for other in neighbors if other.is_sibling],
+        "notes": [] if process is None else _notes(place),
     }
+
+
+def _notes(place: ModulePlace) -> list[str]:
+    said = _said(place)
+    return [] if said is None else list(said["notes"])
+
+
+def _said(place: ModulePlace) -> Document | None:
+    """Give what a module that runs says of itself; None if it does not answer at once."""
+    try:
+        with ModuleClient(place.socket, patience=0) as client:
+            said = client.module()
+    except ClientError:
+        return None
+    return {name: said[name] for name in _DESCRIPTION}
 
 
 def _row(found: Document) -> tuple[str, ...]:

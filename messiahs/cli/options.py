@@ -126,10 +126,23 @@ EACH_LINE = click.option(
 TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(path_type=Path))
 
 _PLACE = (MODULE, STATE, JSON, QUIET)
+_PLACE_WITHOUT_IDS = (MODULE, STATE, JSON, click.option("--quiet", "-q", is_flag=True, hidden=True))
 _SUBMIT = (
-    click.option("--mem", type=SIZE, metavar="SIZE", help="Memory that one task needs: 8GiB, 500MB."),
-    click.option("--disk", type=SIZE, metavar="SIZE", help="Disk that one task needs."),
-    click.option("--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]."),
+    click.option(
+        "--mem",
+        type=SIZE,
+        metavar="SIZE",
+        help="Memory that one task needs: 8GiB, 500MB. It is reserved, not enforced.",
+    ),
+    click.option(
+        "--disk",
+        type=SIZE,
+        metavar="SIZE",
+        help="Disk that one task needs. It is reserved; only inputs and outputs are held to it.",
+    ),
+    click.option(
+        "--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]. They are reserved, not enforced."
+    ),
     click.option(
         "--time", type=_told(duration_seconds), metavar="TIME", help="Longest run time, enforced: 90s, 15min, 2d."
     ),
@@ -155,11 +168,14 @@ _SUBMIT = (
     ),
     click.option("--name", default="", help="A name for people."),
     click.option("--require", default="", metavar="PREDICATE", help="What the machine must satisfy: '$speed > 400'."),
-    click.option("--retries", type=click.IntRange(min=0), default=0, help="Start again so often after a failure [0]."),
-    click.option("--deadline", type=_told(duration_seconds), metavar="TIME", help="Deny it if not placed by then."),
+    click.option(
+        "--retries", type=click.IntRange(min=0), default=0, help="Run it again so often if its exit code is not 0 [0]."
+    ),
+    click.option(
+        "--deadline", type=_told(duration_seconds), metavar="TIME", help="Deny it if it still waits after so long."
+    ),
     click.option("--no-wait", is_flag=True, help="Deny it rather than keep it waiting for room."),
-    click.option("--key", default="", metavar="TEXT", help="Submits with the same key of your own are one."),
-    *_PLACE,
+    click.option("--key", default="", metavar="TEXT", help="A repeated submit with the same key gives the same id."),
 )
 
 
@@ -170,8 +186,15 @@ def place_options(function: F) -> F:
     return function
 
 
+def place_options_without_ids(function: F) -> F:
+    """Add the same for commands that print no ids; `--quiet` is taken, and changes nothing."""
+    for option in reversed(_PLACE_WITHOUT_IDS):
+        function = option(function)
+    return function
+
+
 def submit_options(function: F) -> F:
-    """Add the options of `run` and `submit`."""
+    """Add the options of `run` and `submit` that describe a task."""
     for option in reversed(_SUBMIT):
         function = option(function)
     return function

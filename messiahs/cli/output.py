@@ -6,19 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 
 from messiahs.client.connection import Document
+from messiahs.core.causes import OUTPUT_CAUSES
+from messiahs.core.texts import printable, printable_json
 
 SCHEMA = 1
 """The number of the shape of all JSON documents; it changes when one of them does so incompatibly."""
 
 
 def print_document(document: Mapping[str, object]) -> None:
-    """Print one JSON document."""
-    click.echo(json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False))
+    """Print one JSON document; control characters in its texts are escaped."""
+    click.echo(printable_json(json.dumps({"schema": SCHEMA, **document}, ensure_ascii=False)))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows in columns under a header; nothing is ever cut off, since the output may go to a program."""
-    lines = [[str(cell) for cell in row] for row in (header, *rows)]
+    lines = [[printable(str(cell)) for cell in row] for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -31,7 +33,12 @@ def state_of(task: Document) -> str:
 
 
 def result_of(task: Document) -> str:
-    """Give how a task ended, in a word: the cause if we know one, else its exit code or its signal."""
+    """Give how a task ended, in a word: the cause if we know one, else its exit code or its signal.
+
+    A task that lacks outputs has both.
+    """
+    if task.get("cause") in OUTPUT_CAUSES and task.get("exit_code") is not None:
+        return f"{task['exit_code']} ({task['cause']})"
     if task.get("cause"):
         return str(task["cause"])
     if task.get("exit_code") is not None:
@@ -46,7 +53,7 @@ def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = F
     """
     for reason in reasons:
         told = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
-        yield f"{'  ' * depth}{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}"
+        yield "  " * depth + printable(f"{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}")
         if whole and reason.get("why"):
-            yield f"{'  ' * depth}  because {reason['why']}"
+            yield "  " * depth + printable(f"  because {reason['why']}")
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)

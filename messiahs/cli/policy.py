@@ -11,6 +11,7 @@ from messiahs.cli.loading import load
 from messiahs.cli.options import JSON, MODULE, STATE, attribute_value
 from messiahs.cli.output import print_document, print_table
 from messiahs.cli.policy_diff import diff
+from messiahs.cli.policy_problems import problems_as_json
 from messiahs.errors import ClientError, PolicyError, PredicateError
 
 if TYPE_CHECKING:
@@ -136,8 +137,10 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     from messiahs.config.policies import read_policy
 
     known = known_of(options)
-    rules = read_policy(file)
-    asked = asked_of(rules, options, known.pools)
+    # What is stated is read by the words of the policy, and its mistakes are of the same kind.
+    with problems_as_json(as_json=as_json):
+        rules = read_policy(file)
+        asked = asked_of(rules, options, known.pools)
     blocks = explained_blocks(rules, asked, options)
     orders = explained_orders(rules, asked, known.neighbors)
     found = explained_pool(rules, asked, known.pools) if known.pools else None
@@ -159,11 +162,13 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
 def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
     """Try policies with the tests in FILE, or in every *.policytest here; 1 if something is not as expected.
 
-    A failure comes with the rules that were judged. With --coverage 1 also if a rule was not seen both ways.
+    A failure comes with the rules that were judged. With --coverage 1 also if a rule was not seen both ways. A mistake
+    in a file ends it with 1, too; with --json its `problems` are all that is printed.
     """
     from messiahs.cli.policy_testing import test_policies
 
-    return test_policies(files, with_coverage=with_coverage, as_json=as_json)
+    with problems_as_json(as_json=as_json):
+        return test_policies(files, with_coverage=with_coverage, as_json=as_json)
 
 
 @policy.command()

@@ -9,6 +9,7 @@ import click
 
 from messiahs.cli.options import JSON
 from messiahs.cli.output import print_document
+from messiahs.cli.policy_problems import problems_as_json
 from messiahs.core.instants import SECOND
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ def diff(old: Path, new: Path, *, paths: tuple[Path, ...], as_json: bool) -> int
     from messiahs.trace.reading import read_segments, segment_files
 
     # Read before the traces, so that a mistake in one is told at once.
-    texts = (policy_source(old, timeouts=Timeouts()), policy_source(new, timeouts=Timeouts()))
-    for text in texts:
-        text.policy()
+    with problems_as_json(as_json=as_json):
+        texts = (policy_source(old, timeouts=Timeouts()), policy_source(new, timeouts=Timeouts()))
+        for text in texts:
+            text.policy()
     done = compare(read_segments(segment_files(paths)), texts)
     if as_json:
         print_document(_document(done))

@@ -10,13 +10,14 @@ from messiahs.cli.explaining import block_document, block_lines, line_of, text_o
 from messiahs.cli.output import print_document
 from messiahs.client.connection import Document
 from messiahs.config.policies import policy_text, read_policy
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, PolicyError
 from messiahs.language.explaining.coverage import Sighting, Unseen, unseen_rules
 from messiahs.language.rules.compiled_policy import CompiledPolicy
 from messiahs.language.trials.files import read_trials
 from messiahs.language.trials.trying import Failure, Outcome, try_out
 
 _ENDING = "*.policytest"
+_POLICY_SUFFIX = ".policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,12 @@ def test_policies(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool
 
 def _tried(file: Path) -> _Tried:
     text = policy_text(file)
-    trials = read_trials(text, file=str(file), policy_of=lambda name: read_policy(file.parent / name))
+    try:
+        trials = read_trials(text, file=str(file), policy_of=lambda name: read_policy(file.parent / name))
+    except PolicyError:
+        if file.suffix == _POLICY_SUFFIX:
+            click.echo(f"{file} is no file of tests; `messiahs policy check {file}` checks policies", err=True)
+        raise
     policy_file = file.parent / trials.policy_name
     return _Tried(file=file, text=text, policy_file=policy_file, policy=trials.policy, outcomes=try_out(trials))
 

@@ -9,6 +9,7 @@ import click
 
 from messiahs.cli.stating import Asked, Stated, whole_pool
 from messiahs.client.connection import Document
+from messiahs.config.regular_files import read_regular
 from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import SECOND
@@ -129,7 +130,7 @@ def _counts(machines: Machines) -> Document:
 
 def _document_in(file: Path) -> Document:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = json.loads(read_regular(file).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise ClientError(f"{file} cannot be read: {error}") from error
     if not isinstance(document, dict):

@@ -26,9 +26,10 @@ from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
 from messiahs.client.module import ModuleClient, is_final
 from messiahs.client.submission import Submission
+from messiahs.core.texts import printable_lines
 from messiahs.errors import ClientError
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_SECONDS = 3.0
 """After so long a task that waits says why."""
 
@@ -88,9 +89,9 @@ class Run:
 def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submission], *, as_json: bool) -> int:
     """Submit, show the output while it comes, write the outputs, and give the task's exit code; 125 on our failure.
 
-    The first Ctrl-C (or SIGTERM) cancels the task and waits for its end; the second one leaves at once. While
-    `prepare` uploads, the first one ends it, and nothing was submitted. When nobody reads the output any more, the task
-    is cancelled, too.
+    The first Ctrl-C (or SIGTERM, or SIGHUP without `nohup`) cancels the task and waits for its end; the second one
+    leaves at once. While `prepare` uploads, the first one ends it, and nothing was submitted. When nobody reads the
+    output any more, the task is cancelled, too.
     """
     with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
         submission = prepare(module)
@@ -104,10 +105,19 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
         if failure := failure_of(run.ended):
             _say(run.inbox, failure)
         if submission.outputs and run.ended["state"] != "denied":
-            write_outputs(module, outputs_of(module, run.task), into=Path())
+            _write_outputs(module, run.task, submission)
     if run.asked:
         return KILLED_BY_ITS_USER
     return OUTPUT_LOST if run.is_unread else exit_code_of(run.ended)
+
+
+def _write_outputs(module: ModuleClient, task: str, submission: Submission) -> None:
+    """Write the outputs of an ended task here; a `ClientError` says how to get those that cannot be written."""
+    try:
+        write_outputs(module, outputs_of(module, task, declared=submission.outputs), into=Path())
+    except ClientError as error:
+        remedy = f"the module keeps them: `messiahs fetch {task} --into FOLDER` writes them elsewhere"
+        raise ClientError(f"{error}; {remedy}") from error
 
 
 @contextmanager
@@ -207,7 +217,7 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None
 def _say(_: Inbox, text: str) -> None:
     """Tell the user something; nothing else changes if nobody reads it any more."""
     with suppress(OSError):
-        _write(sys.stderr.fileno(), f"messiahs: {text}\n".encode())
+        _write(sys.stderr.fileno(), f"messiahs: {printable_lines(text)}\n".encode())
 
 
 def _write(sink: int, piece: bytes) -> None:
@@ -221,7 +231,9 @@ def _signals_to(inbox: Inbox) -> Iterator[None]:
     def tell(_number: int, _frame: FrameType | None) -> None:
         inbox.put(Asked())
 
-    before = {number: signal.signal(number, tell) for number in _SIGNALS}
+    # With `nohup` the task goes on when its terminal is closed.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, tell) for number in heard}
     try:
         yield
     finally:

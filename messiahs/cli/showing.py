@@ -8,6 +8,7 @@ import click
 from messiahs.cli.output import print_table, reason_lines, result_of, state_of
 from messiahs.client.connection import Document
 from messiahs.client.module import is_final
+from messiahs.core.texts import printable
 
 _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
 _SHORT_SECONDS = 100
@@ -35,7 +36,10 @@ def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
         click.echo(f"\n{_names(documents)} {verb}\n{told}")
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
-            click.echo(f"\n{document['id']} is {_held(document)}")
+            click.echo(f"\n{document['id']} is {printable(_held(document))}")
+        if document.get("may_run_until"):
+            place, until = printable(document["may_run_on"]), document["may_run_until"]
+            click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not said that it ended")
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
@@ -43,13 +47,14 @@ def show_reasons(tasks: Iterable[Document]) -> None:
     for document in tasks:
         place = f" at {document['executed_on']}" if document.get("executed_on") else ""
         told = "counts" not in document and f"{state_of(document)}{place}"
-        click.echo(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}")
+        click.echo(printable(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             click.echo(line)
         for entry in document.get("history", ()):
             if entry["event"] in _OWNERS_ACTS:
                 why = f": {entry['text']}" if entry.get("text") else ""
-                click.echo(f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}")
+                told = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
+                click.echo(printable(told))
 
 
 def _held(document: Document) -> str:
@@ -59,14 +64,26 @@ def _held(document: Document) -> str:
 
 
 def ran_of(document: Document, now: datetime) -> str:
-    """Give how long a task ran or has run; of an array, how long it took from its submission."""
+    """Give how long a task ran or has run, and was suspended; of an array, how long it took from its submission."""
     begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
     if begun is None:
         return "-"
     if document.get("ended_at") is None and is_final(document):
         return "-"
     end = datetime.fromisoformat(document["ended_at"]) if document.get("ended_at") else now
-    seconds = max(0.0, (end - datetime.fromisoformat(begun)).total_seconds())
+    suspended = _suspended_seconds(document, now)
+    ran = _duration(max(0.0, (end - datetime.fromisoformat(begun)).total_seconds() - suspended))
+    return f"{ran} + {_duration(suspended)} suspended" if suspended else ran
+
+
+def _suspended_seconds(document: Document, now: datetime) -> float:
+    """Give how long the present or last attempt of a task was suspended."""
+    since = document.get("suspended_since")
+    until_now = 0.0 if since is None else max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
+    return float(document.get("suspended_s") or 0.0) + until_now
+
+
+def _duration(seconds: float) -> str:
     if seconds < _SHORT_SECONDS:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Final, TypedDict
 
 from messiahs.cli.standard_input import standard_input
 from messiahs.cli.status_documents import SaidByTask, is_document, task_in
+from messiahs.config.regular_files import NotRegularError, read_regular
 from messiahs.core.attributes import KNOWN_ONCE_HERE, Attribute, Value
 from messiahs.core.calendar import calendar_time
 from messiahs.core.descriptions import SDV, TDV, Description, sorted_pairs
@@ -76,6 +76,7 @@ def explained_orders(
         tdv=query.tdv,
         here=query.here,
         now=query.now,
+        module=query.module,
     )
     facts = facts_of(query)
     tasks = TaskOrderQuery(tasks=({**facts[TASK], **asked.present},), here=facts[HERE], now=query.now)
@@ -147,7 +148,9 @@ def _content(file: str, option: str) -> str:
     if file == _STDIN:
         return standard_input()
     try:
-        return Path(file).read_bytes().decode()
+        return read_regular(file).decode()
+    except NotRegularError as error:
+        raise ClientError(f"{option}: `{file}` cannot be read: {error.strerror}; `-` reads standard input") from error
     except OSError as error:
         problem = f"{option}: `{file}` is neither NAME=VALUE nor a file that can be read: {error.strerror}"
         raise ClientError(problem) from error

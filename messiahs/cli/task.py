@@ -17,6 +17,7 @@ from messiahs.cli.options import (
     PlaceOptions,
     SubmitOptions,
     place_options,
+    place_options_without_ids,
     submit_options,
 )
 from messiahs.cli.output import print_document
@@ -36,6 +37,7 @@ def task() -> None:
 
 @task.command(context_settings=_COMMAND_SETTINGS)
 @submit_options
+@place_options
 @ARRAY
 @EACH_LINE
 @_COMMAND
@@ -45,12 +47,14 @@ def submit(
     """Hand in a task and print its id; it is stored by then.
 
     With --array or --each-line it is one task for each number or line, which `{}` stands for in CMD, --input,
-    --output, --name, --env and --set.
+    --output, --name, --env and --set. Tasks have no standard input: data that waits there is refused.
     """
     from messiahs.cli.handing_in import handed_in
+    from messiahs.cli.unread_input import refuse_input
 
     if array is not None and each_line is not None:
         raise click.UsageError("--array and --each-line exclude each other")
+    refuse_input()
     members = array or each_line or Members()
     with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as module:
         submitted = module.submit(handed_in(module, command, options=options, members=members))
@@ -62,14 +66,22 @@ def submit(
 
 @task.command(context_settings=_COMMAND_SETTINGS)
 @submit_options
+@place_options_without_ids
 @_COMMAND
 def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
-    """Run a task as if it were local: its output, its exit code, its files, and Ctrl-C ends it."""
+    """Run a task as if it were local: its output, its exit code, its files, and Ctrl-C ends it.
+
+    It has no standard input: data that waits there is refused, so that it is not lost; --input passes a file.
+    """
     from messiahs.cli.handing_in import handed_in
     from messiahs.cli.running import run_submission
+    from messiahs.cli.unread_input import refuse_input, tell_of_lost_input
 
+    refuse_input()
     place = located(None, options)
-    return run_submission(place, lambda module: handed_in(module, command, options=options), as_json=options["as_json"])
+    code = run_submission(place, lambda module: handed_in(module, command, options=options), as_json=options["as_json"])
+    tell_of_lost_input()
+    return code
 
 
 @task.command()
@@ -97,7 +109,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 
 
 @task.command()
-@place_options
+@place_options_without_ids
 @_SOME_IDS
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Say why tasks wait or were denied: who was asked and what they answered, hop by hop.
@@ -117,7 +129,7 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 
 
 @task.command()
-@place_options
+@place_options_without_ids
 @_SOME_IDS
 def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     """Wait for the end of tasks: gives the task's exit code; of several 0 if all exited 0, else 1."""
@@ -173,7 +185,7 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 
 
 @task.command()
-@place_options
+@place_options_without_ids
 @click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Where to [.].")
 @_SOME_IDS
 def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) -> int:
@@ -185,10 +197,13 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 
 @task.command()
 @place_options
-@click.option("--failed", is_flag=True, required=True, help="Run again the members that failed (the only choice).")
-@click.argument("array_id", metavar="ARRAY")
+@click.option("--failed", is_flag=True, required=True, help="Run again what failed (the only choice).")
+@click.argument("array_id", metavar="ID")
 def retry(array_id: str, *, failed: bool, **options: Unpack[PlaceOptions]) -> None:
-    """Run the members of an array that failed again, under the same ids."""
+    """Run a task again that failed, or the members of an array that did, under the same ids.
+
+    Whatever ended otherwise than with exit code 0 has failed: also what was killed or denied.
+    """
     assert failed, "it must be said"
     with client_for(array_id, options) as module:
         retried = module.retry(array_id)

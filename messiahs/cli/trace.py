@@ -12,6 +12,7 @@ from messiahs.cli.output import print_document
 from messiahs.client.locating import ModulePlace, locate_module, running_modules, state_directory
 from messiahs.client.module import ModuleClient
 from messiahs.core.instants import SECOND
+from messiahs.core.texts import printable, printable_lines
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
         )
         return 1 if done.differences else 0
     for difference in done.differences[:_SHOWN_DIFFERENCES]:
-        click.echo(_told(difference))
+        click.echo(printable_lines(_told(difference)))
     if len(done.differences) > _SHOWN_DIFFERENCES:
         click.echo(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
     _show_notes(notes)
@@ -119,7 +120,7 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
         if f"{at:%F}" != day:
             day = f"{at:%F}"
             click.echo(f"{at:%F %Z}")
-        click.echo(f"{at:%T}.{line.at_ns % SECOND // 1000:06} {line.text}")
+        click.echo(f"{at:%T}.{line.at_ns % SECOND // 1000:06} {printable(line.text)}")
     _show_notes(notes)
 
 

@@ -127,7 +127,7 @@ class Connection:
             except _CUT_OFF as error:
                 self.close()
                 # What was not answered in all that time has used up its patience.
-                waiting.pause(str(error), since=began if isinstance(error, TimeoutError) else None)
+                waiting.pause(_cause_of(error), since=began if isinstance(error, TimeoutError) else None)
                 continue
             if status != http.client.SERVICE_UNAVAILABLE:
                 return _document(status, raw)
@@ -236,6 +236,10 @@ def _error_text(raw: bytes) -> str:
     except ValueError:
         return raw.decode(errors="replace")[:200]
     return str(document.get("error", "")) if isinstance(document, dict) else ""
+
+
+def _cause_of(error: BaseException) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _unreachable_text(path: Path, cause: str) -> str:

@@ -5,7 +5,8 @@ A file appears under its name when it is whole, and nothing is ever written outs
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from messiahs.client.locating import member_of
 from messiahs.client.module import ModuleClient
 from messiahs.client.names import check_received_name
 from messiahs.client.progress import OnProgress, silent
+from messiahs.config.disk import write_sparsely
 from messiahs.errors import ClientError
 
 _PART_NAME = ".messiahs-{}.part"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +43,20 @@ class OutputFile:
         }
 
 
-def outputs_of(module: ModuleClient, task: str) -> tuple[OutputFile, ...]:
-    """List what an ended task left behind; that of member 3 of an array goes to the folder `3`."""
+def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | None = None) -> tuple[OutputFile, ...]:
+    """List what an ended task left behind; that of member 3 of an array goes to the folder `3`.
+
+    What is not among the `declared` names (by default those that the module has stored), or below one of them, is a
+    `ClientError`: whatever ran the task chose its name.
+    """
     number = member_of(task)
     folder = f"{number}/" if number else ""
     found: dict[str, OutputFile] = {}
-    for document in module.outputs(task):
+    listing = module.output_listing(task)
+    allowed = frozenset(listing.get("declared", ()) if declared is None else declared)
+    for document in listing["outputs"]:
         name = str(document["name"])
-        check_received_name(name)
+        check_received_name(name, allowed)
         found[name] = OutputFile(
             task=task,
             name=name,
@@ -84,8 +93,7 @@ def fetch(
         try:
             _write(_pieces(module, output, on_piece), output, into)
         except OSError as error:
-            place = error.filename or into / output.place
-            raise ClientError(f"`{place}` cannot be written: {error.strerror}") from error
+            raise ClientError(f"`{into / output.place}` cannot be written: {error.strerror}") from error
         done += output.size_bytes
         yield output
 
@@ -99,26 +107,39 @@ def _pieces(module: ModuleClient, output: OutputFile, on_piece: Callable[[int], 
 
 
 def _write(pieces: Iterator[bytes], output: OutputFile, into: Path) -> None:
-    folder = _made_folder(into, output.place.split("/")[:-1])
-    draft = folder / _PART_NAME.format(os.urandom(8).hex())
+    *folders, name = output.place.split("/")
+    folder = _opened_folder(into, folders)
+    draft = _PART_NAME.format(os.urandom(8).hex())
+    # The user's own mask takes away what is not wanted.
     mode = 0o777 if output.is_executable else 0o666
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        # The user's own mask takes away what he does not want.
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(pieces)
-        draft.replace(into / output.place)
+        with os.fdopen(os.open(draft, flags, mode, dir_fd=folder), "wb") as file:
+            for piece in pieces:
+                write_sparsely(file, piece)
+            file.truncate(output.size_bytes)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        os.close(folder)
 
 
-def _made_folder(into: Path, parts: list[str]) -> Path:
-    """Make the folders of a name; one that is a link could lead anywhere, and is refused."""
+def _opened_folder(into: Path, parts: list[str]) -> int:
+    """Make and open the folders of a name; one that is a link could lead anywhere, and is refused."""
     into.mkdir(parents=True, exist_ok=True)
-    folder = into
-    for part in parts:
-        folder /= part
-        if folder.is_symlink():
-            raise ClientError(f"`{folder}` is a link: nothing is written outside `{into}`")
-        folder.mkdir(exist_ok=True)
+    folder = os.open(into, _FOLDER)
+    for number, part in enumerate(parts, 1):
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=folder)
+        try:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        except OSError as error:
+            path = into.joinpath(*parts[:number])
+            if path.is_symlink():
+                raise ClientError(f"`{path}` is a link: nothing is written outside `{into}`") from error
+            raise
+        finally:
+            os.close(folder)
+        folder = inner
     return folder

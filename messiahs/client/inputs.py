@@ -13,6 +13,7 @@ from pathlib import Path
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile
+from messiahs.config.regular_files import open_regular
 from messiahs.errors import ClientError
 
 PLACEHOLDER = "{}"
@@ -99,7 +100,7 @@ def content_of(path: str, on_piece: Callable[[int], None]) -> LocalContent:
     """Read and hash a file."""
     digest, size = hashlib.sha256(), 0
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with open_regular(path) as file:
             mode = os.fstat(file.fileno()).st_mode
             while piece := file.read(_PIECE_BYTES):
                 digest.update(piece)
@@ -115,7 +116,7 @@ def pieces_of(content: LocalContent) -> Iterator[bytes]:
     """Give the bytes of a file once more; a `ClientError` if they are not those that were hashed."""
     digest, left = hashlib.sha256(), content.size_bytes
     try:
-        with Path(content.path).open("rb", buffering=0) as file:
+        with open_regular(content.path) as file:
             while left and (piece := file.read(min(left, _PIECE_BYTES))):
                 digest.update(piece)
                 left -= len(piece)

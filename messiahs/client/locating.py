@@ -57,6 +57,7 @@ def running_modules(state: Path) -> tuple[ModulePlace, ...]:
     """Give every module under a state directory that answers; a `ClientError` if none does."""
     running = tuple(place for place in known_modules(state) if _answers(place))
     if not running:
+        check_permission(state)
         raise ClientError(f"no module runs under {state}; start one with `messiahs up TOPOLOGY`")
     return running
 
@@ -84,7 +85,11 @@ def locate_module(
     if wanted is not None:
         return _checked(_named(known, wanted, directory))
     if not known:
-        raise ClientError(f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`")
+        check_permission(directory)
+        raise ClientError(
+            f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`, or name the state "
+            "directory of somebody else's with `--state` or MESSIAHS_STATE"
+        )
     candidates = known if len(known) == 1 else tuple(place for place in known if _answers(place)) or known
     if len(candidates) > 1:
         raise ClientError(f"which module? say `--module` and one of {_list(candidates)}")
@@ -111,9 +116,30 @@ def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> Modu
         place for place in known if place.module == module and (not federation or place.federation == federation)
     )
     if not named:
+        check_permission(directory)
         there = f"there are {_list(known)}" if known else "there is none; start one with `messiahs up TOPOLOGY`"
         raise ClientError(f"no module `{wanted}` under {directory}: {there}")
     return _only(named, wanted)
+
+
+def check_permission(state: Path) -> None:
+    """Refuse a state directory, or a federation in it, into which this user may not look: that is not an empty one."""
+    try:
+        federations = sorted(state.iterdir())
+    except PermissionError:
+        raise _closed(state) from None
+    except OSError:
+        return
+    for federation in federations:
+        if federation.is_dir() and not os.access(federation, os.R_OK | os.X_OK):
+            raise _closed(federation)
+
+
+def _closed(folder: Path) -> ClientError:
+    return ClientError(
+        f"you have no permission to look into {folder}: modules there are for the account of its owner. Run this as "
+        f"that account, or let the owner open the folder and those above it to others (`chmod o+rx {folder}`)"
+    )
 
 
 def _only(named: tuple[ModulePlace, ...], wanted: str) -> ModulePlace:

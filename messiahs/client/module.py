@@ -15,6 +15,7 @@ from messiahs.errors import ClientError
 FINAL_STATES = frozenset({"finished", "aborted", "killed", "revoked", "denied"})
 _POLL_SECONDS = 10
 _CHUNK_BYTES = 262_144
+_LENGTH_BYTES = 8
 _LOG_SILENCE_SECONDS = 3600.0
 
 
@@ -82,6 +83,18 @@ class ModuleClient:
         body = {"neighbor": neighbor, "text": text, "file": file}
         return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
 
+    def attempts(self) -> list[Document]:
+        """List what runs or waits on the module's machine, whoever submitted it; only root and its own user may."""
+        return list(self._connection.ask("GET", "/v1/attempts", patience=self.patience)["attempts"])
+
+    def revoke(self, name: str, *, kill: bool = False, reason: str = "") -> list[str]:
+        """Revoke an attempt, a task or an array that runs on the module's machine, and name the attempts.
+
+        Its origin is told the reason and lets it run elsewhere. Only root and the module's own user may.
+        """
+        body = {"id": name, "kill": kill, "reason": reason}
+        return list(self._connection.ask("POST", "/v1/attempts/revoke", body=body, patience=self.patience)["revoked"])
+
     def submit(self, submission: Submission) -> str:
         """Hand a task in and give its id; it is stored when this returns."""
         body = submission.document()
@@ -107,7 +120,10 @@ class ModuleClient:
         self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
 
     def retry(self, task: str) -> int:
-        """Let the members of an array that failed run again under their ids, and give how many those are."""
+        """Let a task that failed, or the members of an array that did, run again; give how many those are.
+
+        Whatever ended otherwise than with exit code 0 has failed, also what was killed or denied. Ids stay the same.
+        """
         return int(self._connection.ask("POST", f"{_path(task)}/retry", body={}, patience=self.patience)["retried"])
 
     def missing_files(self, hashes: Sequence[str]) -> list[str]:
@@ -119,9 +135,20 @@ class ModuleClient:
         """Bring a content to the module, which checks its hash; `pieces` is called anew after each interruption."""
         self._connection.put(f"/v1/files/{sha256}", pieces, size_bytes=size_bytes, patience=self.patience)
 
+    def put_files(self, contents: Sequence[bytes]) -> list[str]:
+        """Bring small files, together less than 8 MiB, in one request; gives their hashes as the module has them."""
+        pieces = [part for content in contents for part in (len(content).to_bytes(_LENGTH_BYTES), content)]
+        body = b"".join(pieces)
+        answer = self._connection.put("/v1/files", lambda: [body], size_bytes=len(body), patience=self.patience)
+        return list(answer["sha256"])
+
     def outputs(self, task: str) -> list[Document]:
         """List the files that an ended task left behind: `{"name", "size", "executable"}` each."""
-        return list(self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)["outputs"])
+        return list(self.output_listing(task)["outputs"])
+
+    def output_listing(self, task: str) -> Document:
+        """List the files that an ended task left behind (`outputs`) and the names that it declared (`declared`)."""
+        return self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)
 
     def read_output(self, task: str, name: str, *, size_bytes: int) -> Iterator[bytes]:
         """Give an output piece by piece, taken up where it was cut; read it to its end before the next one."""
@@ -201,3 +228,5 @@ def _pieces(connection: Connection, path: str) -> Iterator[bytes]:
     yield b""  # The module answers, however long the task may be silent.
     while piece := response.read1(_CHUNK_BYTES):
         yield piece
+    # Before Python 3.13 `read1` does not close it at its end, and the connection takes no other request until then.
+    response.close()

@@ -1,8 +1,11 @@
 """Names of files in a task's working directory: relative, within it, and no two of them in each other's way."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
+from messiahs.core.outputs import is_declared
+from messiahs.core.texts import has_control, printable
 from messiahs.errors import ClientError
 
 _PART_LIMIT_BYTES = 255
@@ -20,10 +23,15 @@ def checked_name(name: str) -> str:
     return "/".join(parts)
 
 
-def check_received_name(name: str) -> None:
-    """Refuse a name that came from a module unless it is written as plainly as a relative path can be."""
-    if checked_name(name) != name:
+def check_received_name(name: str, declared: Collection[str]) -> None:
+    """Refuse the name of an output unless it was declared, or lies below a folder that was.
+
+    It is a plain relative path without control characters, since it is shown on terminals.
+    """
+    if checked_name(name) != name or has_control(name):
         raise _bad(name, "it is no plain relative path")
+    if not is_declared(name, declared):
+        raise ClientError(f"`{name}` was not declared as an output of the task: nothing was written")
 
 
 def _check_characters(name: str) -> None:
@@ -38,8 +46,7 @@ def _check_characters(name: str) -> None:
 
 
 def _bad(name: str, why: str) -> ClientError:
-    shown = name.encode(errors="replace").decode()
-    return ClientError(f"`{shown}` cannot be the name of a task's file: {why}", code=_USAGE)
+    return ClientError(f"`{printable(name)}` cannot be the name of a task's file: {why}", code=_USAGE)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from messiahs.config.regular_files import read_at_most
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.blocks.files import parse_policy
@@ -11,6 +12,7 @@ from messiahs.language.rules.compiled_policy import CompiledPolicy, Source
 from messiahs.language.text.scanning import FILE_LIMIT_BYTES
 from messiahs.policy.open_policy import OpenPolicy
 
+_TESTS_SUFFIX = ".policytest"
 _UNREADABLE = "P001"
 
 
@@ -31,7 +33,7 @@ class PolicySource:
         """Give the policy, or the one that accepts everything; raises PolicyError."""
         if self.text is None:
             return OpenPolicy(timeouts=self.timeouts)
-        return parse_policy(self.text, file=self.file, timeouts=self.timeouts)
+        return _parsed(self.text, file=self.file, timeouts=self.timeouts)
 
 
 def source_of(policy: Policy) -> PolicySource:
@@ -57,15 +59,25 @@ def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPoli
 
     `timeouts` are those that the policy need not say.
     """
-    return parse_policy(policy_text(path), file=str(path), timeouts=timeouts)
+    return _parsed(policy_text(path), file=str(path), timeouts=timeouts)
+
+
+def _parsed(text: str, *, file: str, timeouts: Timeouts | None) -> CompiledPolicy:
+    try:
+        return parse_policy(text, file=file, timeouts=timeouts)
+    except PolicyError:
+        if not file.endswith(_TESTS_SUFFIX):
+            raise
+        message, hint = "this file holds tests of a policy, and no policy", f"`messiahs policy test {file}` runs them"
+    problem = Problem(code=_UNREADABLE, file=file, line=1, column=1, message=message, hint=hint)
+    raise PolicyError((problem,))
 
 
 def policy_text(path: Path) -> str:
     """Read the text of a policy file; raises PolicyError if it cannot be read or is no UTF-8."""
     try:
-        with path.open("rb") as file:
-            # What is longer than allowed is not read to its end.
-            content = file.read(FILE_LIMIT_BYTES + 1)
+        # What is longer than allowed is not read to its end.
+        content = read_at_most(path, FILE_LIMIT_BYTES + 1)
         # Where it is cut may be within a character; that it is too long is what is told then.
         return content.decode(errors="replace" if len(content) > FILE_LIMIT_BYTES else "strict")
     except UnicodeDecodeError as error:

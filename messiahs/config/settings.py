@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
 from messiahs.core.attributes import Value
 from messiahs.core.instants import MINUTE, SECOND
@@ -72,7 +73,7 @@ class ModuleSettings:
 def load_settings(path: Path) -> ModuleSettings:
     """Read a settings file; a `MessiahsError` says what is wrong with it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=ModuleSettings, dec_hook=_from_text)
+        return msgspec.json.decode(read_regular(path), type=ModuleSettings, dec_hook=_from_text)
     except (OSError, msgspec.MsgspecError) as error:
         raise MessiahsError(f"{path}: the module's settings cannot be read: {error}") from error
 

@@ -6,6 +6,7 @@ Their paths are relative to the topology file.
 from collections.abc import Iterable
 from pathlib import Path
 
+from messiahs.config.regular_files import read_regular
 from messiahs.config.topology_problems import Place, Problems
 from messiahs.config.topology_yaml import Section
 from messiahs.errors import PolicyError
@@ -31,7 +32,7 @@ def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
     from messiahs.config.policies import read_policy  # noqa: PLC0415 # see above
 
     for path, place in named:
-        if not path.is_file():
+        if not path.exists():
             problems.add(place, f"there is no policy file {path}")
             continue
         try:
@@ -54,7 +55,7 @@ def problem_with_roots(path: Path) -> str:
     from cryptography import x509  # noqa: PLC0415 # see above
 
     try:
-        x509.load_pem_x509_certificates(path.read_bytes())
+        x509.load_pem_x509_certificates(read_regular(path))
     except OSError as error:
         return f"the trust file {path} cannot be read: {error.strerror}; it is a copy of the other site's root.pem"
     except ValueError:

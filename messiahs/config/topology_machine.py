@@ -79,7 +79,7 @@ def _fixed_value(attribute: Attribute, section: Section, problems: Problems) -> 
 def _value_of(attribute: Attribute, raw: object) -> Value:
     if attribute.kind is Kind.STRING:
         if not isinstance(raw, str) or not raw or not is_valid_value(str(raw)):
-            raise MessiahsError(f"`{raw}` is not a text of 1 to {STRING_LIMIT_BYTES} bytes")
+            raise MessiahsError(f"`{raw}` is not a text of 1 to {STRING_LIMIT_BYTES} bytes without control characters")
         return str(raw)
     if attribute.unit in _READERS:
         value = _READERS[attribute.unit](str(raw))
@@ -118,4 +118,6 @@ def _problem_with_extension(raw: object) -> str:
     if isinstance(raw, bool) or not isinstance(raw, (int, str)):
         return f"`{raw}` is neither a text nor an integer; put it in quotes to make it a text"
     value: Value = str(raw) if isinstance(raw, str) else int(raw)
-    return "" if is_valid_value(value) else f"is longer than {STRING_LIMIT_BYTES} bytes, or out of 64 bits"
+    if is_valid_value(value):
+        return ""
+    return f"is longer than {STRING_LIMIT_BYTES} bytes, has control characters, or is out of 64 bits"

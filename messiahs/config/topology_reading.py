@@ -6,6 +6,7 @@ from pathlib import Path
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from messiahs.config.quantities import duration_ns
+from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology import System, Topology
 from messiahs.config.topology_check import NAME, Draft, check_systems
@@ -29,6 +30,7 @@ _OF_THE_OTHER_SITE = ("machine", "policy")
 _REACHES = ("open", "proxy", "outbound")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
 _HIGHEST_PORT = 65535
+_LIMIT_BYTES = 16 * 1024 * 1024
 _LABEL = "small letters, digits and `-`"
 
 
@@ -47,7 +49,7 @@ def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
     only a module that is linked with such a site needs them.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, limit_bytes=_LIMIT_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise MessiahsError(f"{path}: the topology cannot be read: {error}") from error
     return read_topology(text, str(path), reads_trust=reads_trust)

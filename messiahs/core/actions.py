@@ -69,11 +69,15 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAttempt:
-    """End an attempt: SIGTERM, and SIGKILL after `grace_ns`; `AttemptEnded` follows, also if it never started."""
+    """End an attempt: SIGTERM, and SIGKILL after `grace_ns`; `AttemptEnded` follows, also if it never started.
+
+    With `only_if_queued` an attempt that has started goes on, whether or not its start has been reported yet.
+    """
 
     attempt: AttemptId
     grace_ns: int
     cause: str
+    only_if_queued: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,13 @@ class FetchOutputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndFetch:
+    """Stop bringing home the outputs of an attempt, and remove what has come; no event follows."""
+
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropLink:
     """Refuse a connection with a neighbor; the text is for its administrator."""
 
@@ -142,6 +153,7 @@ class ReportCode(StrEnum):
     WRONG_VECTOR = "wrong_vector"
     NO_SUCH_CLAIM = "no_such_claim"
     OUT_OF_RANGE = "out_of_range"
+    UNDECLARED_OUTPUT = "undeclared_output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +204,7 @@ Action = (
     | ExtendLease
     | DiscardAttempt
     | FetchOutputs
+    | EndFetch
     | DropLink
     | Report
     | Decision

@@ -1,25 +1,32 @@
 """What a module says of the machines behind it, to whom and when (MESSIAHS 5.3.1, 7.2).
 
-The policy decides what the own machine says, what is passed on, and who is told anything.
+The policy decides what the own machine says, what is passed on, and who is told anything. Parents and siblings are told
+the same U, at once; what children are told stands in informing.py.
+
+With many neighbors, U is not computed again before that has become a small part of all time (pacing.py). Whoever is
+due to be told by then is told the last one again, with its age.
 """
 
+from collections.abc import Iterable
+
 from messiahs.core.actions import Action, SendVector
+from messiahs.core.beside import oldest_below, oldest_in
 from messiahs.core.describing import describe
 from messiahs.core.ids import SystemId
-from messiahs.core.instants import HOUR, MILLISECOND, Instant, after
+from messiahs.core.informing import begin_round, tell_child
+from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
+from messiahs.core.pacing import DOWN_SHARE, OWN_SHARE, SENDING_NS, UP_SHARE, after_work, is_resting, rested_at
 from messiahs.core.placing import on_view_changed
+from messiahs.core.sending import Summed, Turn, kinds_for, message_to, send, turn_of
 from messiahs.core.state import ModuleState
-from messiahs.core.summing import lets_go_for, makes_room_for, sum_up, vector_for, waiting_for
+from messiahs.core.summing import revealed_up, up, vector_for
 from messiahs.core.timers import TimerKind
-from messiahs.core.views import Sums
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _CHANGE_DELAY_NS = 10 * MILLISECOND
-"""What has changed back by then, as a place for a short task does, nobody needs to hear of."""
-_OLDEST_NS = 24 * HOUR
-"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
+"""Suppresses changes that revert within the delay, as a place for a short task does."""
 
 
 def mark_changed(state: ModuleState, now: Instant) -> None:
@@ -45,87 +52,108 @@ def mark_news(state: ModuleState, now: Instant) -> None:
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
     """Send one neighbor its vectors now, as it asked or because its link is new."""
-    return tuple(_send(state, system, message) for message in vectors_for(state, system, now))
+    updates, neighbor, turn = state.updates, state.neighbors[system], turn_of(state, now)
+    # Who asks again and again is told the same again; that keeps no news from others.
+    is_anew = not is_resting(updates.asked_rests_until, now)
+    told: list[SendVector] = []
+    if neighbor.is_parent or neighbor.is_sibling:
+        told.extend(_tell_up(state, turn, (neighbor,), only_changed=False, is_anew=is_anew))
+    if neighbor.is_child:
+        told.extend(tell_child(state, turn, neighbor, is_anew=is_anew))
+    if is_anew:
+        updates.asked_rests_until = after_work(updates.asked_rests_until, now, work_ns=turn.work_ns, share=DOWN_SHARE)
+    return _in_order(state, told)
 
 
 def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[StatusVector, ...]:
-    """Give the vectors that one neighbor is to be sent now."""
-    neighbor, sums, age_ns = state.neighbors[system], sum_up(state), _oldest_age_ns(state, now)
-    return tuple(_vector(state, neighbor, kind, sums=sums, age_ns=age_ns) for kind in kinds_for(neighbor))
+    """Give the vectors that say to one neighbor what is known now."""
+    neighbor, turn = state.neighbors[system], turn_of(state, now)
+    return tuple(
+        message_to(
+            state,
+            turn,
+            neighbor,
+            kind,
+            Summed(vector_for(state, neighbor, kind, turn.sums), oldest_in(state, turn.account, neighbor, kind)),
+        )
+        for kind in kinds_for(neighbor)
+    )
 
 
 def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
     """Send every neighbor its vectors, or with `only_changed` those that say something new."""
-    state.updates.sent_at = now
-    before = state.updates.own
+    updates = state.updates
+    updates.sent_at = now
+    before = updates.own
     has_waiting = bool(state.origin.waiting)
-    has_news = state.updates.has_news or has_waiting != state.updates.had_waiting
-    if not describe(state, now, only_changed=only_changed) and not has_news and only_changed:
+    has_news = updates.has_news or has_waiting != updates.had_waiting
+    has_news |= describe(state, now, only_changed=only_changed)
+    updates.has_news, updates.had_waiting = False, has_waiting
+    updates.others_have_news |= has_news
+    updates.children_have_news |= has_news
+    if only_changed and not updates.others_have_news:
         return ()
-    state.updates.has_news, state.updates.had_waiting = False, has_waiting
-    sums, age_ns = sum_up(state), _oldest_age_ns(state, now)
-    actions: list[Action] = []
-    for system, neighbor in state.neighbors.items():
-        if not state.updates.links.get(system):
-            continue
-        actions.extend(
-            _send(state, system, _vector(state, neighbor, kind, sums=sums, age_ns=age_ns))
-            for kind in kinds_for(neighbor)
-            if not only_changed or not _is_said(state, neighbor, kind, sums)
-        )
-    if state.updates.own != before:
-        actions.extend(on_view_changed(state, before, state.updates.own, now))
+    turn = turn_of(state, now)
+    others = tuple(
+        neighbor
+        for system, neighbor in state.neighbors.items()
+        if updates.links.get(system) and (neighbor.is_parent or neighbor.is_sibling)
+    )
+    told = [
+        *_tell_others(state, turn, others, only_changed=only_changed),
+        *begin_round(state, turn, only_changed=only_changed),
+    ]
+    actions: list[Action] = [*_in_order(state, told)]
+    if updates.own != before:
+        actions.extend(on_view_changed(state, before, updates.own, now))
     return tuple(actions)
 
 
-def _send(state: ModuleState, system: SystemId, message: StatusVector) -> SendVector:
-    state.updates.sent[system, message.kind] = message
-    return SendVector(to=system, message=message)
-
-
-def _vector(state: ModuleState, neighbor: Neighbor, kind: VectorKind, *, sums: Sums, age_ns: int) -> StatusVector:
-    return StatusVector(
-        kind=kind,
-        vector=vector_for(state, neighbor, kind, sums),
-        period_ns=state.policy.timeouts.update_period_ns,
-        age_ns=age_ns,
-        hears=_hears(state, kind),
-        waiting=waiting_for(state, neighbor, kind),
-        makes_room=makes_room_for(state, neighbor, kind),
-        lets_go=lets_go_for(state, neighbor, kind),
-    )
-
-
-def _oldest_age_ns(state: ModuleState, now: Instant) -> int:
-    ages = (view.age_ns(now) for view in state.updates.views.values())
-    return min(_OLDEST_NS, max(ages, default=0))
-
-
-def _is_said(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums) -> bool:
-    """Say whether a neighbor knows already what there is to say, but for how old that is."""
-    sent = state.updates.sent.get((neighbor.system, kind))
-    return (
-        sent is not None
-        and sent.vector == vector_for(state, neighbor, kind, sums)
-        and sent.hears == _hears(state, kind)
-        and bool(sent.waiting) == bool(waiting_for(state, neighbor, kind))
-        and sent.makes_room == makes_room_for(state, neighbor, kind)
-        and sent.lets_go == lets_go_for(state, neighbor, kind)
-    )
-
-
-def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
-    """Name the siblings that are heard, to a parent."""
-    if kind is not VectorKind.FOR_PARENTS:
+def _tell_others(
+    state: ModuleState, turn: Turn, others: tuple[Neighbor, ...], /, *, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Tell all parents and siblings; U is computed without any, too, since the policy may ask for it."""
+    updates = state.updates
+    is_anew = not is_resting(updates.up_rests_until, turn.now)
+    if is_anew:
+        updates.others_have_news = False
+    elif updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
+        at = max(after(turn.now, _CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
+        state.timers.set(TimerKind.CHANGE, state.system, at)
+    if not is_anew and only_changed:
         return ()
-    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
+    told = _tell_up(state, turn, others, only_changed=only_changed, is_anew=is_anew)
+    share = UP_SHARE if others else OWN_SHARE
+    updates.up_rests_until = after_work(updates.up_rests_until, turn.now, work_ns=turn.work_ns, share=share)
+    return told
 
 
-def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
-    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
-    kinds = (
-        (neighbor.is_parent, VectorKind.FOR_PARENTS),
-        (neighbor.is_child, VectorKind.FOR_CHILDREN),
-        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
-    )
-    return tuple(kind for is_so, kind in kinds if is_so)
+def _tell_up(
+    state: ModuleState, turn: Turn, neighbors: tuple[Neighbor, ...], /, *, only_changed: bool, is_anew: bool
+) -> tuple[SendVector, ...]:
+    """Tell some neighbors U as it is now, or as it was computed last."""
+    updates = state.updates
+    if is_anew:
+        division = up(turn.sums)
+        updates.up, updates.oldest_up = division.vector, oldest_below(turn.account)
+        turn.work_ns += division.work_ns
+    told: list[SendVector] = []
+    for neighbor in neighbors:
+        summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up)
+        for kind in kinds_for(neighbor):
+            if kind is not VectorKind.FOR_CHILDREN:
+                message = message_to(state, turn, neighbor, kind, summed)
+                told.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
+    turn.work_ns += SENDING_NS * len(told)
+    return tuple(told)
+
+
+def _in_order(state: ModuleState, told: Iterable[SendVector]) -> tuple[SendVector, ...]:
+    """Put what is sent into the order of the neighbors, and of their kinds of vectors."""
+    place = {
+        key: number
+        for number, key in enumerate(
+            (system, kind) for system, each in state.neighbors.items() for kind in kinds_for(each)
+        )
+    }
+    return tuple(sorted(told, key=lambda each: place[each.to, each.message.kind]))

@@ -12,6 +12,8 @@ Value = int | str
 
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 STRING_LIMIT_BYTES = 64
+NOBODY_YET = "nobody yet"
+"""The supplier of what policies may name already, and nothing sets: it is always unset."""
 EXTENSION_LIMIT = 8
 
 
@@ -130,9 +132,9 @@ CATALOGUE: tuple[Attribute, ...] = (
     _task("cpus", "slots that the task takes (1 unless told)", **_COUNT),
     _optional(_task("est_time", "estimated and longest allowed run time", **_SECONDS)),
     _optional(_task("comm_load", "expected communication")),
-    _task("origin", "system that the task comes from, as the last border shows it", supplier="module", **_TEXT),
+    _task("origin", "system that the task comes from", supplier="module", **_TEXT),
     _task("user", "user that submitted the task", supplier="module", **_TEXT),
-    _optional(_task("priority", "wish of the user among his own tasks")),
+    _optional(_task("priority", "wish of the user among the user's own tasks")),
 )
 
 SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
@@ -143,12 +145,20 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.HERE, "waiting", "tasks that wait here", **_COUNT),
     _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the one that runs", **_COUNT),
     _seen(Scope.CANDIDATE, "name", "name of the system that could be asked", **_TEXT),
-    _seen(Scope.CANDIDATE, "relation", _A_RELATION, **_RELATION),
+    _seen(Scope.CANDIDATE, "relation", "child, sibling or parent; the own machine is tried before them", **_RELATION),
     _seen(Scope.CANDIDATE, "age", "age of what it said last", **_SECONDS),
     _seen(Scope.CANDIDATE, "count", "machines that it speaks for", **_COUNT),
     _seen(Scope.PEER, "name", "name of the system that asks", **_TEXT),
     _seen(Scope.PEER, "relation", _A_RELATION, **_RELATION),
-    _optional(_seen(Scope.PEER, "balance", "processor time given to it, less what it gave", unit=Unit.SECONDS)),
+    _optional(
+        _seen(
+            Scope.PEER,
+            "balance",
+            "processor time given to it, less what it gave",
+            supplier=NOBODY_YET,
+            unit=Unit.SECONDS,
+        )
+    ),
     _seen(Scope.NOW, "clock", "local time of day", unit=Unit.CLOCK, low=0, high=24 * 60 - 1),
     _seen(Scope.NOW, "weekday", "day of the week from 1 (Monday)", low=1, high=7),
     _seen(Scope.NOW, "day", "day of the month", low=1, high=31),
@@ -156,10 +166,17 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.PRESENT_TASK, "waited", "time that it has waited here", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "ran", "time that it has run", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "suspended", "time that it has been suspended", **_SECONDS),
-    _optional(_seen(Scope.PRESENT_TASK, "mem_used", "memory that it uses", supplier="probe", **_BYTES)),
+    _optional(_seen(Scope.PRESENT_TASK, "mem_used", "memory that it uses", supplier="starter", **_BYTES)),
     _optional(_seen(Scope.PRESENT_TASK, "mem_reserved", "memory that it was promised", **_BYTES)),
     _optional(
-        _seen(Scope.PRESENT_TASK, "checkpointable", "1 if it can be moved without losing its work", low=0, high=1)
+        _seen(
+            Scope.PRESENT_TASK,
+            "checkpointable",
+            "1 if it can be moved without losing its work, as its user says",
+            supplier="user",
+            low=0,
+            high=1,
+        )
     ),
     _seen(Scope.PRESENT_TASK, "attempt", "number of the attempt", **_COUNT),
 )

@@ -6,16 +6,15 @@ a bound is met. It depends on the multiset alone, not on the order in which vect
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import heappop, heappush
 from typing import Final, TypeVar
 
 from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES
-from messiahs.core.points import Point, Scale, points_of
-from messiahs.core.splitting import Split, best_split
-from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector, alike_in, coalesce, hull_of, merged
+from messiahs.core.points import points_of
+from messiahs.core.split_tree import Memory, Node, SplitTree
+from messiahs.core.vectors import ClassValue, Interval, MachineClass, Place, Vector, alike_in, coalesce, hull_of, merged
 
 CLASS_LIMIT: Final = 64
 BYTE_LIMIT: Final = 4096
@@ -40,15 +39,62 @@ def compact(
     assert class_limit >= 1
     keys = tuple(sorted(keys))
     alike = alike_in(vector.classes, keys)
+    limits = Limits(classes=class_limit, bytes=byte_limit, least=least)
     if len(alike) <= class_limit:
         coalesced = merged(alike.values())
-        is_small = len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT and encoded_size(coalesced) <= byte_limit
-        if is_small and all(each.count >= least for each in coalesced.classes):
+        if fits(coalesced, limits):
             return coalesced
-    points, scales = points_of(alike, keys)
-    points = _without_excess(points, keys, byte_limit=byte_limit)
-    classes = _divide(points, scales, class_limit=class_limit, byte_limit=byte_limit, least=least)
-    return coalesce((Vector(classes),), keys=keys)
+    return coalesce((Vector(tuple(part.merged for part in divided(alike, keys, limits=limits))),), keys=keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many classes and bytes a vector may have, and how many machines each class at least."""
+
+    classes: int = CLASS_LIMIT
+    bytes: int = BYTE_LIMIT
+    least: int = 1
+
+
+LIMITS: Final = Limits()
+
+
+def fits(coalesced: Vector, limits: Limits = LIMITS) -> bool:
+    """Say whether a coalesced vector keeps all limits as it is."""
+    return (
+        len(coalesced.classes) <= limits.classes
+        and len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT
+        and encoded_size(coalesced) <= limits.bytes
+        and all(each.count >= limits.least for each in coalesced.classes)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What has become one class: which places, and the class."""
+
+    places: tuple[Place, ...]
+    merged: MachineClass
+
+
+def divided(
+    alike: Mapping[Place, Sequence[MachineClass]],
+    keys: tuple[str, ...],
+    *,
+    limits: Limits = LIMITS,
+    memory: Memory | None = None,
+) -> tuple[Part, ...]:
+    """Divide classes that differ in the (sorted) keys into as many parts as the limits allow.
+
+    A memory is of the same keys and the same `least`. It only saves work.
+    """
+    points = points_of(alike, keys)
+    tree = SplitTree(alike, points, memory or Memory(), least=limits.least, classes=limits.classes)
+    classes = tree.remembered(alike)
+    excess_free = _without_excess(alike, keys, whole=classes[0], byte_limit=limits.bytes)
+    if excess_free is not None:
+        classes = tree.merged(excess_free)
+    return _as_far_as_it_fits(tree.nodes, classes, limits.bytes)
 
 
 def encoded_size(vector: Vector) -> int:
@@ -144,24 +190,25 @@ def _extensions(classes: Iterable[MachineClass]) -> list[str]:
     return [name for name in names if name not in MACHINE_ATTRIBUTES]
 
 
-def _without_excess(points: list[Point], keys: tuple[str, ...], *, byte_limit: int) -> list[Point]:
-    """Leave out the attributes for which there is no room even in a single class, the least useful first."""
+def _without_excess(
+    alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...], *, whole: MachineClass, byte_limit: int
+) -> Mapping[Place, Sequence[MachineClass]] | None:
+    """Leave out the attributes for which not even a single class has room, the least useful first; None if all fit."""
+    if len(_extensions([whole])) <= EXTENSION_LIMIT and encoded_size(Vector((whole,))) <= byte_limit:
+        return None
     machines: Counter[str] = Counter()
-    for point in points:
-        for name, _ in point.merged.attributes:
-            machines[name] += point.merged.count
+    for machine_class in map(hull_of, alike.values()):
+        for name, _ in machine_class.attributes:
+            machines[name] += machine_class.count
 
     def usefulness(name: str) -> tuple[bool, bool, int, str]:
         return name not in keys, name not in MACHINE_ATTRIBUTES, -machines[name], name
 
-    whole = hull_of([point.merged for point in points])
     excess = sorted(_extensions([whole]), key=usefulness)[EXTENSION_LIMIT:]
     kept = [name for name in sorted(machines, key=usefulness) if name not in excess]
     while kept and encoded_size(Vector((_restricted(whole, kept),))) > byte_limit:
         kept.pop()
-    if len(kept) == len(machines):
-        return points
-    return [point._replace(merged=_restricted(point.merged, kept)) for point in points]
+    return {place: [_restricted(each, kept) for each in same] for place, same in alike.items()}
 
 
 def _restricted(machine_class: MachineClass, kept: Sequence[str]) -> MachineClass:
@@ -172,45 +219,18 @@ def _restricted(machine_class: MachineClass, kept: Sequence[str]) -> MachineClas
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Points that are one class of the result so far."""
-
-    points: list[Point]
-    merged: MachineClass
-
-
-def _divide(
-    points: list[Point], scales: tuple[Scale, ...], *, class_limit: int, byte_limit: int, least: int
-) -> tuple[MachineClass, ...]:
-    """Split the group whose split lowers the loss most, over and over, as long as both limits are kept."""
-    groups = [_group(points)]
+def _as_far_as_it_fits(nodes: Sequence[Node], classes: Sequence[MachineClass], byte_limit: int) -> tuple[Part, ...]:
+    """Give the parts after as many of the splits as there is room for; they stand in the order of the splits."""
     size = _Size()
-    size.add(groups[0].merged)
-    # The cells of a group's first point are the last tie-breaker: no other group has them.
-    waiting: list[tuple[int, int, int, tuple[int, ...], int, Split]] = []
-
-    def propose(position: int) -> None:
-        split = best_split(groups[position].points, scales, least=least)
-        if split is not None:
-            order = (-split.gain, split.key_position, split.cell, groups[position].points[0].cells)
-            heappush(waiting, (*order, position, split))
-
-    propose(0)
-    while waiting and len(groups) < class_limit:
-        *_, position, split = heappop(waiting)
-        one, other = map(_group, split.divide(groups[position].points))
-        size.remove(groups[position].merged)
-        size.add(one.merged)
-        size.add(other.merged)
+    size.add(classes[0])
+    live = {0: None}
+    parents = {node.parts: position for position, node in enumerate(nodes) if node.parts is not None}
+    for parts, position in sorted(parents.items()):
+        size.remove(classes[position])
+        for part in parts:
+            size.add(classes[part])
         if size.bytes > byte_limit:
             break
-        groups[position] = one
-        groups.append(other)
-        propose(position)
-        propose(len(groups) - 1)
-    return tuple(group.merged for group in groups)
-
-
-def _group(points: list[Point]) -> _Group:
-    return _Group(points, hull_of([point.merged for point in points]))
+        del live[position]
+        live |= dict.fromkeys(parts)
+    return tuple(Part(nodes[position].places, classes[position]) for position in live)

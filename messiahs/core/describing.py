@@ -2,9 +2,9 @@
 
 from messiahs.core.attributes import OWNERS_FACTS, Value
 from messiahs.core.buckets import bucket_of
-from messiahs.core.descriptions import SDV
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.here import own_facts
 from messiahs.core.instants import Instant
-from messiahs.core.own_machine import seen_by_owner
 from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState
 from messiahs.core.vectors import EMPTY, vector_of
@@ -14,8 +14,10 @@ _WHOLE = 10_000
 
 def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
     """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
-    sdv = seen_by_owner(state)
-    described = _public(state.policy.describe_here(sdv, state.calendar(now))) if sdv is not None else None
+    described: SDV | None = None
+    if state.updates.measured is not None:
+        here = SDV(sorted_pairs(own_facts(state, now)))
+        described = _public(state.policy.describe_here(here, state.calendar(now)))
     if only_changed and not has_changed(state.updates.described, described, policy=state.policy):
         return False
     state.updates.described = described

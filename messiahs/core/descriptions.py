@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
+from messiahs.core.texts import has_control
 
 Description = Mapping[str, Value]
 """What a predicate is judged over: attribute names without `$`."""
@@ -34,9 +35,9 @@ def _kind_of(value: Value) -> Kind | None:
 
 
 def is_valid_value(value: Value) -> bool:
-    """Say whether a value is a signed 64-bit integer or a short enough string."""
+    """Say whether a value is a signed 64-bit integer, or a short enough string without control characters."""
     if isinstance(value, str):
-        return len(value.encode()) <= STRING_LIMIT_BYTES
+        return len(value.encode()) <= STRING_LIMIT_BYTES and not has_control(value)
     return INTEGER_LOWEST <= value <= INTEGER_HIGHEST
 
 

@@ -8,8 +8,8 @@ from messiahs.core.actions import Action, Decision, Store, TaskEnded
 from messiahs.core.ids import TaskId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import Reason, TaskState
-from messiahs.core.rows import TaskRow, UntriedEnd
-from messiahs.core.state import ModuleState
+from messiahs.core.rows import EndedMembers, TaskRow, UntriedEnd
+from messiahs.core.state import ModuleState, Submission
 from messiahs.core.timers import TimerKind
 
 
@@ -81,7 +81,18 @@ def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Act
         return ()
     del state.origin.submissions[key]
     state.timers.cancel(TimerKind.DEADLINE, key)
-    return (Store(row=replace(submission.row, ended_at=now)),)
+    return (Store(row=replace(submission.row, ended_at=now, endings=_endings(submission))),)
+
+
+def _endings(submission: Submission) -> tuple[EndedMembers, ...]:
+    """Give the final counts of an array; a single task has its row."""
+    if not submission.row.members:
+        return ()
+    return tuple(
+        EndedMembers(state=state, exit_code=exit_code, count=count)
+        for (state, exit_code), count in submission.ended.items()
+        if count
+    )
 
 
 def _summary(row: TaskRow) -> str:

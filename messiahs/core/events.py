@@ -44,6 +44,8 @@ class TransferFailed:
     claim: ClaimId
     text: str
     is_refused: bool = False
+    is_untrusted: bool = False
+    """No stream can be opened: one side does not trust the certificate of the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +102,28 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequested:
-    """A local user wants tasks of one submission that failed to run again; the host hands in all its stored rows."""
+    """A local user wants tasks of one submission that failed to run again; the host hands in all its stored rows.
+
+    `member` is the only one that is meant; 0 means all of them.
+    """
 
     answer_to: AnswerTo
     submission: SubmissionRow
     tried: tuple[TaskRow, ...]
+    member: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeRequested:
+    """The administrator wants attempts off the own machine: with `kills` at once, else with the policy's grace.
+
+    `text` is the reason that their origins are told. The `Answer` comes when the revocation is stored.
+    """
+
+    answer_to: AnswerTo
+    attempts: tuple[AttemptId, ...]
+    kills: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +166,15 @@ class OutputsHome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsFailed:
-    """What an ended attempt left behind could not be fetched now; `is_gone` says that it never can."""
+    """What an ended attempt left behind could not be fetched now.
+
+    `is_gone` says that it never can be, `is_full` that there is no room for it at home.
+    """
 
     attempt: AttemptId
     text: str
     is_gone: bool
+    is_full: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +209,7 @@ Event = (
     | Submitted
     | CancelRequested
     | RetryRequested
+    | RevokeRequested
     | AttemptStarted
     | AttemptEnded
     | AttemptsMeasured

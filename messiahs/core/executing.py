@@ -20,6 +20,7 @@ from messiahs.core.granting import (
     end_turn,
     let_go,
     on_leaving_attempt_ended,
+    refuse_for_ever,
     regrow,
     renew,
     status_actions,
@@ -29,6 +30,7 @@ from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.judging import judge, refusal_of, summary_of
 from messiahs.core.messages import (
+    NEVER_ARRIVED,
     AttemptStatus,
     BoundTask,
     ClaimEnd,
@@ -72,11 +74,13 @@ def on_task_transfer(
         actions.append(Decision(what="refused", task=str(claim.row.id), text=why))
     statuses: list[AttemptStatus] = []
     for task in transfer.tasks:
-        if task.attempt in claim.over:
-            # A copy that was sent again and came late: the origin has taken the result of this attempt.
-            continue
         if not _may_hold(state, claim, task.attempt):
             actions.append(Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=str(task.attempt)))
+            continue
+        final_status, forgotten = _final_status_of(state, claim, task.attempt)
+        actions.extend(forgotten)
+        if final_status is not None:
+            statuses.append(final_status)
             continue
         row = state.executor.attempts.get(task.attempt)
         if row is None:
@@ -221,7 +225,12 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
     actions: list[Action] = []
     statuses: list[AttemptStatus] = []
     for attempt in query.attempts:
-        if attempt in claim.over or not _may_hold(state, claim, attempt):
+        if not _may_hold(state, claim, attempt):
+            continue
+        final_status, forgotten = _final_status_of(state, claim, attempt)
+        actions.extend(forgotten)
+        if final_status is not None:
+            statuses.append(final_status)
             continue
         if attempt not in state.executor.attempts:
             actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
@@ -240,7 +249,7 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
     statuses = tuple(
         AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
         for attempt in query.attempts
-        if attempt not in state.executor.attempts and query.claim.epoch == state.identity.epoch
+        if attempt not in state.executor.attempts and query.claim.epoch == state.epoch
     )
     if not statuses:
         return ()
@@ -252,14 +261,34 @@ def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bo
 
     What was refused is kept too, so an origin that names attempts for ever must be stopped somewhere.
     """
+    if attempt.task.system != claim.row.origin:
+        return False
     row = state.executor.attempts.get(attempt)
-    if row is not None:
-        return row.claim == claim.row.id
-    return attempt.task.system == claim.row.origin and len(claim.attempts) < _ATTEMPT_LIMIT
+    if row is None:
+        return attempt in claim.over or len(claim.attempts) < _ATTEMPT_LIMIT
+    # One that still runs in another claim is not spoken of before it has ended: its task must not run twice at once.
+    return row.claim == claim.row.id or row.status.state is not TaskState.EXECUTING
+
+
+def _final_status_of(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId
+) -> tuple[AttemptStatus | None, tuple[Action, ...]]:
+    """Give what an origin is told of an attempt that never starts in this claim, and rows to be forgotten for that.
+
+    It comes late, or the origin works from an older copy of its database and would wait for ever without an answer.
+    """
+    if attempt in claim.over:
+        return claim.over[attempt], ()
+    row = state.executor.attempts.get(attempt)
+    if row is None or row.claim == claim.row.id:
+        return None, ()
+    text = f"this attempt belongs to {row.claim}"
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="refused", text=text)
+    return status, refuse_for_ever(state, claim, status)
 
 
 def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
-    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="unknown", text="it never arrived")
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=NEVER_ARRIVED, text="it never arrived")
     row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
     state.executor.attempts[attempt] = row
     claim.attempts[attempt] = now

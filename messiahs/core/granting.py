@@ -14,8 +14,9 @@ from messiahs.core.fitting import has_room
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
-from messiahs.core.own_machine import own_sdv, reserved_places, wake
+from messiahs.core.own_machine import free_here, reserved_places, wake
 from messiahs.core.ports import Asker, Need
+from messiahs.core.reserving import withhold_reservations
 from messiahs.core.revoking import revocation
 from messiahs.core.rows import AttemptRow, GrantedClaimRow, RowKind
 from messiahs.core.state import TURN_NS, GrantedClaim, ModuleState
@@ -34,6 +35,8 @@ _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
 _OVER_REMEMBERED = 4_096
+_STREAMS = 2
+"""Every attempt lists stdout and stderr among its outputs."""
 _STATUS_BYTES = 256 * 1_024
 _TEXT_LENGTH = 512
 """Of a status' text no more travels."""
@@ -43,12 +46,11 @@ _RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
-def places_for(state: ModuleState, need: Need, wanted: int, /) -> int:
-    """Say how many of the wanted places the own machine has now."""
-    sdv = own_sdv(state)
-    if sdv is None:
+def places_for(state: ModuleState, need: Need, wanted: int, /, *, uses_reserved: bool = False) -> int:
+    """Say how many of the wanted places the own machine has now, beside or with those that are reserved."""
+    here = free_here(state, uses_reserved=uses_reserved)
+    if here is None:
         return 0
-    here = sdv.description()
     takes = (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
     places = 0
     is_met = need.requirement.bound_to(layout_of(here))
@@ -66,7 +68,7 @@ def grant(
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
     """Reserve places and make the accept for them; `places_for` said that they are there."""
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
-    claim_id = ClaimId(state.system, state.identity.epoch, state.counters.claims)
+    claim_id = ClaimId(state.system, state.epoch, state.counters.claims)
     lease_ns = state.policy.timeouts.lease_ns
     row = GrantedClaimRow(
         id=claim_id,
@@ -192,10 +194,15 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     if not has_results or now >= kept_until:
         return end_claim(state, claim, now, cause="lease_expired")
     claim.is_ending = claim.is_over = True
+    claim.row = replace(claim.row, is_ending=True)
     state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
     mark_changed(state, now)
     live = [each for each in claim.attempts if state.executor.attempts[each].status.state is TaskState.EXECUTING]
-    return tuple(EndAttempt(attempt=attempt, grace_ns=0, cause="lease_expired") for attempt in live)
+    # Stored, since its places may be granted to others from now on.
+    return (
+        Store(row=claim.row),
+        *(EndAttempt(attempt=attempt, grace_ns=0, cause="lease_expired") for attempt in live),
+    )
 
 
 def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -208,6 +215,8 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
         return ()
     had_tasks = bool(claim.attempts or claim.over)
     if claim.is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
+        if not had_tasks:
+            withhold_reservations(state, claim.row.via, UNUSED_NS, now)
         claim.is_ending = True
         claim.row = replace(claim.row, is_ending=True)
         mark_changed(state, now)
@@ -242,7 +251,9 @@ def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     assert claim.turn_began_at is not None, "a claim that is watched has begun"
     if claim.is_ending or claim.is_yielding:
         return
-    is_long = now - claim.turn_began_at >= state.executor.turn_ns
+    # While slots are gathered for a task that needs several of them, it is known that somebody waits.
+    turn_ns = state.executor.turn_ns if state.executor.reservation is None else TURN_NS
+    is_long = now - claim.turn_began_at >= turn_ns
     if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
         return
     if places_for(state, claim.need, 1):
@@ -301,9 +312,10 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
         state.executor.leaving[claim.row.id] = claim
     actions: list[Action] = []
     for attempt in (*claim.attempts, *claim.over):
-        if attempt not in state.executor.attempts:
+        row = state.executor.attempts.get(attempt)
+        if row is None or row.claim != claim.row.id:
             continue
-        if state.executor.attempts[attempt].status.state is TaskState.EXECUTING:
+        if row.status.state is TaskState.EXECUTING:
             can_hear = cause == "unbound" and wake(state, claim, attempt, now)
             grace_ns = state.policy.timeouts.kill_grace_ns if can_hear else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
@@ -330,15 +342,32 @@ def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tu
     """
     claim.attempts.pop(attempt, None)
     claim.unreported.pop(attempt, None)
-    claim.over[attempt] = None
-    actions: list[Action] = []
-    if state.executor.attempts[attempt].status.state is not TaskState.DENIED:
-        actions.extend(forget_attempt(state, attempt))
-    if len(claim.over) > _OVER_REMEMBERED:
-        oldest = next(iter(claim.over))
-        del claim.over[oldest]
-        actions.extend(forget_attempt(state, oldest) if oldest in state.executor.attempts else ())
-    return tuple(actions)
+    status = state.executor.attempts[attempt].status
+    forgotten = () if status.state is TaskState.DENIED else forget_attempt(state, attempt)
+    return (*forgotten, *refuse_for_ever(state, claim, _final_status(status)))
+
+
+def refuse_for_ever(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
+    """Remember that an attempt never starts in a claim, and what its origin is told of it; the oldest is forgotten."""
+    claim.over[status.attempt] = status
+    if len(claim.over) <= _OVER_REMEMBERED:
+        return ()
+    oldest = next(iter(claim.over))
+    del claim.over[oldest]
+    row = state.executor.attempts.get(oldest)
+    return forget_attempt(state, oldest) if row is not None and row.claim == claim.row.id else ()
+
+
+def _final_status(status: AttemptStatus) -> AttemptStatus:
+    """Say how an attempt ended to an origin that asks although it has taken the result: its database is older.
+
+    An end without any output is repeated as it was. Outputs are gone, so their task has to run again.
+    """
+    has_outputs = len(status.outputs) > _STREAMS or any(output.size_bytes for output in status.outputs)
+    if not has_outputs:
+        return status
+    text = "it ended here, and its outputs were taken"
+    return AttemptStatus(attempt=status.attempt, state=TaskState.DENIED, cause="refused", text=text)
 
 
 def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:

@@ -4,15 +4,15 @@ Control channels forget what was in flight when they break. So after each connec
 over the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
-from messiahs.core import advertising, routing, updating
+from messiahs.core import advertising, epochs, routing, updating
 from messiahs.core.actions import Action, Decision, DropLink, Report, ReportCode, SendControl
+from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.granting import on_path_lost, renew
 from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import Hello, TaskStatusQuery
+from messiahs.core.reserving import forget_starved
 from messiahs.core.state import ModuleState
-
-WIRE_VERSIONS: tuple[int, ...] = (1,)
 
 
 def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -21,13 +21,7 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
         return (DropLink(neighbor=neighbor, text=f"{neighbor} is no neighbor of {state.system}"),)
     dropped = on_link_down(state, neighbor, now) if neighbor in state.updates.links else ()
     state.updates.links[neighbor] = False
-    hello = Hello(
-        system=state.system,
-        epoch=state.identity.epoch,
-        wire_versions=WIRE_VERSIONS,
-        release=state.identity.release,
-    )
-    return (*dropped, SendControl(to=neighbor, message=hello))
+    return (*dropped, epochs.hello_to(state, neighbor))
 
 
 def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -36,6 +30,7 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
         return ()
     updating.forget_views(state, neighbor, now)
     on_path_lost(state, neighbor, now)
+    forget_starved(state, neighbor, now)
     return routing.on_neighbor_lost(state, neighbor, now)
 
 
@@ -47,12 +42,13 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
         spoken = ", ".join(str(version) for version in hello.wire_versions)
         text = f"{sender} (release {hello.release}) speaks wire versions {spoken}, this module only {WIRE_VERSIONS[0]}"
         return _refuse(sender, ReportCode.NO_COMMON_VERSION, text)
+    noted = epochs.on_hello(state, hello, now)
     if state.updates.links.get(sender):
-        return ()
+        return noted
     state.updates.links[sender] = True
     updating.expect_vectors(state, sender, now)
     opened = Decision(what="link_up", task=sender, text=f"release {hello.release}")
-    return (opened, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))
+    return (opened, *noted, *advertising.advertise_to(state, sender, now), *_repeat(state, sender, now))
 
 
 def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from messiahs.core.actions import (
     Action,
+    Answer,
     Decision,
     EndAttempt,
     MeasureAttempts,
@@ -19,14 +20,14 @@ from messiahs.core.actions import (
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.descriptions import TDV
-from messiahs.core.events import AttemptsMeasured
+from messiahs.core.events import AttemptsMeasured, RevokeRequested
 from messiahs.core.granting import status_actions
 from messiahs.core.here import own_facts
 from messiahs.core.ids import AttemptId, SystemId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.messages import Substate, TaskState
 from messiahs.core.own_machine import wake
-from messiahs.core.ports import Act, RunningQuery
+from messiahs.core.ports import Act, RunningQuery, RunningRule
 from messiahs.core.protecting import Due, Memory, Standing, acted, decide, next_look
 from messiahs.core.revoking import MOVED, is_moving_out, revocation
 from messiahs.core.running_facts import running_attempts, running_queries
@@ -45,7 +46,7 @@ _CAUSES = {Act.KILL: REVOKED, Act.VACATE: VACATED}
 
 def expect_look(state: ModuleState, now: Instant) -> None:
     """Look at the rules soon: an attempt has begun."""
-    if state.policy.running:
+    if state.policy.running or _reads_memory(state):
         looked_at = state.executor.looked_at
         at = now if looked_at is None else max(now, after(looked_at, _LEAST_NS))
         state.timers.set(TimerKind.LOOK, state.system, at)
@@ -63,7 +64,7 @@ def on_look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
     actions = look(state, now)
     running = tuple(attempt for _, attempt in running_attempts(state))
-    if running and any(rule.reads_memory for rule in state.policy.running):
+    if running and _reads_memory(state):
         return (*actions, MeasureAttempts(attempts=running))
     return actions
 
@@ -84,7 +85,7 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     any rules, whatever an earlier policy has suspended goes on.
     """
     rules, guards = state.policy.running, state.executor.guards
-    running = running_attempts(state) if rules or guards else []
+    running = running_attempts(state) if rules or guards or _reads_memory(state) else []
     if not running:
         return ()
     state.executor.looked_at = now
@@ -92,7 +93,8 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     next_at = after(now, _LOOK_NS)
     claims = {claim.row.id: claim for claim, _ in running}
     said = {claim_id: revocation(state, claim) for claim_id, claim in claims.items()}
-    queries = running_queries(state, running, here=own_facts(state, now), now=now)
+    counts_waiting = any(rule.reads_waiting for rule in rules)
+    queries = running_queries(state, running, here=own_facts(state, now), counts_waiting=counts_waiting, now=now)
     for (claim, attempt), query in zip(running, queries, strict=True):
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
         actions.extend(_look_at(state, claim, attempt, query, now=now))
@@ -103,6 +105,26 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         revoked = revocation(state, claims[claim_id])
         if (revoked.attempts, revoked.answers) != (before.attempts, before.answers):
             actions.append(SendControl(to=claims[claim_id].row.via, message=revoked))
+    return tuple(actions)
+
+
+def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant) -> tuple[Action, ...]:
+    """Revoke attempts on behalf of the administrator, as a rule of the policy would; their tasks go elsewhere.
+
+    What has ended, or is nobody's any more and ends already, is passed over.
+    """
+    actions: list[Action] = [Answer(answer_to=event.answer_to)]
+    act, grace_ns = (Act.KILL, 0) if event.kills else (Act.VACATE, state.policy.timeouts.kill_grace_ns)
+    text = event.text or "the administrator of the machine revoked it"
+    for attempt in event.attempts:
+        row = state.executor.attempts.get(attempt)
+        claim = state.executor.claims.get(row.claim) if row is not None else None
+        if claim is None or not _is_executing(state, attempt):
+            continue
+        actions.append(Decision(what=_CAUSES[act], task=str(attempt), text=text))
+        end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[act], now=now)
+        _bar(state, claim, now)
+        actions.extend(_let_leave(state, claim, end, text=text, now=now))
     return tuple(actions)
 
 
@@ -179,6 +201,13 @@ def end_action(
     return EndAttempt(attempt=attempt, grace_ns=grace_ns if can_hear else 0, cause=cause)
 
 
+def _reads_memory(state: ModuleState) -> bool:
+    """Say whether any rule in force asks for the memory that tasks use."""
+    order, policy = state.policy.task_order, state.policy
+    is_ranked_by_it = order is not None and order.reads_memory
+    return is_ranked_by_it or policy.migrating.reads_memory or any(rule.reads_memory for rule in policy.running)
+
+
 def _look_at(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, query: RunningQuery, /, *, now: Instant
 ) -> tuple[Action, ...]:
@@ -187,6 +216,8 @@ def _look_at(
     if not rules:
         return _stand_alone(state, claim, attempt, now)
     actions: list[Action] = []
+    if guard.memory.standing is Standing.SUSPENDED and not any(map(_governs_suspension, rules)):
+        actions.extend(_resume_ungoverned(state, claim, attempt, now))
     # Each act changes how the attempt stands, so that a few are all there can be.
     for _ in Act:
         guard.memory, due = decide(rules, guard.memory, query, now)
@@ -203,10 +234,24 @@ def _look_at(
 
 def _stand_alone(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
     """Let an attempt go on that an earlier policy had suspended, and stay where it wanted it to move."""
+    done = _resume_ungoverned(state, claim, attempt, now)
+    guard = state.executor.guards[attempt]
+    guard.memory = Memory(standing=guard.memory.standing)
+    return done
+
+
+def _governs_suspension(rule: RunningRule) -> bool:
+    return rule.act in (Act.SUSPEND, Act.RESUME) or (rule.act is Act.MOVE and rule.then is Act.SUSPEND)
+
+
+def _resume_ungoverned(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant
+) -> tuple[Action, ...]:
+    """Resume an attempt that an earlier policy suspended if no rule of this one says how long it stays so."""
     done = _resume(state, claim, attempt, now)
     guard = state.executor.guards[attempt]
-    is_resumed = guard.memory.standing is Standing.SUSPENDED and done is not None
-    guard.memory = Memory(standing=Standing.RUNNING if is_resumed else guard.memory.standing)
+    if guard.memory.standing is Standing.SUSPENDED and done is not None:
+        guard.memory = replace(guard.memory, standing=Standing.RUNNING)
     return done or ()
 
 
@@ -237,7 +282,8 @@ def _suspend(
     mark_changed(state, now)
     told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
-    given_back = (EndAttempt(attempt=each, grace_ns=0, cause=VACATED) for each in queued)
+    # One of them may have begun a moment ago: it goes on, and the rules judge it once its start was reported.
+    given_back = (EndAttempt(attempt=each, grace_ns=0, cause=VACATED, only_if_queued=True) for each in queued)
     return (*told, SuspendAttempt(attempt=attempt), *given_back)
 
 

@@ -45,7 +45,9 @@ def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: I
         return Handed(attempts=(), why_not=DenyCode.NO_TASK)
     staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
     matching = list(_matching(state, wanting, staying, now))[:_JUDGED_AT_MOST]
-    queries = running_queries(state, matching, here=own_facts(state, now), now=now) if matching else []
+    reads_waiting = state.policy.migrating.reads_waiting
+    here = own_facts(state, now)
+    queries = running_queries(state, matching, here=here, counts_waiting=reads_waiting, now=now) if matching else []
     may_go = [
         (query, running)
         for query, running in zip(queries, matching, strict=True)

@@ -17,9 +17,11 @@ def own_facts(state: ModuleState, now: Instant) -> dict[str, Value]:
 def module_facts(state: ModuleState, now: Instant) -> dict[str, Value]:
     """Give what a module knows of itself, also without a machine: `tasks` that are held here, and what is `waiting`.
 
-    Waiting are the tasks of local users, and those of neighbors for which there was no room here.
+    Waiting are the tasks of local users, and those of neighbors for which there was no room here. None of them is
+    `waiting_above` a task that does not run: `running_queries` counts them for those that do.
     """
     return {
+        "waiting_above": 0,
         "tasks": sum(claim.live for claim in reserving_claims(state)),
         "waiting": state.origin.waiting + sum(demand.count for _, demand in demands(state, now)),
     }

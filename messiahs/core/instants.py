@@ -11,6 +11,7 @@ Instant = NewType("Instant", int)
 Duration = NewType("Duration", int)
 """Nanoseconds."""
 
+MICROSECOND = 1_000
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND

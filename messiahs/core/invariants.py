@@ -37,6 +37,8 @@ def _machine(state: ModuleState) -> Iterator[str]:
 
 
 def _granted(state: ModuleState) -> Iterator[str]:
+    if state.executor.reservation is not None and not state.timers.is_set(TimerKind.RESERVATION, state.system):
+        yield "a reservation has no RESERVATION timer"
     for claim_id, claim in state.executor.claims.items():
         if claim.row.id != claim_id or claim_id.executor != state.system:
             yield f"granted claim {claim_id} is not the own {claim.row.id}"
@@ -233,6 +235,8 @@ def _links(state: ModuleState) -> Iterator[str]:
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
             yield f"the view of {system} never grows old"
+    if updates.round.untold and not state.timers.is_set(TimerKind.TELL, state.system):
+        yield "children are still to be told something, and nobody does"
     for search in state.hop.searches.values():
         for party in (search.asker.system, search.asked):
             if party is not None and party != state.system and not updates.links.get(party):

@@ -42,7 +42,14 @@ def rank(
 ) -> tuple[SystemId, ...]:
     """Order candidates by the policy."""
     look_over(need, {each.system: each.view for each in candidates}, state.updates.overview)
-    query = RankQuery(candidates=candidates, need=need, tdv=tdv, here=seen_by_owner(state), now=state.calendar(now))
+    query = RankQuery(
+        candidates=candidates,
+        need=need,
+        tdv=tdv,
+        here=seen_by_owner(state),
+        now=state.calendar(now),
+        module=module_facts(state, now),
+    )
     return state.policy.rank(query, state.randomness)
 
 

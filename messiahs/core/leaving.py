@@ -16,7 +16,7 @@ _WINDOW_LIMIT = 1_280
 def room_in(state: ModuleState, claim: HeldClaim) -> int:
     """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
     is_closed = claim.is_ending or _is_left(claim)
-    room = 0 if is_closed else max(0, min(claim.window, _WINDOW_LIMIT) - len(claim.bound))
+    room = 0 if is_closed else max(0, _window_of(claim) - len(claim.bound))
     if not claim.row.is_answer:
         return room
     return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
@@ -67,6 +67,15 @@ def executor_of(state: ModuleState, attempt: AttemptId) -> SystemId:
     claim = state.origin.tasks[attempt.task].claim
     assert claim is not None, "it is bound"
     return claim.executor
+
+
+def _window_of(claim: HeldClaim) -> int:
+    """Give how many tasks may be bound at once: the executor's window, as far as its results justify it.
+
+    An executor that only promises gets as many tasks as places. Each result allows one more, so the window of one that
+    delivers doubles with each round trip.
+    """
+    return min(claim.window, claim.row.places + claim.results, _WINDOW_LIMIT)
 
 
 def _is_left(claim: HeldClaim) -> bool:

@@ -4,9 +4,10 @@ A member's item is the text that the user gave for it, or its number. A single t
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 
 from messiahs.core.attributes import Value
 from messiahs.core.descriptions import TDV
@@ -59,10 +60,19 @@ def untried_endings(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[t
 
 def row_of(row: SubmissionRow, task: TaskId) -> TaskRow:
     """Make up the row of a task that has none: it waits, or has ended untried."""
-    for run in row.untried:
-        if run.first <= task.member <= run.last:
-            return _made_up(row, task.member, run)
-    return TaskRow(id=task)
+    return rows_of(row, (task,))[0]
+
+
+def rows_of(row: SubmissionRow, tasks: Sequence[TaskId]) -> list[TaskRow]:
+    """Do what `row_of` does for many tasks, in order, however many runs of members have ended untried."""
+    runs = sorted(row.untried, key=attrgetter("first"))
+    firsts = [run.first for run in runs]
+    made_up = []
+    for task in tasks:
+        place = bisect_right(firsts, task.member) - 1
+        is_untried = place >= 0 and task.member <= runs[place].last
+        made_up.append(_made_up(row, task.member, runs[place]) if is_untried else TaskRow(id=task))
+    return made_up
 
 
 def name_of(row: SubmissionRow, task: TaskId) -> str:

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
+from messiahs.core.trust import UNKNOWN, Trust
 from messiahs.core.vectors import Vector
 
 
@@ -21,6 +22,10 @@ class TaskState(StrEnum):
     KILLED = "killed"
     REVOKED = "revoked"
     DENIED = "denied"
+
+
+NEVER_ARRIVED = "unknown"
+"""The cause of a denied attempt that its executor was asked for by name and did not have."""
 
 
 class Substate(StrEnum):
@@ -69,13 +74,37 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdsGiven:
+    """How many submissions and claims a module has numbered; numbers that were skipped count."""
+
+    submissions: int = 0
+    claims: int = 0
+
+    def exceeds(self, other: "IdsGiven") -> bool:
+        """Say whether this counts ids that the other one does not know of."""
+        return self.submissions > other.submissions or self.claims > other.claims
+
+    def joined(self, other: "IdsGiven") -> "IdsGiven":
+        """Count what either of them counts."""
+        submissions, claims = max(self.submissions, other.submissions), max(self.claims, other.claims)
+        return IdsGiven(submissions=submissions, claims=claims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """Opens every connection: what wire versions the sender speaks, and which life of its state it is in."""
+    """Opens every connection: what wire versions the sender speaks, and in which epoch it gives out ids.
+
+    It has given out so many; it remembers that the receiver had given out `heard` in `heard_epoch`. Said again, at most
+    every 10 s, when more ids were given out.
+    """
 
     system: SystemId
     epoch: Epoch
     wire_versions: tuple[int, ...]
     release: str
+    given: IdsGiven = IdsGiven()
+    heard_epoch: Epoch | None = None
+    heard: IdsGiven = IdsGiven()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +113,7 @@ class SchedRequest:
 
     Every answer names `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration. With `answers`
     the tasks were promised to the sender of that `task_request`: who remembers it first asks the neighbor that brought
-    it.
+    it. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by digests).
     """
 
     id: MessageId
@@ -97,6 +126,8 @@ class SchedRequest:
     asks_left: int
     remaining_ns: int
     answers: SearchId | None = None
+    trust: Trust = UNKNOWN
+    avoids: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +162,8 @@ class TaskRequest:
     """Ask for up to `count` tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
 
     Those that wait go first, then those that run and that their machine's owner lets go. It is passed on and its
-    budgets shrink as those of a `sched_request`. `requester` is named as the last border shows it.
+    budgets shrink as those of a `sched_request`. `requester` is named as the last border shows it, `trust` names its
+    roots.
     """
 
     id: MessageId
@@ -142,6 +174,7 @@ class TaskRequest:
     hops_left: int
     asks_left: int
     remaining_ns: int
+    trust: Trust = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +296,7 @@ class TaskRevoke:
 class ClaimEnd:
     """From the origin: no further task comes in this claim. From the executor: none is taken any more.
 
-    With `is_forgotten` the executor was asked about a claim that it does not know (any more).
+    With `is_forgotten` it answers a task_status_query: the executor, or a hop on the way, does not know the claim.
     """
 
     claim: ClaimId
@@ -291,7 +324,8 @@ class StatusVector:
     names, to a parent, the siblings from which the sender gets vectors itself. `waiting` counts the tasks that wait
     at the systems whose machines the vector sums up; 0 if that is not told. With `makes_room` one of them may make room
     for a task that comes before those that run: it is worth asking though nothing is free. With `lets_go` some that run
-    at one of them may go to whoever asks for tasks.
+    at one of them may go to whoever asks for tasks. A child of another primary parent is told these three of the
+    sender and what is below it alone, without what the child has said itself.
     """
 
     kind: VectorKind

@@ -12,14 +12,18 @@ from typing import Any, Final, assert_never
 from messiahs.core import (
     advertising,
     bounding,
+    delivering,
     executing,
     granting,
     greeting,
     guarding,
     handing_over,
+    killing,
+    overtime,
     passing,
     placing,
     reloading,
+    reserving,
     results,
     resuming,
     routing,
@@ -44,6 +48,7 @@ from messiahs.core.events import (
     OutputsHome,
     PolicyChanged,
     RetryRequested,
+    RevokeRequested,
     StoreChanged,
     Submitted,
     TransferFailed,
@@ -128,7 +133,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case TransferReceived():
             return executing.on_task_transfer(state, event.message, sender=event.sender, now=now)
         case TransferFailed():
-            return results.on_transfer_failed(state, event, now)
+            return delivering.on_transfer_failed(state, event, now)
         case AttemptStarted():
             return executing.on_attempt_started(state, event, now)
         case AttemptEnded():
@@ -145,6 +150,8 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
             return submitting.on_cancel_requested(state, event, now)
         case RetryRequested():
             return submitting.on_retry_requested(state, event, now)
+        case RevokeRequested():
+            return guarding.on_revoke_requested(state, event, now)
         case LinkUp():
             return greeting.on_link_up(state, event.neighbor, now)
         case LinkDown():
@@ -198,8 +205,12 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
             return updating.on_output_timeout(state, now)
         case TimerKind.CHANGE:
             return updating.on_change_timeout(state, now)
+        case TimerKind.TELL:
+            return updating.on_tell_timeout(state, now)
         case TimerKind.LOOK:
             return guarding.on_look(state, now)
+        case TimerKind.RESERVATION:
+            return reserving.on_reservation_timeout(state, now)
         case _:
             return _KEYED[kind](state, key, now)
 
@@ -214,11 +225,13 @@ _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Act
         TimerKind.DEADLINE: submitting.on_deadline,
         TimerKind.HELD_LEASE: results.on_held_lease_timeout,
         TimerKind.FETCH: results.on_fetch_timeout,
-        TimerKind.RESEND: results.on_resend_timeout,
+        TimerKind.RESEND: delivering.on_resend_timeout,
         TimerKind.RENEWAL: granting.on_renewal_timeout,
         TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
         TimerKind.IDLE: granting.on_idle_timeout,
         TimerKind.STATUS: executing.on_status_timeout,
+        TimerKind.KILL: killing.on_kill_timeout,
+        TimerKind.LIMIT: overtime.on_limit_timeout,
         TimerKind.QUERY: results.on_query_timeout,
         TimerKind.ASK: sharing.on_ask_timeout,
         TimerKind.OFFER: handing_over.on_offer_timeout,

@@ -8,7 +8,7 @@ from messiahs.core.attributes import OWNERS_FACTS, Value
 from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.ids import AttemptId
 from messiahs.core.instants import SECOND, Instant
-from messiahs.core.state import GrantedClaim, Guard, ModuleState
+from messiahs.core.state import GrantedClaim, Guard, ModuleState, Reservation
 
 _FULL_SHARE = 10_000
 
@@ -16,8 +16,32 @@ _FULL_SHARE = 10_000
 def own_sdv(state: ModuleState) -> SDV | None:
     """Give the description of the own machine, None if the system has none or it was not measured yet.
 
-    What only the owner's policy may know of it is left out.
+    What only the owner's policy may know of it is left out. What is being gathered for a reservation is not free; it is
+    shown once there is enough of it, so that the origin for which it is reserved learns of it.
     """
+    said, reservation = _described(state), state.executor.reservation
+    if said is None:
+        return None
+    if reservation is not None and not _has_enough(said, reservation):
+        _withhold(said, reservation)
+    return SDV(sorted_pairs(said))
+
+
+def free_here(state: ModuleState, *, uses_reserved: bool) -> dict[str, Value] | None:
+    """Describe the own machine with what is free for those who may use what is reserved, or for all others."""
+    said, reservation = _described(state), state.executor.reservation
+    if said is not None and reservation is not None and not uses_reserved:
+        _withhold(said, reservation)
+    return said
+
+
+def is_ready(state: ModuleState, reservation: Reservation) -> bool:
+    """Say whether all that is reserved is free."""
+    said = _described(state)
+    return said is not None and _has_enough(said, reservation)
+
+
+def _described(state: ModuleState) -> dict[str, Value] | None:
     measured = state.updates.measured
     if measured is None:
         return None
@@ -32,7 +56,24 @@ def own_sdv(state: ModuleState) -> SDV | None:
     _lower(said, "avail_disk", "total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims))
     said["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
     said["wait_time"] = state.executor.mean_wait_ns // SECOND
-    return SDV(sorted_pairs(said))
+    return said
+
+
+def _reserved(reservation: Reservation) -> tuple[tuple[str, int], ...]:
+    amounts = (reservation.slots, reservation.mem_bytes, reservation.disk_bytes)
+    return tuple(zip(("free_slots", "avail_mem", "avail_disk"), amounts, strict=True))
+
+
+def _has_enough(said: dict[str, Value], reservation: Reservation) -> bool:
+    values = ((said.get(name), amount) for name, amount in _reserved(reservation))
+    return all(isinstance(value, int) and value >= amount for value, amount in values if amount)
+
+
+def _withhold(said: dict[str, Value], reservation: Reservation) -> None:
+    for name, amount in _reserved(reservation):
+        value = said.get(name)
+        if isinstance(value, int):
+            said[name] = max(0, value - amount)
 
 
 def seen_by_owner(state: ModuleState) -> SDV | None:

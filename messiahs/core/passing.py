@@ -57,9 +57,21 @@ def on_claim_message(
     granted = state.executor.claims.get(message.claim)
     if granted is not None and granted.row.via == sender:
         return _at_executor(state, message, now)
-    if granted is None and isinstance(message, TaskStatusQuery) and message.claim.executor == state.system:
-        return executing.on_query_of_unknown_claim(state, message, sender=sender)
+    if granted is None and isinstance(message, TaskStatusQuery):
+        return _on_query_of_unknown_claim(state, message, sender)
     return _on_end_of_unknown_claim(sender, message) if isinstance(message, ClaimEnd) else _off_path(sender, message)
+
+
+def _on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, sender: SystemId) -> tuple[Action, ...]:
+    """Answer for the executor, or as a hop that lost its row: then no message of this claim can pass here any more.
+
+    A hop does not answer for attempts, since they may still run: the origin waits for the end of their lease.
+    """
+    if query.claim.executor == state.system:
+        return executing.on_query_of_unknown_claim(state, query, sender=sender)
+    if query.attempts or query.claim in state.origin.claims:
+        return _off_path(sender, query)
+    return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
 
 
 def _on_end_of_unknown_claim(sender: SystemId, end: ClaimEnd) -> tuple[Action, ...]:

@@ -19,6 +19,7 @@ from messiahs.core.messages import (
     BoundTask,
     ClaimEnd,
     Command,
+    DenyCode,
     Reason,
     SchedAccept,
     SchedRequest,
@@ -26,6 +27,7 @@ from messiahs.core.messages import (
     TaskState,
     TaskTransfer,
 )
+from messiahs.core.reach import avoided_in, is_avoided
 from messiahs.core.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
 from messiahs.core.state import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, ModuleState, Shape
 from messiahs.core.timers import TimerKind
@@ -51,7 +53,7 @@ def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]
     shape.is_filled = True
-    return (*bound, *_end_or_search(state, shape, claims))
+    return (*bound, *_end_or_search(state, shape, claims, now))
 
 
 def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -63,7 +65,7 @@ def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     bound = bind(state, claim, now)
     # When the last task is bound, other claims that had no room for it are not needed any more.
     claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
-    return (*bound, *_end_or_search(state, shape, claims))
+    return (*bound, *_end_or_search(state, shape, claims, now))
 
 
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
@@ -120,6 +122,11 @@ def on_claim_granted(
 ) -> tuple[Action, ...]:
     """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
+    if shape is not None and is_avoided(state, accept.claim.executor, now):
+        return (
+            SendControl(to=via, message=ClaimEnd(claim=accept.claim)),
+            *_refuse_avoided(state, request, accept, is_last=is_last, now=now),
+        )
     if shape is None or len(shape.claims) >= CLAIM_LIMIT:
         if shape is not None and is_last:
             _end_round(state, request, shape, now)
@@ -136,6 +143,7 @@ def on_claim_granted(
         requirement=requirement,
         answered_at=now,
         is_answer=is_answer and not shape.offered and via != state.system,
+        places=accept.places,
     )
     is_for_offered = is_answer and bool(shape.offered)
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
@@ -148,7 +156,17 @@ def on_claim_granted(
         return (Store(row=row), *bound)
     # All that was asked for was granted, so there may be more; not of those that take nothing or lose it at once.
     _forget_round(state, shape)
-    return (Store(row=row), *bound, _start_search(state, shape))
+    return (Store(row=row), *bound, _start_search(state, shape, now))
+
+
+def _refuse_avoided(
+    state: ModuleState, request: MessageId, accept: SchedAccept, /, *, is_last: bool, now: Instant
+) -> tuple[Action, ...]:
+    """Count places at an executor that cannot be reached as denied."""
+    if not is_last:
+        return ()
+    reason = Reason(module=accept.claim.executor, code=DenyCode.UNREACHABLE, text="its task stream failed lately")
+    return on_search_denied(state, request, (reason,), now)
 
 
 def on_search_denied(
@@ -268,10 +286,13 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     state.timers.cancel(TimerKind.HELD_LEASE, claim.row.id)
     state.timers.cancel(TimerKind.RESEND, claim.row.id)
     state.timers.cancel(TimerKind.QUERY, claim.row.id)
+    state.timers.cancel(TimerKind.KILL, claim.row.id)
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
-def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...]) -> tuple[Action, ...]:
+def _end_or_search(
+    state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], now: Instant, /
+) -> tuple[Action, ...]:
     actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
     drop_offers(shape)
     if not unplaced(shape):
@@ -280,7 +301,7 @@ def _end_or_search(state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ..
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
     elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
-        actions.append(_start_search(state, shape))
+        actions.append(_start_search(state, shape, now))
     return tuple(actions)
 
 
@@ -303,13 +324,14 @@ def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
     return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
 
 
-def _start_search(state: ModuleState, shape: Shape) -> Action:
+def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
     tdv, requirement = shape.key
+    search = SearchId(state.randomness.bits(128).to_bytes(16))
     shape.request = state.next_message_id()
     state.origin.requests[shape.request] = shape
     request = SchedRequest(
         id=shape.request,
-        search=SearchId(state.randomness.bits(128).to_bytes(16)),
+        search=search,
         origin=state.system,
         tdv=tdv,
         requirement=requirement,
@@ -318,6 +340,8 @@ def _start_search(state: ModuleState, shape: Shape) -> Action:
         asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,
         answers=shape.answers,
+        trust=state.identity.trust,
+        avoids=avoided_in(state, search, now),
     )
     shape.answers = None
     return SendControl(to=state.system, message=request)

@@ -1,17 +1,20 @@
 """Machine classes as points: what the loss of a compacted vector depends on, key by key, as small integers."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
-from messiahs.core.vectors import ClassValue, Interval, MachineClass, Place, hull_of
+from messiahs.core.vectors import ClassValue, Interval, MachineClass, Place
 
 DISAGREEMENT_LOSS: Final = 8
 
 _POINT_LIMIT: Final = 2048
 """With more points than this, numbers are rounded down and rare strings are put together before splits are sought."""
+
+NO_NUMBER: Final = 1 << 80
+"""Greater than any number that a class says."""
 
 _PAIR: Final = 2
 _STRING_LIMIT: Final = 64
@@ -50,119 +53,114 @@ class Cell(NamedTuple):
 class Point(NamedTuple):
     """All classes that say the same of every key: they never part.
 
-    `cells` are positions in the scales of the keys. `mask` and `amounts` are what losses are computed from: integers
-    that every scale reads its own part of, so that those of several points are put together at once, the masks by
-    "or" and the amounts by addition.
+    `cells` are positions in the scales of the keys, and `lows` the number of each (`NO_NUMBER` if it has none).
+    `mask` has for every key, at a place of its own, the bits of what machines could disagree about: those of several
+    points are put together by "or". `moment` is the sum of all numbers, each counted for every one of the `machines`.
     """
 
     cells: tuple[int, ...]
     mask: int
-    amounts: int
-    merged: MachineClass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellKinds:
-    """Masks of the cells of one key that have something in common.
-
-    `said` by how many of the machines say the key, `various` where strings differ already; `equal` gives for the
-    position of each string the cells with the same one.
-    """
-
-    said: tuple[int, ...]
-    numbers: int
-    strings: int
-    various: int
-    equal: Mapping[int, int]
+    machines: int
+    lows: tuple[int, ...]
+    moment: int
+    places: tuple[Place, ...]
 
 
 class Scale(NamedTuple):
-    """The cells that occur for one key, in order, and where it stands in masks and amounts.
-
-    In a mask, the bits of `all_cells` from `mask_shift` on say which cells occur; in amounts, those of `field` from
-    `amount_shift` on count the machines of classes with a number, and the lowest ones of `field` all machines.
-    """
+    """The cells that occur for one key, in order, and the bits of the mask of a point that are in each."""
 
     cells: tuple[Cell, ...]
-    mask_shift: int
-    all_cells: int
-    amount_shift: int
-    field: int
-    known: dict[int, tuple[int, int]]
-    """By the mask of a class, its `terms`."""
-    kinds: CellKinds
-
-    def terms(self, mask: int) -> tuple[int, int]:
-        """Give what each machine of a class counts for disagreement, and the class's lowest number, from its cells."""
-        kinds = self.kinds
-        said = [mask & cells for cells in kinds.said]
-        numbers, strings = mask & kinds.numbers, mask & kinds.strings
-        is_lacking = bool(said[Said.BY_SOME]) or len([cells for cells in said if cells]) > 1
-        is_various = bool(
-            mask & kinds.various or (numbers and strings) or (strings and strings & ~kinds.equal[_first(strings)])
-        )
-        # Cells are in order: of those of one kind, the first has the lowest number.
-        firsts = [_first(numbers & cells) for cells in said if numbers & cells]
-        lowest = min((self.cells[first].low for first in firsts), default=0)
-        terms = self.known[mask] = DISAGREEMENT_LOSS * (is_lacking + is_various), lowest
-        return terms
+    bits: tuple[int, ...]
 
 
-def _first(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
+class Disagreement(dict[int, int]):
+    """What each machine of a class loses since machines of the class disagree, by the mask of the class (mutable).
+
+    It fills up as masks are looked up: there are few of them.
+    """
+
+    def __init__(self, parts: Sequence["_Part"]) -> None:
+        super().__init__()
+        self._parts = parts
+
+    def __missing__(self, mask: int) -> int:
+        """Give the loss of each machine for a mask that was not looked up before."""
+        loss = self[mask] = DISAGREEMENT_LOSS * sum(part.disagreements(mask) for part in self._parts)
+        return loss
 
 
-def points_of(
-    alike: Mapping[Place, list[MachineClass]], keys: tuple[str, ...]
-) -> tuple[list[Point], tuple[Scale, ...]]:
-    """Give the points in an order that only their values decide, and the scales of the keys."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The bits of one key in a mask: one for each kind of `Said`, then numbers, what is various, and each string."""
+
+    shift: int
+    width: int
+
+    def disagreements(self, mask: int) -> int:
+        """Count in how many ways the machines disagree: about the value, and about whether there is one."""
+        here = mask >> self.shift & ((1 << self.width) - 1)
+        said, values, strings = here & _ALL_SAID, here >> len(Said) & _NUMBER_OR_VARIOUS, here >> _FIRST_STRING
+        is_lacking = bool(said & _BY_SOME) or bool(said & (said - 1))
+        is_various = bool(values & _VARIOUS) or (bool(values) and bool(strings)) or bool(strings & (strings - 1))
+        return is_lacking + is_various
+
+
+_ALL_SAID: Final = (1 << len(Said)) - 1
+_BY_SOME: Final = 1 << Said.BY_SOME
+_NUMBER: Final = 1
+_VARIOUS: Final = 2
+_NUMBER_OR_VARIOUS: Final = 3
+_FIRST_STRING: Final = len(Said) + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What is to be divided into classes: points in an order that only their values decide."""
+
+    points: list[Point]
+    scales: tuple[Scale, ...]
+    disagreement: Disagreement
+
+
+def points_of(alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...]) -> Points:
+    """Give the points of classes that are grouped by what they say of the keys."""
     weights = [sum(machine_class.count for machine_class in classes) for classes in alike.values()]
     exact = [_column(alike, position, key=key) for position, key in enumerate(keys)]
     columns, rounding = exact, 0
     while len(set(_rows(columns, weights))) > _POINT_LIMIT:
         rounding += 1
         columns = [_rounded(column, weights, rounding=rounding) for column in exact]
-    together: dict[tuple[int, ...], list[MachineClass]] = {}
-    for cells, classes in zip(_rows(columns, weights), alike.values(), strict=True):
-        together.setdefault(cells, []).extend(classes)
-    scales = _side_by_side([column.cells for column in columns], most=sum(weights))
-    return [_point(cells, together[cells], scales=scales) for cells in sorted(together)], scales
-
-
-def _side_by_side(keys: list[tuple[Cell, ...]], *, most: int) -> tuple[Scale, ...]:
-    """Give every key its own bits; no amount is greater than `most`."""
+    together: dict[tuple[int, ...], list[tuple[int, Place]]] = {}
+    for cells, weight, place in zip(_rows(columns, weights), weights, alike, strict=True):
+        together.setdefault(cells, []).append((weight, place))
+    parts: list[_Part] = []
     scales: list[Scale] = []
-    mask_shift, width = 0, most.bit_length()
-    for place, cells in enumerate(keys, start=1):
-        scale = Scale(
-            cells=cells,
-            mask_shift=mask_shift,
-            all_cells=(1 << len(cells)) - 1,
-            amount_shift=place * width,
-            field=(1 << width) - 1,
-            kinds=_kinds_of(cells),
-            known={},
-        )
-        scales.append(scale)
-        mask_shift += len(cells)
-    return tuple(scales)
+    shift = 0
+    for column in columns:
+        bits, width = _bits_of(column.cells, shift=shift)
+        scales.append(Scale(column.cells, bits))
+        parts.append(_Part(shift=shift, width=width))
+        shift += width
+    points = [_point(cells, together[cells], scales=scales) for cells in sorted(together)]
+    return Points(points, tuple(scales), Disagreement(parts))
 
 
-def _kinds_of(cells: tuple[Cell, ...]) -> CellKinds:
-    def those(is_one: Callable[[Cell], bool]) -> int:
-        return sum(1 << position for position, cell in enumerate(cells) if is_one(cell))
-
-    equal: Counter[str] = Counter()
-    for position, cell in enumerate(cells):
-        if cell.form is Form.STRING:
-            equal[cell.string] += 1 << position
-    return CellKinds(
-        said=tuple(those(lambda cell, said=said: cell.said is said) for said in Said),  # type: ignore[misc]
-        numbers=those(lambda cell: cell.form is Form.NUMBER),
-        strings=those(lambda cell: cell.form is Form.STRING),
-        various=those(lambda cell: cell.form is Form.NOTHING and cell.said is not Said.BY_NONE),
-        equal={position: equal[cell.string] for position, cell in enumerate(cells) if cell.form is Form.STRING},
-    )
+def _bits_of(cells: tuple[Cell, ...], *, shift: int) -> tuple[tuple[int, ...], int]:
+    """Give the bits of each cell, and how many bits there are."""
+    strings = {
+        string: place for place, string in enumerate(dict.fromkeys(cell.string for cell in cells if cell.string))
+    }
+    bits: list[int] = []
+    for cell in cells:
+        here = 1 << cell.said
+        if cell.form is Form.NUMBER:
+            here |= _NUMBER << len(Said)
+        elif cell.form is Form.STRING:
+            here |= 1 << _FIRST_STRING + strings.setdefault(cell.string, len(strings))
+        elif cell.said is not Said.BY_NONE:
+            here |= _VARIOUS << len(Said)
+        bits.append(here << shift)
+    return tuple(bits), _FIRST_STRING + len(strings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +177,7 @@ def _rows(columns: list[_Column], weights: list[int]) -> list[tuple[int, ...]]:
     return list(zip(*(column.positions for column in columns), strict=True))
 
 
-def _column(alike: Mapping[Place, list[MachineClass]], position: int, *, key: str) -> _Column:
+def _column(alike: Mapping[Place, Sequence[MachineClass]], position: int, *, key: str) -> _Column:
     # Few of them differ, so each is looked at once; and no tuple is made for those that all say.
     said: list[tuple[str, ClassValue | None] | tuple[str, ClassValue | None, Said]] = [
         (*pairs[position], Said.BY_SOME) if key in lacking else pairs[position] for pairs, lacking in alike
@@ -225,11 +223,14 @@ def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
     return _ranked(rounded, column.positions)
 
 
-def _point(cells: tuple[int, ...], classes: list[MachineClass], *, scales: tuple[Scale, ...]) -> Point:
-    merged = hull_of(classes)
-    mask, amounts = 0, merged.count
-    for scale, cell in zip(scales, cells, strict=True):
-        mask |= 1 << scale.mask_shift + cell
-        if scale.cells[cell].form is Form.NUMBER:
-            amounts |= merged.count << scale.amount_shift
-    return Point(cells, mask, amounts, merged)
+def _point(cells: tuple[int, ...], weighted: Sequence[tuple[int, Place]], *, scales: Sequence[Scale]) -> Point:
+    count = sum(weight for weight, _ in weighted)
+    mask, moment = 0, 0
+    lows: list[int] = []
+    for scale, position in zip(scales, cells, strict=True):
+        mask |= scale.bits[position]
+        cell = scale.cells[position]
+        is_number = cell.form is Form.NUMBER
+        lows.append(cell.low if is_number else NO_NUMBER)
+        moment += count * cell.low if is_number else 0
+    return Point(cells, mask, count, tuple(lows), moment, tuple(place for _, place in weighted))

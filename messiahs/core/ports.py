@@ -161,13 +161,14 @@ class AcceptQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankQuery:
-    """What a policy orders candidates by."""
+    """What a policy orders candidates by; `module` is what the module knows of itself, with a machine or without."""
 
     candidates: tuple[Candidate, ...]
     need: Need
     tdv: TDV
     here: SDV | None
     now: CalendarTime
+    module: Description = field(default_factory=dict)
 
 
 class Act(StrEnum):
@@ -275,6 +276,14 @@ class Migrating(Protocol):
     def offers_running(self) -> bool:
         """Say whether tasks that run may go too; only if the policy says which."""
 
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether a rule about what is offered asks for the memory that a task uses, which is then measured."""
+
+    @property
+    def reads_waiting(self) -> bool:
+        """Say whether a rule about what is offered asks for the tasks that wait and rank above the one that runs."""
+
     def offers(self, query: RunningQuery, /) -> bool:
         """Say whether a task may go to whoever asks for it."""
 
@@ -290,6 +299,10 @@ class TaskOrderQuery:
 
 class TaskOrder(Protocol):
     """In which order tasks get places."""
+
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether the order depends on the memory that a task uses, which is then measured."""
 
     def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
         """Give the positions of all tasks, that of the first to be served in front; equal ones stay in their order."""
@@ -340,7 +353,7 @@ class Policy(Protocol):
 
     @property
     def change_share(self) -> int:
-        """How large a change of the own machine is worth a new vector, in 1/100 %; 0 is any."""
+        """How large a change of any number is worth a new vector, in 1/100 %; 0: only keys in other buckets are."""
 
     @property
     def running(self) -> tuple[RunningRule, ...]:

@@ -19,5 +19,6 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     for claim in state.origin.claims.values():
         placing.await_status(state, claim, now)
     guarding.count_anew(state, now)
+    updating.forget_told(state)
     advertised = updating.on_output_timeout(state, now)
     return (*advertised, *placing.look_everywhere(state, now))

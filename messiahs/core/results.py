@@ -5,12 +5,16 @@ Only the bound attempt's result is ever taken, and a task is finished only when 
 
 from dataclasses import replace
 
-from messiahs.core.actions import Action, FetchOutputs, Report, ReportCode, SendControl, Store
+from messiahs.core.actions import Action, Decision, EndFetch, FetchOutputs, Report, ReportCode, SendControl, Store
+from messiahs.core.causes import OUTPUT_CAUSES
+from messiahs.core.delivering import REFUSED, UNREACHABLE, explained, note_delivered, note_heard
 from messiahs.core.ending import end_task
-from messiahs.core.events import OutputsFailed, OutputsHome, TransferFailed
+from messiahs.core.events import OutputsFailed, OutputsHome
 from messiahs.core.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant, after
+from messiahs.core.killing import kill
 from messiahs.core.leaving import stay
+from messiahs.core.members import command_of, tdv_of
 from messiahs.core.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -21,6 +25,8 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.outputs import accepted
+from messiahs.core.overtime import count, forget_clock, note_status
 from messiahs.core.placing import (
     await_status,
     bound_task,
@@ -33,14 +39,15 @@ from messiahs.core.placing import (
 from messiahs.core.revoking import MOVED
 from messiahs.core.rows import HistoryEntry, TaskRow
 from messiahs.core.state import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.suspended_time import with_suspension
 from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_again
 
-_RESEND_NS = 1 * SECOND
 _MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 _HELD = (Substate.SUSPENDED, Substate.VACATING)
+_NO_SPACE = "no_space"
 _FETCH_LIMIT = 100
 """Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
 
@@ -56,6 +63,9 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
     await_status(state, claim, now)
+    note_heard(claim, now)
+    note_status(claim, now)
+    note_delivered(claim, status)
     claim.window = status.window
     actions: list[Action] = []
     taken: list[AttemptId] = []
@@ -64,14 +74,13 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
         if attempt_status.attempt not in claim.bound:
             unbound.append(attempt_status.attempt)
             continue
-        claim.unconfirmed.pop(attempt_status.attempt, None)
         claim.listed[attempt_status.attempt] = None
         if attempt_status.attempt in state.origin.fetching:
             continue
         if attempt_status.state is TaskState.EXECUTING:
             actions.extend(_on_progress(state, claim, attempt_status, now))
         else:
-            actions.extend(_on_ended(state, claim, attempt_status, taken, now))
+            actions.extend(_on_ended(state, claim, explained(state, claim, attempt_status, now), taken, now))
     if status.renewal:
         actions.extend(_on_renewal(state, claim, now))
     if taken or unbound or status.renewal:
@@ -110,10 +119,21 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
     # While there is no room for them here, it is not the executor that fails.
-    state.origin.fetch_failures[event.attempt] = failures + state.has_space
-    delay_ns = _FETCH_DELAYS_NS[min(failures, len(_FETCH_DELAYS_NS) - 1)]
+    is_full = event.is_full or not state.has_space
+    state.origin.fetch_failures[event.attempt] = failures + (not is_full)
+    delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
     state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
-    return ()
+    return _note_full_disk(state, event, now) if event.is_full else ()
+
+
+def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
+    """End a cancelled task whose attempt has ended, without the outputs that are not home yet."""
+    status, claim = state.origin.fetching[attempt], _claim_of(state, attempt)
+    assert claim is not None, "only a bound attempt brings outputs home"
+    abandoned = _abandon_fetch(state, attempt)
+    ended = _settle(state, claim, replace(status, outputs=()), now)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(attempt,))
+    return (*abandoned, *ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
 
 
 def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
@@ -133,24 +153,6 @@ def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tup
     return ()
 
 
-def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
-    """Send again, a little later, what the executor has not reported: it may or may not have arrived."""
-    claim = state.origin.claims.get(event.claim)
-    if claim is not None and claim.unconfirmed:
-        claim.is_refused = event.is_refused
-        state.timers.set(TimerKind.RESEND, event.claim, after(now, _RESEND_NS))
-    return ()
-
-
-def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Send unconfirmed tasks again; an executor that has them only reports them."""
-    del now
-    claim = state.origin.claims.get(claim_id)
-    if claim is None:
-        return ()
-    return send_tasks(claim, [bound_task(state, attempt) for attempt in claim.unconfirmed])
-
-
 def on_query_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
     """Ask what has become of a claim of which nothing was heard for long: a link or a system may have failed."""
     claim = state.origin.claims.get(claim_id)
@@ -168,9 +170,7 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     actions: list[Action] = []
     claim.is_ending = True
     for attempt in tuple(claim.bound):
-        state.origin.fetching.pop(attempt, None)
-        state.origin.fetch_failures.pop(attempt, None)
-        state.timers.cancel(TimerKind.FETCH, attempt.task)
+        actions.extend(_abandon_fetch(state, attempt))
         status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
         actions.extend(_settle(state, claim, status, now))
     return (*actions, *fill(state, claim, now))
@@ -179,7 +179,8 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
 def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Bind no more tasks to a claim whose executor takes none; it ends when those in it have.
 
-    An executor that has forgotten it is asked by name for what was bound: what it denies, it denies for ever.
+    An executor that has forgotten it is asked by name for what was bound: what it denies, it denies for ever. If a hop
+    has forgotten it, nobody answers, and what was bound is lost when the lease ends.
     """
     claim = state.origin.claims.get(end.claim)
     if claim is None:
@@ -187,6 +188,9 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
     claim.is_ending = True
+    if not end.is_forgotten:
+        # Otherwise it may come from a hop.
+        note_heard(claim, now)
     yield_turn(state, claim.shape, now)
     if not end.is_forgotten or not claim.bound:
         return fill(state, claim, now)
@@ -196,6 +200,13 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
 
 def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
     row = state.origin.tasks[status.attempt.task]
+    overdue = count(state, claim, status, now) if not row.is_cancelled else None
+    if overdue is not None:
+        forget_clock(state, claim, status.attempt)
+        row = replace(row, is_cancelled=True, result=overdue)
+        state.origin.tasks[row.id] = row
+        decision = Decision(what=overdue.cause, task=str(row.id), text=overdue.text)
+        return (Store(row=row), decision, *kill(state, claim, (status.attempt,), now))
     stored: tuple[Action, ...] = ()
     if row.substate is not status.substate:
         stored = _on_other_substate(state, claim, status, now)
@@ -218,6 +229,8 @@ def _on_other_substate(
     started_at = row.started_at if has_begun else None
     if status.substate is Substate.RUNNING:
         started_at = started_at or now
+    is_suspended = status.substate is Substate.SUSPENDED
+    row = with_suspension(row, is_suspended=is_suspended, now=now)
     row = replace(row, substate=status.substate, started_at=started_at)
     if not has_begun or status.substate is None:
         # Soft: after a restart the next renewal says it again.
@@ -233,13 +246,41 @@ def _on_other_substate(
 def _on_ended(
     state: ModuleState, claim: HeldClaim, status: AttemptStatus, taken: list[AttemptId], now: Instant, /
 ) -> tuple[Action, ...]:
+    row = state.origin.tasks[status.attempt.task]
+    submission = state.origin.submissions[row.id.submission].row
+    declared = command_of(submission, row.id).outputs
+    status, undeclared = accepted(status, declared, tdv=tdv_of(submission, row.id.member))
+    reports: tuple[Action, ...] = ()
+    if undeclared:
+        text = f"{status.attempt} at {claim.row.id.executor}: {undeclared[0][:80]!r}, {len(undeclared)} in all"
+        reports = (Report(neighbor=claim.row.via, code=ReportCode.UNDECLARED_OUTPUT, text=text),)
     if any(output.size_bytes for output in status.outputs):
         state.origin.fetching[status.attempt] = status
-        row = state.origin.tasks[status.attempt.task]
+        row = with_suspension(row, is_suspended=False, now=now)
         state.origin.tasks[row.id] = replace(row, substate=Substate.STAGING)
-        return (_fetch(claim, status),)
+        return (*reports, _fetch(claim, status))
     taken.append(status.attempt)
-    return _settle(state, claim, status, now)
+    return (*reports, *_settle(state, claim, status, now))
+
+
+def _abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
+    """Forget that outputs of an attempt are on their way home, if they are."""
+    state.timers.cancel(TimerKind.FETCH, attempt.task)
+    state.origin.fetch_failures.pop(attempt, None)
+    if state.origin.fetching.pop(attempt, None) is None:
+        return ()
+    return (EndFetch(attempt=attempt),)
+
+
+def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Enter into the task's history, once, that its outputs wait for room at home."""
+    row = state.origin.tasks[event.attempt.task]
+    if row.history and row.history[-1].event == _NO_SPACE:
+        return ()
+    entry = HistoryEntry(at=now, event=_NO_SPACE, attempt=row.attempt, module=state.system, text=event.text)
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return (Store(row=row),)
 
 
 def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -256,8 +297,9 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
         if attempt not in listed
     }
     late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
-    longest_ns = 0 if claim.is_refused else claim.row.lease_ns
-    again = [each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns]
+    longest_ns = 0 if claim.is_refused or claim.is_unreachable else claim.row.lease_ns
+    late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
+    again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
     missing = tuple(attempt for attempt in late if attempt not in again)
     brought = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
     if not missing:
@@ -270,20 +312,29 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
+    forget_clock(state, claim, status.attempt)
     if stay(claim.shape, status.attempt):
         # The place that was found for it is for others now, or not needed.
         claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
+    overdue = row.result if row.is_cancelled else None
+    if overdue is not None:
+        # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
+        status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
     entry = HistoryEntry(
         at=now,
         event=status.cause or status.state,
         attempt=row.attempt,
         module=claim.row.id.executor,
-        text=status.text if status.state is TaskState.REVOKED else "",
+        text=status.text if status.state is TaskState.REVOKED or status.cause in (UNREACHABLE, REFUSED) else "",
     )
+    row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
+    if row.is_wanted_again:
+        row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
+        return _try_again(state, claim.shape, row)
     if row.is_cancelled:
-        return end_task(state, row, TaskState.KILLED, now=now)
+        return end_task(state, row, TaskState.KILLED if overdue is None else overdue.state, now=now)
     submission = state.origin.submissions[row.id.submission].row
     is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
@@ -298,8 +349,10 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
         return _try_again(state, claim.shape, replace(row, result=None))
     # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
     claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
+    claim.results += 1
     is_wanted_again = row.failures < submission.retries and not is_too_late
-    if status.state is TaskState.FINISHED and status.exit_code and is_wanted_again:
+    exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
+    if exited_by_itself and status.exit_code and is_wanted_again:
         return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
     return end_task(state, row, status.state, now=now)
 
@@ -313,7 +366,7 @@ def _leave(state: ModuleState, claim: HeldClaim) -> None:
 
 
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
-    row = replace(row, substate=Substate.QUEUED, started_at=None)
+    row = replace(row, substate=Substate.QUEUED, started_at=None, suspended_ns=0)
     state.origin.tasks[row.id] = row
     add_again(state, shape, row.id)
     return (Store(row=row),)

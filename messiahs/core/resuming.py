@@ -6,6 +6,8 @@ Every action is idempotent under its attempt id, so what may have been done befo
 from dataclasses import dataclass, replace
 
 from messiahs.core.actions import Action, DiscardAttempt, EndAttempt
+from messiahs.core.delivering import send_unconfirmed
+from messiahs.core.epochs import on_older_copy
 from messiahs.core.events import AttemptEnded
 from messiahs.core.executing import on_attempt_ended, start_action
 from messiahs.core.fitting import need_of
@@ -13,9 +15,10 @@ from messiahs.core.granting import forget_attempt, watch
 from messiahs.core.guarding import take_suspended, take_up
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import Instant
+from messiahs.core.killing import is_cancelled
 from messiahs.core.members import members_of, with_untried
-from messiahs.core.messages import Substate, TaskState
-from messiahs.core.placing import bound_task, hold, place, send_tasks
+from messiahs.core.messages import IdsGiven, Substate, TaskState
+from messiahs.core.placing import hold, place
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import (
     AttemptRow,
@@ -23,12 +26,14 @@ from messiahs.core.rows import (
     GrantedClaimRow,
     HeldClaimRow,
     PassedClaimRow,
+    RememberedRow,
     Row,
     SubmissionRow,
     TaskRow,
 )
 from messiahs.core.state import GrantedClaim, HeldClaim, ModuleState
 from messiahs.core.submitting import enter
+from messiahs.core.timers import TimerKind
 from messiahs.core.waiting import add_members, shape_of
 
 _RENEWAL_BITS = 48
@@ -54,12 +59,13 @@ class Remains:
     """What a module left behind when it stopped.
 
     After the machine `has_rebooted`, an attempt that the back end does not name may have run, and never starts again;
-    else it had not been started yet.
+    else it had not been started yet. If the rows are an older copy, `forgotten` says what was given out since.
     """
 
     rows: tuple[Row, ...] = ()
     running: tuple[RunningAttempt, ...] = ()
     has_rebooted: bool = False
+    forgotten: IdsGiven | None = None
 
 
 def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, ...]:
@@ -84,15 +90,22 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
                 state.hop.passed[row.id] = row
             case AttemptRow():
                 attempts.append(row)
+            case RememberedRow():
+                if row.system in state.neighbors:
+                    state.remembered[row.system] = row
     for submission in sorted(submissions, key=lambda row: row.id):
         _resume_submission(state, submission, members.get(submission.id, []))
     for claim in held:
         _resume_held(state, claim, now)
     _resume_bindings(state, now)
     actions = _resume_attempts(state, attempts, remains, now)
+    if remains.forgotten is not None:
+        actions.extend(on_older_copy(state, remains.forgotten, now))
     for holding in state.origin.claims.values():
         # Before anything is searched for: else the own searches take the places that these tasks were bound to.
-        actions.extend(send_tasks(holding, [bound_task(state, attempt) for attempt in holding.unconfirmed]))
+        actions.extend(send_unconfirmed(state, holding))
+        if any(is_cancelled(state, attempt) for attempt in holding.bound):
+            state.timers.set(TimerKind.KILL, holding.row.id, now)
     for shape in tuple(state.origin.shapes.values()):
         actions.extend(place(state, shape, now))
     return tuple(actions)
@@ -101,8 +114,16 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
+    # A lease that ran out while the module was down may not have been noticed by anybody yet.
+    is_over = row.lease_until <= now
+    if is_over:
+        row = replace(row, is_ending=True)
     claim = GrantedClaim(
-        row=row, need=need_of(row.tdv, requirement), granted=max(1, row.places), is_ending=row.is_ending
+        row=row,
+        need=need_of(row.tdv, requirement),
+        granted=max(1, row.places),
+        is_ending=row.is_ending,
+        is_over=is_over,
     )
     # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
     claim.renewals = state.randomness.bits(_RENEWAL_BITS)
@@ -179,6 +200,9 @@ def _resume_attempt(
     if claim is None:
         # Its claim ended before the restart, and so must it.
         return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)
+    if claim.is_over:
+        # The timeout of its lease is due at once, and ends it.
+        return ()
     if found is None or not found.is_running:
         return (start_action(claim, row),)
     claim.started[row.id] = Instant(now - found.ran_ns - (found.suspended_ns or 0))

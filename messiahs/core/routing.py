@@ -31,6 +31,7 @@ HOPEFUL = (
     DenyCode.REFUSED_BY_POLICY,
     DenyCode.TIMED_OUT,
     DenyCode.LOST,
+    DenyCode.UNREACHABLE,
     DenyCode.REQUIREMENT_UNMET,
     DenyCode.NO_CLASS,
 )

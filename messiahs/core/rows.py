@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from messiahs.core.descriptions import TDV
-from messiahs.core.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId, Ticket
+from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.instants import Instant
-from messiahs.core.messages import AttemptStatus, Command, InputFile, Reason, Substate, TaskState
+from messiahs.core.messages import AttemptStatus, Command, IdsGiven, InputFile, Reason, Substate, TaskState
 
 
 class RowKind(IntEnum):
@@ -22,14 +22,32 @@ class RowKind(IntEnum):
     GRANTED_CLAIM = 5
     PASSED_CLAIM = 6
     ATTEMPT = 7
+    REMEMBERED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedEpoch:
+    """An epoch in which no more ids are given out, and the last submission that was numbered in it."""
+
+    epoch: Epoch
+    submissions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersRow:
-    """How many submissions and claims this epoch has numbered."""
+    """How many submissions and claims were numbered, in which epoch now (None: the first one), and in which before."""
 
     submissions: int = 0
     claims: int = 0
+    epoch: Epoch | None = None
+    earlier: tuple[EndedEpoch, ...] = ()
+    renewed_at: Instant | None = None
+    """When an older copy of the state was noticed last."""
+
+    @property
+    def given(self) -> IdsGiven:
+        """How many ids were given out."""
+        return IdsGiven(submissions=self.submissions, claims=self.claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +59,15 @@ class UntriedEnd:
     state: TaskState
     ended_at: Instant
     reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedMembers:
+    """How many members of a submission ended in one state with one exit code (None if they had none)."""
+
+    state: TaskState
+    exit_code: int | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +95,8 @@ class SubmissionRow:
     ended_at: Instant | None = None
     """When its last member ended."""
     untried: tuple[UntriedEnd, ...] = ()
+    endings: tuple[EndedMembers, ...] = ()
+    """The final counts, once the last member has ended; empty in rows of earlier releases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +128,16 @@ class TaskRow:
     executed_on: str = ""
     failures: int = 0
     is_cancelled: bool = False
+    """It is over for its user, though its attempt may still run: cancelled, or overdue if there is a `result`."""
     result: AttemptStatus | None = None
     reasons: tuple[Reason, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
+    suspended_at: Instant | None = None
+    """Since when the present attempt is suspended."""
+    suspended_ns: int = 0
+    """How long the present attempt was suspended before that."""
+    is_wanted_again: bool = False
+    """It is cancelled (or was overdue), and is to be tried again as soon as its last attempt is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +154,8 @@ class HeldClaimRow:
     answered_at: Instant
     is_answer: bool = False
     """It was granted to tasks that were promised to whoever asked for some: it takes none of those that are kept."""
+    places: int = 1
+    """How many places were granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +201,19 @@ class AttemptRow:
     status: AttemptStatus
 
 
-Row = CountersRow | SubmissionRow | TaskRow | HeldClaimRow | GrantedClaimRow | PassedClaimRow | AttemptRow
-RowId = TaskId | ClaimId | AttemptId | None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedRow:
+    """What a neighbor said of its ids: in which epoch it gives them out, and how many it has given out at least."""
+
+    system: SystemId
+    epoch: Epoch
+    given: IdsGiven
+
+
+Row = (
+    CountersRow | SubmissionRow | TaskRow | HeldClaimRow | GrantedClaimRow | PassedClaimRow | AttemptRow | RememberedRow
+)
+RowId = TaskId | ClaimId | AttemptId | SystemId | None
 RowKey = tuple[RowKind, RowId]
 
 
@@ -185,3 +234,5 @@ def key_of(row: Row) -> RowKey:
             return (RowKind.PASSED_CLAIM, row.id)
         case AttemptRow():
             return (RowKind.ATTEMPT, row.id)
+        case RememberedRow():
+            return (RowKind.REMEMBERED, row.system)

@@ -27,12 +27,20 @@ def running_attempts(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]
 
 
 def running_queries(
-    state: ModuleState, running: list[tuple[GrantedClaim, AttemptId]], /, *, here: Description, now: Instant
+    state: ModuleState,
+    running: list[tuple[GrantedClaim, AttemptId]],
+    /,
+    *,
+    here: Description,
+    counts_waiting: bool,
+    now: Instant,
 ) -> list[RunningQuery]:
-    """Give what the owner's rules judge each attempt by; `here` is what is known of the own system."""
+    """Give what the owner's rules judge each attempt by; `here` is what is known of the own system.
+
+    Without `counts_waiting` no rule reads how many waiting tasks rank above the attempt, and none are counted.
+    """
     tasks = [_facts(state, claim, attempt, now) for claim, attempt in running]
-    is_asked = any(rule.reads_waiting for rule in state.policy.running)
-    above = waiting_above(state, tuple(tasks), now) if is_asked else (0,) * len(tasks)
+    above = waiting_above(state, tuple(tasks), now) if counts_waiting else (0,) * len(tasks)
     return [
         RunningQuery(task=task, here={**here, "waiting_above": count}, now=state.calendar(now))
         for task, count in zip(tasks, above, strict=True)

@@ -21,6 +21,8 @@ from messiahs.core.messages import ClaimEnd, DenyCode, Reason, SchedAccept, Sche
 from messiahs.core.neighbors import Relation
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.ports import LONGEST_LEASE_NS, Accepted, Asker, Candidate, Need, Refused
+from messiahs.core.reach import why_unreachable, why_untrusted
+from messiahs.core.reserving import may_use_reserved, note_served, note_starved
 from messiahs.core.routing import (
     HOPEFUL,
     MARGIN_NS,
@@ -89,6 +91,7 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
     take_from(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
     if search.left == 0:
         forget_demand(state, search)
+        note_served(state, search, now)
     passed = _pass_accept(state, search, accept, via=sender, now=now)
     return (*passed, *after_accept(state, search, accept.request, now=now))
 
@@ -105,14 +108,18 @@ def _work_on(
     # Asked again, climbing, after it was asked descending: itself and its children have answered already.
     is_open = isinstance(verdict, Accepted) and arrived.is_first
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
-    is_wanted = is_open and not why_unwanted
-    places = places_for(state, need, min(search.left, search.allowed)) if is_wanted else 0
+    is_wanted = is_open and not why_unwanted and not why_unreachable(state, request)
+    wanted = min(search.left, search.allowed) if is_wanted else 0
+    places = places_for(state, need, wanted, uses_reserved=may_use_reserved(state, search, now)) if wanted else 0
     if places:
+        note_served(state, search, now)
         accept, granted = grant(state, request, need, asker=search.asker, places=places, now=now)
         search.left -= places
         search.allowed -= places
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
+    elif wanted:
+        actions.extend(note_starved(state, search, need, now))
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
@@ -126,8 +133,34 @@ def _work_on(
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if why_unwanted:
         search.reason = replace(search.reason, text=why_unwanted)
+    out_of_reach = _out_of_reach(state, search, candidates, ranked=ranked, is_open=is_open)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
-    return (*actions, *go_on(state, search, tuple(dict.fromkeys(untried)), now=now))
+    asked = tuple(each for each in dict.fromkeys(untried) if each not in out_of_reach)
+    return (*actions, *go_on(state, search, asked, now=now))
+
+
+def _out_of_reach(
+    state: ModuleState,
+    search: Search,
+    candidates: tuple[Candidate, ...],
+    *,
+    ranked: tuple[SystemId, ...],
+    is_open: bool,
+) -> frozenset[SystemId]:
+    """Give the neighbors behind which no task stream of the origin is taken; the reason says so if they would do.
+
+    What is behind a neighbor without roots of its own here is of the same site as this module, with the same roots.
+    """
+    request, _ = _subject(search)
+    why = why_untrusted(state, request)
+    apart = state.identity.apart
+    out_of_reach = frozenset(each.system for each in candidates if why and each.system not in apart)
+    could_do = is_open and search.reason.code is DenyCode.NO_CAPACITY
+    why_not_here = why_unreachable(state, request) if could_do else ""
+    is_refused = search.reason.code in (DenyCode.REFUSED_BY_POLICY, DenyCode.LIMIT_REACHED)
+    if not is_refused and (why_not_here or not out_of_reach.isdisjoint(ranked)):
+        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_here or why)
+    return out_of_reach
 
 
 def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
@@ -166,12 +199,13 @@ def _hinted_first(
 def _full(
     state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
 ) -> Iterator[SystemId]:
-    """Give those that have nothing free, and may make room; they are asked last."""
+    """Give those that have nothing free, and may make room or reserve several slots; they are asked last."""
     already_asked = set(ranked)
     making_room: dict[SystemId, Vector] = {}
     for candidate in candidates:
         view = view_behind(state, state.neighbors[candidate.system])
-        if view is not None and view.message.makes_room and candidate.system not in already_asked:
+        may_make_room = view is not None and (view.message.makes_room or need.slots > 1)
+        if may_make_room and candidate.system not in already_asked:
             making_room[candidate.system] = candidate.view
     codes = why_not(need, making_room, state.updates.overview)
     yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)

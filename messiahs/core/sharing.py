@@ -19,6 +19,7 @@ from messiahs.core.offering import offer
 from messiahs.core.own_machine import own_sdv
 from messiahs.core.placing import ASK_LIMIT, ASKS, HOPS, promise
 from messiahs.core.ports import Asking, HereQuery, Predicate
+from messiahs.core.reach import why_untrusted
 from messiahs.core.routing import (
     MARGIN_NS,
     Arrived,
@@ -63,6 +64,7 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
         hops_left=HOPS,
         asks_left=ASKS,
         remaining_ns=state.policy.timeouts.request_ns,
+        trust=state.identity.trust,
     )
     text = f"up to {count} tasks: {ask.wanting or 'any'}"
     decision = Decision(what="task_request", task=request.search.hex()[:8], text=text)
@@ -85,14 +87,20 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
         until=after(now, request.remaining_ns - MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_TASK),
     )
-    is_asked = arrived.is_first and sender != state.system
+    why_not = why_untrusted(state, request)
+    is_reached = not why_not or request.requester in state.neighbors
+    if not is_reached:
+        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not)
+    is_asked = arrived.is_first and sender != state.system and is_reached
     actions = _offer_own(state, search, request, arrived.predicate, now=now) if is_asked else ()
     if search.left == 0:
         return actions
     relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
         (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
-    return (*actions, *go_on(state, search, _likely(state, sender, relations), now=now))
+    apart = state.identity.apart
+    likely = tuple(each for each in _likely(state, sender, relations) if not why_not or each in apart)
+    return (*actions, *go_on(state, search, likely, now=now))
 
 
 def _offer_own(

@@ -10,7 +10,7 @@ from messiahs.core.calendar import utc
 from messiahs.core.descriptions import TDV, Pairs
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.instants import SECOND, Duration, Instant
-from messiahs.core.messages import AttemptStatus, Reason, SchedRequest, TaskRequest, TaskState
+from messiahs.core.messages import AttemptStatus, IdsGiven, Reason, SchedRequest, TaskRequest, TaskState
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Asker, Calendar, Need, Policy, PredicateParser, Randomness
 from messiahs.core.protecting import Memory
@@ -20,10 +20,13 @@ from messiahs.core.rows import (
     GrantedClaimRow,
     HeldClaimRow,
     PassedClaimRow,
+    RememberedRow,
     SubmissionRow,
     TaskRow,
 )
+from messiahs.core.run_clock import RunClock
 from messiahs.core.timers import Timers
+from messiahs.core.trust import UNKNOWN, Trust
 from messiahs.core.views import Updates
 
 ShapeKey = tuple[TDV, str]
@@ -42,6 +45,9 @@ class Identity:
     epoch: Epoch
     address: str
     release: str = ""
+    trust: Trust = UNKNOWN
+    apart: tuple[SystemId, ...] = ()
+    """Neighbors for which other roots vouch than those of `trust`."""
 
 
 SearchRequest = SchedRequest | TaskRequest
@@ -127,6 +133,8 @@ class HeldClaim:
     row: HeldClaimRow
     shape: Shape
     window: int
+    results: int = 0
+    """Results of attempts that ended by themselves, since the claim was granted or the module restarted."""
     bound: dict[AttemptId, Instant] = field(default_factory=dict)
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     listed: dict[AttemptId, None] = field(default_factory=dict)
@@ -139,8 +147,20 @@ class HeldClaim:
     """The latest task_request for which its executor offered attempts of it."""
     moving_at: Instant | None = None
     """When inputs of its tasks were last seen on their way."""
+    clocks: dict[AttemptId, RunClock] = field(default_factory=dict)
+    """Of attempts with a time limit. Soft."""
+    status_at: Instant | None = None
+    """When its executor reported last."""
     is_refused: bool = False
     """Its executor can be reached, and would not take tasks that were brought last."""
+    refusal: str = ""
+    """Why it did not; soft."""
+    stream_failure: str = ""
+    """How its task stream failed last; empty if it is known to work."""
+    heard_at: Instant | None = None
+    """When its executor was heard of first while the stream failed, over the control channel."""
+    is_unreachable: bool = False
+    """Its task stream was given up: its tasks wait for the executor to say that they never arrived."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -180,8 +200,8 @@ class GrantedClaim:
     """Its places when it was granted; those that are not used are freed."""
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
     """When each was taken."""
-    over: dict[AttemptId, None] = field(default_factory=dict)
-    """The latest attempts whose results were taken: a copy of them that comes late is not started."""
+    over: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
+    """The latest attempts that never start here any more, each with what its origin is told if it asks again."""
     live: int = 0
     """Attempts that have not ended."""
     still: int = 0
@@ -223,6 +243,8 @@ class Origin:
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
     """Neighbors through which attempts were lost, and when last."""
+    avoided: dict[SystemId, Instant] = field(default_factory=dict)
+    """Executors whose task streams failed, and until when they are asked for no places."""
     shapes_made: int = 0
 
 
@@ -246,6 +268,35 @@ class Demand:
     count: int
     since: Instant
     until: Instant
+
+
+StarvedKey = tuple[SystemId, SystemId, TDV, str]
+"""Who asked (a neighbor, or the own system), the origin, the TDV and the requirement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starved:
+    """A shape that has got no place here since `since`, because others have them; it last asked at `asked_at`."""
+
+    since: Instant
+    asked_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What is kept free for one task of a shape that needs several of the places in use; it ends at `until`.
+
+    `since` is when the shape was first denied, and `ready_at` since when all that it needs has been free.
+    """
+
+    key: StarvedKey
+    slots: int
+    mem_bytes: int
+    disk_bytes: int
+    since: Instant
+    began_at: Instant
+    until: Instant
+    ready_at: Instant | None = None
 
 
 @dataclass(slots=True)
@@ -289,6 +340,10 @@ class Executor:
     """What is known of the task that came first by the policy's `rank tasks` then; None if none waited."""
     turn_before: tuple[SystemId, TDV] | None = None
     """Whose turn ended, until a claim is granted again."""
+    starved: dict[StarvedKey, Starved] = field(default_factory=dict)
+    reservation: Reservation | None = None
+    unreserved: dict[SystemId, Instant] = field(default_factory=dict)
+    """Who left a reservation unused, and until when nothing is reserved for it again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -305,6 +360,14 @@ class ModuleState:
     counters: CountersRow = field(default_factory=CountersRow)
     messages_sent: int = 0
     has_space: bool = True
+    remembered: dict[SystemId, RememberedRow] = field(default_factory=dict)
+    """What neighbors have said of their ids."""
+    heard_of_self: dict[SystemId, None] = field(default_factory=dict)
+    """Neighbors that have said, in this life, what they remember of this module. Soft."""
+    has_renewed: bool = False
+    """The epoch is one of this life. Soft."""
+    told_given: IdsGiven = field(default_factory=IdsGiven)
+    told_given_at: Instant | None = None
     updates: Updates = field(default_factory=Updates)
     origin: Origin = field(default_factory=Origin)
     hop: Hop = field(default_factory=Hop)
@@ -314,6 +377,11 @@ class ModuleState:
     def system(self) -> SystemId:
         """The module's own name."""
         return self.identity.system
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch in which ids are given out."""
+        return self.counters.epoch if self.counters.epoch is not None else self.identity.epoch
 
     def next_message_id(self) -> MessageId:
         """Give the next message its number."""

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from messiahs.core.actions import Action, Answer, Decision, SendControl, Store
+from messiahs.core.actions import Action, Answer, Decision, Store
+from messiahs.core.cancelling import cancel_bound, want_again
 from messiahs.core.ending import end_waiting, ending_of
 from messiahs.core.events import CancelRequested, RetryRequested, Submitted
-from messiahs.core.ids import AttemptId, TaskId
+from messiahs.core.ids import TaskId
 from messiahs.core.instants import Instant, after
 from messiahs.core.members import members_of
-from messiahs.core.messages import Command, Substate, TaskKill, TaskState
+from messiahs.core.messages import Command, Substate, TaskState
 from messiahs.core.placing import command_size, deny_waiting, look_now, place
 from messiahs.core.ports import BadPredicate
 from messiahs.core.rows import SubmissionRow, TaskRow
@@ -32,7 +33,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         return (Answer(answer_to=event.answer_to, problem=problem),)
     state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
     row = SubmissionRow(
-        id=TaskId(state.system, state.identity.epoch, state.counters.submissions),
+        id=TaskId(state.system, state.epoch, state.counters.submissions),
         key=event.key,
         tdv=event.tdv,
         requirement=event.requirement,
@@ -77,10 +78,9 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
     actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
     for shape in shapes:
         actions.extend(place(state, shape, now))
-    for row in tuple(state.origin.tasks.values()):
-        if row.id == event.task or (not event.task.member and row.id.submission == event.task):
-            actions.extend(_kill(state, row))
-    return tuple(actions)
+    tried = (state.origin.tasks.get(event.task),) if event.task.member else tuple(state.origin.tasks.values())
+    wanted = [row for row in tried if row is not None and event.task in (row.id, row.id.submission)]
+    return (*actions, *cancel_bound(state, wanted, now))
 
 
 def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
@@ -93,15 +93,25 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
 
 
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
-    """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not."""
+    """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not.
+
+    While the end of one of them is not stored yet, its row still says that it runs: nothing is retried then.
+    """
     key = event.submission.id
-    again = [row for row in event.tried if row.id not in state.origin.tasks and has_failed(row)]
+    if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
+        return (Answer(answer_to=event.answer_to, problem=f"the end of tasks of {key} is not stored yet: try again"),)
+    failed = failed_in(event.tried, event.member)
+    again = [row for row in failed if row.id not in state.origin.tasks]
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
+    for row in failed:
+        live = state.origin.tasks.get(row.id)
+        if live is not None and live.is_cancelled:
+            actions.extend(want_again(state, live))
     if not again:
         return tuple(actions)
     submission = state.origin.submissions.get(key)
     if submission is None:
-        reopened = replace(event.submission, ended_at=None, deadline_at=None)
+        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=())
         enter(state, reopened, event.tried)
         submission = state.origin.submissions[key]
         actions.append(Store(row=reopened))
@@ -112,10 +122,12 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
             state=TaskState.EXECUTING,
             substate=Substate.QUEUED,
             is_cancelled=False,
+            is_wanted_again=False,
             failures=0,
             result=None,
             reasons=(),
             started_at=None,
+            suspended_ns=0,
             ended_at=None,
         )
         state.origin.tasks[row.id] = waiting
@@ -125,24 +137,17 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
     return (*actions, *(action for shape in shapes for action in look_now(state, shape, now)))
 
 
+def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:
+    """Give the tasks that a retry runs again: those that failed, of all members (0) or of one."""
+    return [row for row in tried if has_failed(row) and member in (0, row.id.member)]
+
+
 def has_failed(row: TaskRow) -> bool:
-    """Say whether a task ended badly, and not because its user wanted that."""
-    if row.state in (TaskState.EXECUTING, TaskState.KILLED):
-        return False
-    return row.result is None or row.result.exit_code != 0 or bool(row.result.cause)
-
-
-def _kill(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:
-    if row.claim is None:
-        return ()
-    row = replace(row, is_cancelled=True)
-    state.origin.tasks[row.id] = row
-    actions: tuple[Action, ...] = (Store(row=row), Decision(what="task_kill", task=str(row.id)))
-    claim = state.origin.claims.get(row.claim) if row.claim is not None else None
-    if claim is None:
-        return actions
-    kill = TaskKill(claim=claim.row.id, attempts=(AttemptId(row.id, row.attempt),))
-    return (*actions, SendControl(to=claim.row.via, message=kill))
+    """Say whether a task ended otherwise than with exit code 0; one that its user killed did."""
+    if row.state is TaskState.EXECUTING:
+        return row.is_cancelled and not row.is_wanted_again
+    is_good = row.result is not None and row.result.exit_code == 0 and not row.result.cause
+    return not is_good or row.state is TaskState.KILLED
 
 
 def _problem(state: ModuleState, event: Submitted) -> str:

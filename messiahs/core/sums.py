@@ -3,6 +3,9 @@
 With the primary parent, every machine stands at most once in each of them (theorems 1 and 2, corollary 5). What comes
 from a parent never goes into what parents and siblings get. A non-primary parent or child is viewed and never summed.
 
+What a parent sends one child is more than equation 20: D, and beside it the U of those primary children that the child
+does not hear itself (`vector_for` in summing.py, which says why).
+
 `own` is the vector of the own machine, `EMPTY` for a system that has none. `views` holds what each neighbor sent last;
 what was not heard counts as nothing. The results are coalesced and not compacted.
 """
@@ -35,23 +38,6 @@ def vector_for_children(own: Vector, neighbors: Collection[Neighbor], *, views: 
     return coalesce((own, *_those(views, in_down(neighbors))), keys=keys)
 
 
-def vector_for_child(
-    child: SystemId,
-    own: Vector,
-    *,
-    neighbors: Collection[Neighbor],
-    views: Views,
-    hears: Collection[SystemId],
-    keys: tuple[str, ...],
-) -> Vector:
-    """Give D and beside it the U of those other primary children that `child` does not hear itself.
-
-    Equation 20 has a system hear all its siblings. Here it may hear only some of them (`hears`), so its parent adds
-    exactly the others: each machine still stands once in what the child knows of its primary tree.
-    """
-    return coalesce((own, *_those(views, in_down_of(child, neighbors, hears=hears))), keys=keys)
-
-
 def view_of(neighbor: Neighbor, views: Views) -> Vector:
     """Give the view by which tasks are placed with a neighbor (equation 22), empty if it said nothing yet.
 
@@ -78,12 +64,6 @@ def in_down(neighbors: Collection[Neighbor]) -> tuple[Heard, ...]:
     """Name what stands in D beside the own machine."""
     parents = tuple((each.system, VectorKind.FOR_CHILDREN) for each in neighbors if each.is_primary_parent)
     return parents + tuple((each.system, VectorKind.FOR_SIBLINGS) for each in neighbors if each.is_sibling)
-
-
-def in_down_of(child: SystemId, neighbors: Collection[Neighbor], *, hears: Collection[SystemId]) -> tuple[Heard, ...]:
-    """Name what stands in the D of one child beside the own machine."""
-    unheard = (each for each in in_up(neighbors) if each[0] != child and each[0] not in hears)
-    return (*in_down(neighbors), *unheard)
 
 
 def _those(views: Views, keys: tuple[Heard, ...]) -> tuple[Vector, ...]:

@@ -29,6 +29,10 @@ class TimerKind(IntEnum):
     LOOK = 16  # SystemId, the own one: look what the owner's rules want of the tasks that run
     ASK = 17  # int, the place of an ask in the policy: consider to ask others for tasks
     OFFER = 18  # SearchId of a task_request: tasks that were offered to its sender and still run here stay
+    KILL = 22  # ClaimId at the origin: kill again what was cancelled
+    LIMIT = 23  # TaskId at the origin: it should have ended by its time limit
+    TELL = 19  # SystemId, the own one: tell further children what is new
+    RESERVATION = 20  # SystemId, the own one: see whether a reservation was used, or is over
 
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes
@@ -55,6 +59,10 @@ class Timers:
     def is_set(self, kind: TimerKind, key: TimerKey, /) -> bool:
         """Say whether a timeout waits."""
         return (kind, key) in self._deadlines
+
+    def deadline_of(self, kind: TimerKind, key: TimerKey, /) -> Instant | None:
+        """Give when a timeout fires; None if there is none."""
+        return self._deadlines.get((kind, key))
 
     def cancel(self, kind: TimerKind, key: TimerKey, /) -> None:
         """Forget a timeout, if there is one."""

@@ -1,6 +1,7 @@
 """The update channel: advertising state and listening to neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
 
-Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms. A neighbor silent for the
+Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
+neighbors make sums expensive. A neighbor silent for the
 input timeout is queried once; silent still, it is down and its view leaves every sum.
 """
 
@@ -8,6 +9,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
+from messiahs.core import epochs, informing
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.advertising import advertise, mark_changed, mark_news
 from messiahs.core.events import Measured
@@ -16,11 +18,12 @@ from messiahs.core.instants import Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
+from messiahs.core.sending import forget_sent, turn_of
 from messiahs.core.state import ModuleState
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import EMPTY, Place, Vector, places_of
-from messiahs.core.views import View
+from messiahs.core.views import Round, View
 
 _SILENT_PERIODS = 3
 _COUNT_OF: Final = attrgetter("count")
@@ -29,12 +32,17 @@ _COUNT_OF: Final = attrgetter("count")
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Recompute the update vectors and advertise them to every neighbor (MESSIAHS 6.1)."""
     state.timers.set(TimerKind.OUTPUT, state.system, after(now, state.policy.timeouts.update_period_ns))
-    return advertise(state, now, only_changed=False)
+    return (*epochs.tell(state, now), *advertise(state, now, only_changed=False))
 
 
 def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Advertise the vectors that have changed since they were sent."""
     return advertise(state, now, only_changed=True)
+
+
+def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Tell further children what they do not know yet."""
+    return informing.on_tell_timeout(state, turn_of(state, now))
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
@@ -99,11 +107,20 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     """Take a neighbor's views out of every sum: they belonged to a connection that ended, or are too old."""
     for kind in VectorKind:
         state.updates.views.pop((system, kind), None)
-        state.updates.sent.pop((system, kind), None)
+        forget_sent(state, system, kind)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
     mark_news(state, now)
     return ()
+
+
+def forget_told(state: ModuleState) -> None:
+    """Tell everybody anew at the next occasion, without a rest: what was told before may not be told any more."""
+    updates = state.updates
+    updates.sent.clear()
+    updates.oldest_sent.clear()
+    updates.round = Round()
+    updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
 
 
 def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:

@@ -4,12 +4,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from messiahs.core.descriptions import SDV
+from messiahs.core.dividing import Division
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.overview import Overview
 from messiahs.core.ports import Policy
+from messiahs.core.split_tree import Memory
 from messiahs.core.vectors import EMPTY, Vector
 
 
@@ -25,7 +27,7 @@ class View:
         return now - self.received_at + self.message.age_ns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Sums:
     """U and every D as they leave, of what they were last computed from; they fill up (mutable).
 
@@ -38,12 +40,29 @@ class Sums:
     policy: Policy
     passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
     """What was heard, less what the policy does not pass on."""
-    primary_children: frozenset[SystemId]
-    up: Vector
+    up: Division | None = None
+    everything: Division | None = None
+    """D and beside it U of all primary children."""
+    memory_up: Memory = field(default_factory=Memory)
+    memory_everything: Memory = field(default_factory=Memory)
     down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
-    """By the primary children whose U is added to it, because those that it is sent to do not hear them."""
-    revealed: dict[tuple[frozenset[SystemId] | None, Hashable], Vector] = field(default_factory=dict)
-    """What is told of U (None) or of one of `down`, by audience."""
+    """By the primary children that are not in it."""
+    revealed_up: dict[Hashable, tuple[Vector, Vector]] = field(default_factory=dict)
+    """By audience: a vector U, and what is told of it."""
+    revealed_down: dict[tuple[frozenset[SystemId], Hashable], Vector] = field(default_factory=dict)
+    """What is told of one of `down`, by audience."""
+
+
+@dataclass(slots=True)
+class Round:
+    """Children that are still to be told something, one turn after the other (mutable)."""
+
+    untold: dict[SystemId, bool] = field(default_factory=dict)
+    """True: also if it says nothing new."""
+    is_going: bool = False
+    """Some of them are told in a further turn."""
+    is_anew: bool = True
+    """They are told what is known now; else what each was told last, with its age."""
 
 
 @dataclass(slots=True)
@@ -56,7 +75,17 @@ class Updates:
     queried: dict[SystemId, bool] = field(default_factory=dict)
     """Silent neighbors that were asked for their status."""
     sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
+    oldest_sent: dict[tuple[SystemId, VectorKind], Instant | None] = field(default_factory=dict)
+    """When the oldest part of what was sent came about; None if it was of the own machine alone."""
     sent_at: Instant | None = None
+    round: Round = field(default_factory=Round)
+    others_have_news: bool = False
+    children_have_news: bool = False
+    """Something has changed of which parents and siblings, or children, are to be told."""
+    up_rests_until: Instant | None = None
+    down_rests_until: Instant | None = None
+    asked_rests_until: Instant | None = None
+    """U, D, and either for whoever asked, have taken so much work that they rest until then."""
     measured: SDV | None = None
     described: SDV | None = None
     """What the own machine was last said to be."""
@@ -64,6 +93,8 @@ class Updates:
     """The vector {x}, as it was advertised last."""
     up: Vector = EMPTY
     """U, as it was computed last."""
+    oldest_up: Instant | None = None
+    """When its oldest part came about."""
     has_news: bool = True
     """A view or a link has changed since every neighbor was told of what did."""
     had_waiting: bool = False

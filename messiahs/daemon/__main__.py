@@ -7,14 +7,18 @@ import logging
 import os
 import signal
 import sys
-from logging.handlers import RotatingFileHandler
+from contextlib import suppress
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api import ModuleApi, serve
 from messiahs.daemon.assembly import Assembly
+from messiahs.daemon.attempts_api import AttemptsApi
+from messiahs.daemon.ballast import give_ballast
+from messiahs.daemon.door import limits_of_this_process, raise_file_limit
 from messiahs.daemon.files_api import FilesApi
 from messiahs.daemon.hangup import Held, hold_hangups, on_hangup
+from messiahs.daemon.log_lines import log_to
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.policy_api import PolicyApi
 from messiahs.daemon.recorded import record_this_process
@@ -24,7 +28,6 @@ from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
-_LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
 _USAGE = 2
 
 
@@ -45,19 +48,30 @@ def run_daemon(settings_file: Path) -> int:
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+        give_ballast(settings.directory)
         lock = _lock(settings)
-        _log_to(settings.directory / "module.log")
+        log_to(settings.directory / "module.log")
         prepare()
+        open_files = raise_file_limit()
         with asyncio.Runner() as runner:
-            runner.run(_run(settings))
+            runner.run(_run(settings, open_files))
         os.close(lock)
     except UnusableStateError as error:
-        sys.stderr.write(f"{error}\n")
+        _say(error)
         return error.EXIT_CODE
     except (MessiahsError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
+        _say(error)
         return 1
     return 0
+
+
+def _say(error: Exception) -> None:
+    """Say it in the log as well, if that is open: what stderr goes to may be on a full disk."""
+    if logging.getLogger().handlers:
+        _LOG.critical("%s", error)
+    with suppress(OSError):
+        sys.stderr.write(f"{error}\n")
+        sys.stderr.flush()
 
 
 def prepare() -> None:
@@ -65,14 +79,14 @@ def prepare() -> None:
     predicate_parser("")
 
 
-async def _run(settings: ModuleSettings) -> None:
+async def _run(settings: ModuleSettings, open_files: int) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     reload = Held()
     on_hangup(reload, stop.set)
-    assembly = Assembly(settings, on_refused=_on_refused)
+    assembly = Assembly(settings, on_refused=_on_refused, open_files=open_files)
     assembly.tracing.go_on()
     await assembly.host.start()
     # Until here the core had not resumed, and could not take up another policy.
@@ -82,9 +96,11 @@ async def _run(settings: ModuleSettings) -> None:
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
         FilesApi(assembly.host, assembly.outputs),
         PolicyApi(assembly.policies),
+        AttemptsApi(assembly.host),
         VectorsApi(assembly.host, assembly.policies),
     )
-    api = await serve((route for each in apis for route in each.routes()), settings.socket)
+    routes = (route for each in apis for route in each.routes())
+    api = await serve(routes, settings.socket, limits_of_this_process())
     _LOG.info("%s listens at %s", settings.name, settings.listen)
     # What was made until now stays: the collector need not look at it again.
     gc.freeze()
@@ -108,12 +124,6 @@ def _lock(settings: ModuleSettings) -> int:
         raise MessiahsError(f"the module {settings.name} runs already with the state in {settings.directory}") from None
     record_this_process(settings.directory / "daemon.pid")
     return descriptor
-
-
-def _log_to(path: Path) -> None:
-    handler = RotatingFileHandler(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(name)s %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 if __name__ == "__main__":

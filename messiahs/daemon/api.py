@@ -1,5 +1,7 @@
 """The local API: HTTP and JSON on the module's Unix socket."""
 
+import asyncio
+import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,11 +12,14 @@ from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
 from messiahs.daemon.asking import refusal
+from messiahs.daemon.door import Door, Handler, Limits
 from messiahs.daemon.host import Host
 from messiahs.daemon.policy_api import is_owner
 from messiahs.daemon.tracing import Tracing
-from messiahs.errors import TraceError
+from messiahs.errors import StoreError, TraceError
 
+_LOG = logging.getLogger(__name__)
+_BACKLOG = 1_024
 _BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
 
 
@@ -54,6 +59,7 @@ class ModuleApi:
                 "siblings": [one.system for one in neighbors if one.is_sibling],
                 "linked": [system for system, is_greeted in state.updates.links.items() if is_greeted],
                 "recording": self._tracing.is_on,
+                "notes": self._host.notes(),
                 "heard": sorted({system for system, _ in state.updates.views}),
             }
         )
@@ -75,13 +81,40 @@ class ModuleApi:
         return web.json_response({"recording": self._tracing.is_on, "folder": str(self._tracing.folder)})
 
 
-async def serve(routes: Iterable[web.RouteDef], path: Path) -> web.AppRunner:
+class _Site(web.UnixSite):
+    """A Unix socket with a door in front of aiohttp's handlers."""
+
+    def __init__(self, runner: web.AppRunner, path: Path, door: Door) -> None:
+        super().__init__(runner, str(path), backlog=_BACKLOG)
+        self._door, self._place = door, str(path)
+
+    async def start(self) -> None:
+        """Listen."""
+        await web.BaseSite.start(self)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._door, self._place, backlog=_BACKLOG)
+
+
+@web.middleware
+async def _tell_of_damage(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Say what is wrong with stored rows that cannot be read."""
+    try:
+        return await handler(request)
+    except StoreError as error:
+        _LOG.error("%s", error)
+        return refusal(500, str(error))
+
+
+async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
-    application = web.Application(client_max_size=_BODY_LIMIT_BYTES)
+    door = Door(limits)
+    application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=(door.middleware, _tell_of_damage))
     application.add_routes(routes)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    await web.UnixSite(runner, str(path)).start()
+    assert runner.server is not None, "it was set up"
+    door.server = runner.server
+    await _Site(runner, path, door).start()
     # Whoever may enter the folder is a user of this module; the kernel says who it is.
     path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
     return runner

@@ -6,8 +6,11 @@ no more than its claim allows, and never the last twentieth of it.
 
 import asyncio
 import hashlib
+import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.core.ids import ClaimId, SystemId, Ticket
@@ -20,6 +23,10 @@ from messiahs.wire.codec import PutFile, PutRequest
 LEAST_LIMIT_BYTES: Final = 16 << 30
 """What a claim may bring though its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
+_SMALL_BYTES: Final = 64 << 10
+_GROUP_FILES: Final = 256
+_GROUP_BYTES: Final = 4 << 20
+"""Small files that come on one stream are stored together, with one sync, in groups of at most so many."""
 _PRESSURE_SECONDS: Final = 300.0
 """When the disk is short, what nobody used for so long goes at once."""
 
@@ -28,8 +35,20 @@ class RefusedFilesError(MessiahsError):
     """A peer may not bring these files: not with this ticket, or not so many."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the origin of a claim has brought: sizes by hash; the table grows."""
+
+    origin: SystemId
+    files: dict[bytes, int] = field(default_factory=dict)
+
+
 class ArrivingFiles:
-    """Puts files into the store; `_brought` says what each claim brought, and `_active` which drafts are written."""
+    """Puts files into the store, and counts what each claim has brought, also what was cut and is not complete.
+
+    `_active` has the drafts that are written now, and `_receipts` the streams on which files come. Threads change
+    `_active`, so it is only used under its lock; all else belongs to the event loop.
+    """
 
     def __init__(
         self,
@@ -40,14 +59,15 @@ class ArrivingFiles:
     ) -> None:
         self.files = files
         self._claim_of, self._in_use = claim_of, in_use
-        self._brought: dict[ClaimId, dict[bytes, int]] = {}
+        self._brought: dict[ClaimId, _Brought] = {}
         self._active: dict[tuple[SystemId, bytes], Draft] = {}
+        self._active_lock = threading.Lock()
+        self._receipts: dict[FilesReceipt, None] = {}
 
     @property
     def arriving(self) -> tuple[ClaimId, ...]:
         """The claims for which files are on their way to here."""
-        active = {sha256 for _, sha256 in self._active}
-        return tuple(claim for claim, files in self._brought.items() if not active.isdisjoint(files))
+        return tuple(dict.fromkeys(receipt.claim.id for receipt in self._receipts if receipt.lacking))
 
     async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files, and say what the transfer's tasks lack; the core judges a transfer without a right."""
@@ -58,8 +78,7 @@ class ArrivingFiles:
         try:
             if contents:
                 await self.admit(claim, [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents])
-            for content in contents:
-                await asyncio.to_thread(self.files.keep, content)
+                await asyncio.to_thread(self.files.keep_all, contents)
         except MessiahsError as error:
             return str(error)
         missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
@@ -67,32 +86,70 @@ class ArrivingFiles:
 
     def receive(self, peer: SystemId, request: PutRequest) -> "FilesReceipt":
         """Take files from the origin of a claim; `RefusedFilesError` for anyone else."""
-        return FilesReceipt(self, peer, request, claim=self._claim_for(peer, request.claim, request.ticket))
+        return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
 
-    async def admit(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
-        """Reserve room for files; `RefusedFilesError` if the claim or the disk has none."""
+    async def admit(
+        self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
+    ) -> None:
+        """Note what a claim brings; `RefusedFilesError` if the claim or the disk has no room for it.
+
+        The room is reserved for a receipt until that is closed.
+        """
         lacking = [one for one in files if self.files.size(one.sha256) is None]
-        await self._admit(claim, lacking)
-        self._brought.setdefault(claim.id, {}).update(lacking)
+        if not lacking:
+            return
+        problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+        if problem:
+            kept = self._expected(claim.origin) | {one.sha256 for one in lacking}
+            await asyncio.to_thread(self._make_room, claim.origin, kept, in_use=self._in_use())
+            problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+        if problem:
+            raise RefusedFilesError(problem)
+        # Nothing is awaited since the last look: two that are admitted at once do not get the same room.
+        self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(lacking)
+        if receipt is not None:
+            receipt.lacking.extend(lacking)
+            self._receipts[receipt] = None
+
+    def let_go(self, receipt: "FilesReceipt") -> None:
+        """Reserve no room any more for what a stream has not brought."""
+        self._receipts.pop(receipt, None)
 
     def open_draft(self, peer: SystemId, file: PutFile) -> Draft:
         """Go on with a file that a peer brings; whoever was at it before, on a broken stream, is stopped."""
-        earlier = self._active.pop((peer, file.sha256), None)
-        if earlier is not None:
-            earlier.close()
+        self.stop_earlier(peer, file)
         draft = self.files.draft(file.sha256, size_bytes=file.size_bytes, of=peer)
-        self._active[peer, file.sha256] = draft
+        with self._active_lock:
+            earlier = self._active.get((peer, file.sha256))
+            self._active[peer, file.sha256] = draft
+        if earlier is not None:
+            # Another stream of the peer began the file in the meantime.
+            earlier.close()
         return draft
+
+    def stop_earlier(self, peer: SystemId, file: PutFile) -> None:
+        """Stop an earlier stream of the same peer that was at a file."""
+        with self._active_lock:
+            earlier = self._active.pop((peer, file.sha256), None)
+        if earlier is not None:
+            # Not under the lock: it waits for a write that is under way.
+            earlier.close()
 
     def close_draft(self, peer: SystemId, file: PutFile, *, draft: Draft) -> None:
         """Let go of a file."""
         draft.close()
-        if self._active.get((peer, file.sha256)) is draft:
-            del self._active[peer, file.sha256]
+        with self._active_lock:
+            if self._active.get((peer, file.sha256)) is draft:
+                del self._active[peer, file.sha256]
 
-    def forget_ended(self) -> None:
-        """Count no more for claims that have ended."""
-        self._brought = {claim: files for claim, files in self._brought.items() if self._claim_of(claim) is not None}
+    async def forget_ended(self) -> None:
+        """Count no more for claims that have ended, and remove what they left incomplete."""
+        ended = {claim: each for claim, each in self._brought.items() if self._claim_of(claim) is None}
+        for claim, each in ended.items():
+            del self._brought[claim]
+            kept = {sha256 for other in self._brought.values() for sha256 in other.files}
+            dropped = each.files.keys() - kept - self._expected(each.origin)
+            await asyncio.to_thread(self._drop_drafts, each.origin, dropped)
 
     def _claim_for(self, peer: SystemId, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
@@ -100,96 +157,150 @@ class ArrivingFiles:
             raise RefusedFilesError(f"{peer} has no ticket for {claim_id}")
         return claim
 
-    async def _admit(self, claim: GrantedClaimRow, lacking: Collection[PutFile]) -> None:
-        problem = self._shortage(claim, lacking)
-        if problem:
-            await asyncio.to_thread(self.files.collect, self._in_use(), unused_seconds=_PRESSURE_SECONDS)
-            problem = self._shortage(claim, lacking)
-        if problem:
-            raise RefusedFilesError(problem)
+    async def _drafts_of(self, origin: SystemId) -> Mapping[bytes, int]:
+        return await asyncio.to_thread(self.files.drafts, of=origin)
 
-    def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile]) -> str:
-        active = {sha256 for _, sha256 in tuple(self._active)}
+    def _make_room(self, origin: SystemId, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
+        """Remove files that nobody used for a while, and incomplete files of this origin except those that are kept."""
+        self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
+        self._drop_drafts(origin, self.files.drafts(of=origin).keys() - set(kept))
+
+    def _drop_drafts(self, origin: SystemId, hashes: Iterable[bytes]) -> None:
+        for sha256 in hashes:
+            self.files.drop_draft(sha256, of=origin)
+
+    def _expected(self, origin: SystemId) -> set[bytes]:
+        """Name the files that an origin brings at the moment."""
+        on_streams = {one.sha256 for each in self._receipts if each.claim.origin == origin for one in each.lacking}
+        with self._active_lock:
+            active = tuple(self._active)
+        return on_streams | {sha256 for peer, sha256 in active if peer == origin}
+
+    def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile], drafts: Mapping[bytes, int]) -> str:
+        expected = self._expected(claim.origin)
+        known = self._brought.get(claim.id, _Brought(claim.origin)).files
         brought = {
-            sha256: size
-            for sha256, size in self._brought.get(claim.id, {}).items()
-            if sha256 in active or self.files.size(sha256) is not None
+            sha256: size for sha256, size in known.items() if sha256 in expected or self.files.size(sha256) is not None
         }
-        self._brought[claim.id] = brought
+        wanted = {one.sha256 for one in lacking}
+        # Also those of claims that have ended, and of an earlier life of this daemon.
+        cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
+        if claim.id in self._brought:
+            kept = {sha256: size for sha256, size in known.items() if sha256 in brought or sha256 in cut}
+            self._brought[claim.id] = _Brought(claim.origin, kept)
         disk = claim.tdv.description().get("disk")
         limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
-        wanted = sum(one.size_bytes for one in lacking)
-        if sum(brought.values()) + wanted > limit or len(brought) + len(lacking) > _FILE_COUNT_LIMIT:
+        size_bytes = sum(one.size_bytes for one in lacking)
+        count = len(brought) + len(cut) + len(lacking)
+        if sum(brought.values()) + sum(cut.values()) + size_bytes > limit or count > _FILE_COUNT_LIMIT:
             return f"the tasks of {claim.id} may bring {limit} bytes of files"
-        if wanted > self.files.free_bytes():
-            return f"the disk of {claim.id.executor} has no room for {wanted} bytes of files"
+        reserved = sum(receipt.left_bytes for receipt in self._receipts)
+        needed = sum(one.size_bytes - drafts.get(one.sha256, 0) for one in lacking)
+        if needed > self.files.free_bytes() - reserved:
+            return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
         return ""
 
 
 class FilesReceipt:
-    """Files that come on one stream, in the order of the request (mutable)."""
+    """Files that come on one stream, in the order of the request (mutable).
 
-    def __init__(self, arrivals: ArrivingFiles, peer: SystemId, request: PutRequest, *, claim: GrantedClaimRow) -> None:
-        self._arrivals, self._peer, self._request, self._claim = arrivals, peer, request, claim
-        self._lacking: deque[tuple[PutFile, int]] = deque()
+    `lacking` are those that have not come. Small ones that have are stored in groups, at the latest by `finish`.
+    """
+
+    def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow) -> None:
+        self.claim = claim
+        self.lacking: deque[PutFile] = deque()
+        self._arrivals, self._request = arrivals, request
+        self._offsets: dict[bytes, int] = {}
         self._draft: Draft | None = None
+        self._small: dict[bytes, bytes] = {}
+        self._small_bytes = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """What has still to come."""
+        here = self._draft.offset_bytes if self._draft is not None else 0
+        return sum(one.size_bytes for one in self.lacking) - here
 
     async def begin(self) -> tuple[int, ...]:
         """Say how much of each file is here."""
-        await self._arrivals.admit(self._claim, self._request.files)
-        offsets = await asyncio.to_thread(self._offsets)
+        await self._arrivals.admit(self.claim, self._request.files, receipt=self)
+        self._offsets = await asyncio.to_thread(self._find_offsets)
         store = self._arrivals.files
-        self._lacking.extend(
-            (one, offset)
-            for one, offset in zip(self._request.files, offsets, strict=True)
-            if store.size(one.sha256) is None
-        )
-        await self._go_on()
+        self.lacking = deque(one for one in self._request.files if store.size(one.sha256) is None)
+        offsets = tuple(self._offsets[one.sha256] for one in self._request.files)
+        await self._pass_whole()
         return offsets
 
     async def add(self, content: bytes) -> None:
         """Take the next piece."""
-        assert self._draft is not None, "a piece comes only while a file is lacking"
-        await asyncio.to_thread(self._draft.add, content)
-        if self._draft.offset_bytes == self._draft.size_bytes:
-            await self._finish()
-            await self._go_on()
+        file = self.lacking[0]
+        is_whole = self._draft is None and not self._offsets[file.sha256] and len(content) == file.size_bytes
+        if is_whole and len(content) <= _SMALL_BYTES:
+            await self._add_small(content)
+        else:
+            draft = self._draft or await self._open()
+            await asyncio.to_thread(draft.add, content)
+            if draft.offset_bytes == draft.size_bytes:
+                await self._finish_draft(draft)
+        await self._pass_whole()
+
+    async def finish(self) -> None:
+        """Store what was not stored yet."""
+        small, self._small, self._small_bytes = self._small, {}, 0
+        if small:
+            await asyncio.to_thread(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
 
     async def close(self) -> None:
         """Let go; what came of an incomplete file stays for a while."""
         if self._draft is not None:
-            self._arrivals.close_draft(self._peer, self._lacking[0][0], draft=self._draft)
+            self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=self._draft)
             self._draft = None
+        self._arrivals.let_go(self)
+        with suppress(MessiahsError):
+            await self.finish()
 
-    async def _go_on(self) -> None:
-        """Open the next file that lacks something."""
-        while self._lacking:
-            file, offset = self._lacking[0]
-            self._draft = await asyncio.to_thread(self._arrivals.open_draft, self._peer, file)
-            if self._draft.offset_bytes != offset:
-                raise RefusedFilesError("a file is brought twice at once")
-            if offset < file.size_bytes:
+    async def _pass_whole(self) -> None:
+        """Go on to the next file of which something has still to come."""
+        while self.lacking and self._draft is None:
+            file = self.lacking[0]
+            if self._offsets[file.sha256] < file.size_bytes:
                 return
-            await self._finish()
+            if not file.size_bytes:
+                await self._add_small(b"")
+            else:
+                await self._finish_draft(await self._open())
 
-    async def _finish(self) -> None:
-        assert self._draft is not None, "a file that is finished was open"
-        await asyncio.to_thread(self._draft.finish)
-        file, _ = self._lacking[0]
-        self._arrivals.close_draft(self._peer, file, draft=self._draft)
+    async def _add_small(self, content: bytes) -> None:
+        self._small[self.lacking.popleft().sha256] = content
+        self._small_bytes += len(content)
+        if len(self._small) >= _GROUP_FILES or self._small_bytes >= _GROUP_BYTES:
+            await self.finish()
+
+    async def _open(self) -> Draft:
+        file = self.lacking[0]
+        self._draft = await asyncio.to_thread(self._arrivals.open_draft, self.claim.origin, file)
+        if self._draft.offset_bytes != self._offsets[file.sha256]:
+            raise RefusedFilesError("a file is brought twice at once")
+        return self._draft
+
+    async def _finish_draft(self, draft: Draft) -> None:
+        await asyncio.to_thread(draft.finish)
+        self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=draft)
         self._draft = None
-        self._lacking.popleft()
+        self.lacking.popleft()
 
-    def _offsets(self) -> tuple[int, ...]:
-        return tuple(map(self._offset, self._request.files))
+    def _find_offsets(self) -> dict[bytes, int]:
+        return {file.sha256: self._offset(file) for file in self._request.files}
 
     def _offset(self, file: PutFile) -> int:
-        store = self._arrivals.files
+        store, origin = self._arrivals.files, self.claim.origin
+        self._arrivals.stop_earlier(origin, file)
         size = store.size(file.sha256)
         if size is not None and size != file.size_bytes:
             raise RefusedFilesError(f"{file.sha256.hex()} has {size} bytes")
-        offset = store.offset(file.sha256, of=self._peer)
+        offset = store.offset(file.sha256, of=origin)
         if offset > file.size_bytes:
-            store.draft(file.sha256, size_bytes=0, of=self._peer).discard()
+            store.drop_draft(file.sha256, of=origin)
             return 0
         return offset

@@ -1,17 +1,26 @@
 """Who asks the local API, which task a request names, and how it is told no."""
 
 import pwd
-import socket
-import struct
+import re
+from typing import Final
 
 from aiohttp import web
 
+from messiahs.daemon.door import uid_at
 from messiahs.daemon.looking import Found, Tasks
+
+_OFFSET: Final = re.compile(r"[0-9]{1,18}")
 
 
 def refusal(status: int, text: str) -> web.Response:
     """Say no, and why."""
     return web.json_response({"error": text}, status=status)
+
+
+def offset_of(request: web.Request) -> int | None:
+    """Give the offset that is asked for, in bytes, by default 0; None if it is no number of bytes."""
+    text = request.query.get("offset", "0")
+    return int(text) if _OFFSET.fullmatch(text) else None
 
 
 def user_of(request: web.Request) -> str:
@@ -48,6 +57,4 @@ def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
 def uid_of(request: web.Request) -> int:
     """Give the uid at the other end of the socket, as the kernel knows it."""
     assert request.transport is not None
-    peer: socket.socket = request.transport.get_extra_info("socket")
-    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return int(uid)
+    return uid_at(request.transport)

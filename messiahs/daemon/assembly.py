@@ -6,10 +6,11 @@ from dataclasses import replace
 from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
-from messiahs.channel.tls import TlsFiles
+from messiahs.channel.tls import TlsFiles, TlsMaterial, load
+from messiahs.channel.vouching import trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core.events import Event, PolicyChanged
-from messiahs.core.ids import ClaimId, SystemId
+from messiahs.core.ids import ClaimId, Epoch, SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.core.rows import GrantedClaimRow
@@ -38,14 +39,17 @@ _SILENT_SHARE = 5
 class Assembly:
     """A host with everything it needs; what the channels call goes to the host (mutable only while it is made)."""
 
-    def __init__(self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None], open_files: int | None = None
+    ) -> None:
         name = SystemId(settings.name)
         store = RowStore(settings.directory / "module.db")
         clock = Clock(store.newest(), store.boot_offset())
         store.write_with_next(clock.boot_offset())
         self.policies = Policies(settings, on_changed=self._on_policy_changed)
+        tls = load(_tls_files(settings))
         state = ModuleState(
-            identity=Identity(system=name, epoch=store.epoch(), address=settings.listen, release=__version__),
+            identity=_identity(settings, store.epoch(), tls),
             neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
             policy=self.policies.policy,
             calendar=local_time,
@@ -60,8 +64,10 @@ class Assembly:
             on_refused=on_refused,
             on_dropped=on_refused,
         )
-        channels = grpc_channels(_channel_settings(settings), callbacks, _tls_files(settings))
-        starter = replace(_starter_settings(settings, state.policy.timeouts), files=arrivals.files.root)
+        channels = grpc_channels(_channel_settings(settings), callbacks, tls)
+        starter = replace(
+            _starter_settings(settings, state.policy.timeouts), files=arrivals.files.root, open_files=open_files
+        )
         has_machine = settings.machine is not None
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
@@ -93,6 +99,17 @@ class Assembly:
 
     def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
         return self.host.serve_output(request, peer)
+
+
+def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Identity:
+    return Identity(
+        system=SystemId(settings.name),
+        epoch=epoch,
+        address=settings.listen,
+        release=__version__,
+        trust=trust_of(tls),
+        apart=tuple(SystemId(one.neighbor.system) for one in settings.neighbors if one.trust_file is not None),
+    )
 
 
 def _channel_settings(settings: ModuleSettings) -> ChannelSettings:

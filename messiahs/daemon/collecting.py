@@ -23,11 +23,20 @@ def live_inputs(state: ModuleState) -> set[bytes]:
     return {one.sha256 for files in inputs for one in files}
 
 
-async def collect_for_ever(arrivals: ArrivingFiles, state: ModuleState) -> None:
-    """Delete what nobody needs, now and then."""
+async def collect_for_ever(
+    arrivals: ArrivingFiles, state: ModuleState, *, period_seconds: float = _PERIOD_SECONDS
+) -> None:
+    """Delete what nobody needs, now and then; an error is logged, and the next time comes all the same."""
     while True:
-        arrivals.forget_ended()
-        deleted = await asyncio.to_thread(arrivals.files.collect, live_inputs(state), unused_seconds=UNUSED_SECONDS)
-        if deleted:
-            _LOG.info("%d files that no task needs were deleted", deleted)
-        await asyncio.sleep(_PERIOD_SECONDS)
+        try:
+            await _collect(arrivals, state)
+        except Exception:  # noqa: BLE001 - whatever it is, files must not be kept for ever from then on
+            _LOG.exception("files that no task needs could not be deleted; the next attempt follows")
+        await asyncio.sleep(period_seconds)
+
+
+async def _collect(arrivals: ArrivingFiles, state: ModuleState) -> None:
+    await arrivals.forget_ended()
+    deleted = await asyncio.to_thread(arrivals.files.collect, live_inputs(state), unused_seconds=UNUSED_SECONDS)
+    if deleted:
+        _LOG.info("%d files that no task needs were deleted", deleted)

@@ -22,9 +22,16 @@ def time_document(instant: Instant | None) -> str | None:
     return datetime.fromtimestamp(instant / SECOND, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...]) -> Document:
-    """Describe one task; `reasons` say why it waits."""
+def task_document(
+    row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...], may_run_until: Instant | None = None
+) -> Document:
+    """Describe one task; `reasons` say why it waits.
+
+    One that was cancelled is killed at once, and an overdue one aborted, though it may run where it was until its
+    executor is heard of, at most until `may_run_until`.
+    """
     result = row.result
+    state, substate = shown_state(row)
     return {
         "id": str(row.id),
         "name": name_of(submission, row.id),
@@ -32,8 +39,8 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
         "tdv": dict(tdv_of(submission, row.id.member).description()),
         "requirement": submission.requirement,
         "argv": list(command_of(submission, row.id).argv),
-        "state": row.state.value,
-        "substate": row.substate.value if row.substate is not None else None,
+        "state": state.value,
+        "substate": substate.value if substate is not None else None,
         "exit_code": result.exit_code if result is not None else None,
         "signal": result.signal if result is not None else None,
         "cause": result.cause if result is not None else "",
@@ -43,6 +50,10 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
         "submitted_at": time_document(submission.submitted_at),
         "started_at": time_document(_started_at(row)),
         "ended_at": time_document(row.ended_at),
+        "may_run_on": row.executed_on if may_run_until is not None else None,
+        "may_run_until": time_document(may_run_until),
+        "suspended_since": time_document(row.suspended_at),
+        "suspended_s": round(row.suspended_ns / SECOND, 3),
         "reasons": [reason_document(reason) for reason in row.reasons or reasons],
         "history": [
             {
@@ -60,16 +71,19 @@ def task_document(row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Rea
 def array_document(
     submission: SubmissionRow, ended: Counter[tuple[TaskState, int | None]], tried: Iterable[TaskRow], /
 ) -> Document:
-    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now."""
-    states = Counter(row.substate.value for row in tried if row.substate is not None)
+    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now.
+
+    `counts` add up to the members, and `exit_codes` to those that have finished.
+    """
+    states = Counter((substate or state).value for state, substate in map(shown_state, tried))
     for (state, _), count in ended.items():
         states[state.value] += count
     never_tried = submission.members - states.total()
     if never_tried:
         states[Substate.QUEUED.value] += never_tried
     codes: Counter[str] = Counter()
-    for (_, exit_code), count in ended.items():
-        if exit_code is not None:
+    for (state, exit_code), count in ended.items():
+        if state is TaskState.FINISHED and exit_code is not None:
             codes[str(exit_code)] += count
     return {
         "id": str(submission.id),
@@ -80,6 +94,15 @@ def array_document(
         "counts": dict(sorted(states.items())),
         "exit_codes": dict(sorted(codes.items())),
     }
+
+
+def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
+    """Give state and sub-state of a task as its user sees them, who need not know what its executor has answered."""
+    if row.state is not TaskState.EXECUTING or not row.is_cancelled:
+        return row.state, row.substate
+    if row.is_wanted_again:
+        return TaskState.EXECUTING, Substate.QUEUED
+    return (TaskState.KILLED if row.result is None else row.result.state), None
 
 
 def reason_document(reason: Reason) -> Document:
@@ -121,5 +144,5 @@ def _owners_text(row: TaskRow) -> str:
 def _started_at(row: TaskRow) -> Instant | None:
     if row.ended_at is None or row.result is None or not row.result.ran_ns:
         return row.started_at
-    # What a start was heard of later; how long the attempt ran is measured where it ran.
-    return Instant(row.ended_at - row.result.ran_ns)
+    # A start is heard of later; how long the attempt ran, suspensions not counted, is measured where it ran.
+    return Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)

@@ -10,11 +10,12 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.disk import can_sync_disks, free_bytes, is_zeros, sync_disk
 from messiahs.config.whole_files import sync_folder
 from messiahs.errors import MessiahsError, StoreError
 from messiahs.executor.layout import file_name
@@ -22,6 +23,9 @@ from messiahs.executor.layout import file_name
 PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
 _HEX_DIGITS: Final = 64
+_AT_ONCE_BYTES: Final = 64 << 10
+_GROUP_FILES: Final = 8
+"""So many files are synced with their disk; fewer each by itself."""
 
 
 class WrongContentError(MessiahsError):
@@ -60,15 +64,37 @@ class FileStore:
 
     def keep(self, content: bytes) -> bytes:
         """Store a small file and give its hash."""
-        sha256 = hashlib.sha256(content).digest()
-        if not self._touch(sha256):
-            draft = self.draft(sha256, size_bytes=len(content))
-            try:
-                draft.add(content)
-                draft.finish()
-            finally:
-                draft.discard()
+        (sha256,) = self.keep_all([content])
         return sha256
+
+    def keep_all(self, contents: Sequence[bytes], *, expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+        """Store small files, all or none, and give their hashes; many cost one sync of the disk, not one each.
+
+        `WrongContentError` if these are not the `expected` hashes.
+        """
+        hashes = tuple(hashlib.sha256(content).digest() for content in contents)
+        for came, announced in zip(hashes, expected, strict=False):
+            if came != announced:
+                raise WrongContentError(f"what came as {file_name(announced)} is another file")
+        lacking = {sha256: content for sha256, content in zip(hashes, contents, strict=True) if not self._touch(sha256)}
+        if not lacking:
+            return hashes
+        suffix = os.urandom(16).hex()
+        drafts = {sha256: self._drafts / f"{file_name(sha256)}.{suffix}" for sha256 in lacking}
+        is_group = len(lacking) >= _GROUP_FILES and can_sync_disks()
+        try:
+            for sha256, path in drafts.items():
+                _write_new(path, lacking[sha256], is_synced=not is_group)
+            if is_group:
+                sync_disk(self._drafts)
+            for sha256, path in drafts.items():
+                path.replace(self.path(sha256))
+            sync_folder(self.root)
+        except OSError as error:
+            for path in drafts.values():
+                path.unlink(missing_ok=True)
+            raise _problem(self._drafts / "x", error) from error
+        return hashes
 
     async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int) -> int:
         """Store a file of at most `limit_bytes` and give its size; `WrongContentError` if it is another one.
@@ -92,15 +118,34 @@ class FileStore:
 
     async def read(self, sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
         """Give a file from an offset on; an `OSError` if it is not here."""
-        with await asyncio.to_thread(self.path(sha256).open, "rb") as file:
+        with self.path(sha256).open("rb", buffering=0) as file:
             file.seek(offset)
+            # A thread costs more than a small piece does.
+            if os.fstat(file.fileno()).st_size <= _AT_ONCE_BYTES:
+                yield file.read()
+                return
             while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
                 yield piece
 
+    def drafts(self, *, of: str) -> dict[bytes, int]:
+        """Give what there is of incomplete files that somebody brings or brought: bytes by hash."""
+        found: dict[bytes, int] = {}
+        for path in self._drafts.glob(f"*.{_suffix(of)}"):
+            with suppress(OSError, ValueError):
+                found[bytes.fromhex(path.name.partition(".")[0])] = path.stat().st_size
+        return found
+
+    def drop_draft(self, sha256: bytes, *, of: str) -> None:
+        """Remove what somebody brought of an incomplete file and does not write any more."""
+        with suppress(OSError):
+            self._draft_path(sha256, of).unlink()
+
+    def _draft_path(self, sha256: bytes, of: str) -> Path:
+        return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
+
     def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
         """Begin a file; with a name (`of`) of who brings it, go on where that one's earlier draft ended."""
-        suffix = hashlib.sha256(of.encode()).hexdigest()[:32] if of else os.urandom(16).hex()
-        path = self._drafts / f"{file_name(sha256)}.{suffix}"
+        path = self._draft_path(sha256, of or os.urandom(16).hex())
         return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes)
 
     def offset(self, sha256: bytes, *, of: str) -> int:
@@ -108,16 +153,14 @@ class FileStore:
         size = self.size(sha256) if self._touch(sha256) else None
         if size is not None:
             return size
-        path = self._drafts / f"{file_name(sha256)}.{hashlib.sha256(of.encode()).hexdigest()[:32]}"
         try:
-            return path.stat().st_size
+            return self._draft_path(sha256, of).stat().st_size
         except OSError:
             return 0
 
     def free_bytes(self) -> int:
         """Say how much more the disk takes, but for a twentieth of it that is never used up by others' files."""
-        found = os.statvfs(self.root)
-        return max(0, (found.f_bavail - found.f_blocks // 20) * found.f_frsize)
+        return free_bytes(self.root)
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
         """Delete files and drafts that nobody used for so long, and say how many; what is in use stays."""
@@ -176,9 +219,7 @@ class Draft:
                 self.discard()
                 raise WrongContentError(f"{self._target.name} is larger than {self.size_bytes} bytes")
             try:
-                view = memoryview(content)
-                while view:
-                    view = view[os.write(self._open_file(), view) :]
+                self._append(content)
             except OSError as error:
                 self.discard()
                 raise _problem(self._path, error) from error
@@ -215,10 +256,33 @@ class Draft:
                 self._path.unlink(missing_ok=True)
                 self.close()
 
+    def _append(self, content: bytes) -> None:
+        if is_zeros(content):
+            os.ftruncate(self._open_file(), self.offset_bytes + len(content))
+            os.lseek(self._open_file(), 0, os.SEEK_END)
+            return
+        view = memoryview(content)
+        while view:
+            view = view[os.write(self._open_file(), view) :]
+
     def _open_file(self) -> int:
         if self._file < 0:
             raise OSError(errno.ESTALE, "it is being brought anew")
         return self._file
+
+
+def _write_new(path: Path, content: bytes, *, is_synced: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, 0o444)
+        if is_synced:
+            os.fsync(descriptor)
+
+
+def _suffix(of: str) -> str:
+    return hashlib.sha256(of.encode()).hexdigest()[:32]
 
 
 def _problem(path: Path, error: OSError) -> StoreError:

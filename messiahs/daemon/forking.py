@@ -93,8 +93,11 @@ def _become_daemon(settings_file: Path, log: int) -> None:
 
         code = run_daemon(settings_file)
     except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as its parent would
-        traceback.print_exc()
+        with suppress(OSError):
+            traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            # On a full disk; nothing may keep this process from ending here.
+            with suppress(BaseException):
+                stream.flush()
         os._exit(code)

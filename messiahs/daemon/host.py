@@ -19,6 +19,7 @@ from messiahs.core.actions import (
     DiscardAttempt,
     DropLink,
     EndAttempt,
+    EndFetch,
     ExtendLease,
     FetchOutputs,
     Forget,
@@ -38,25 +39,28 @@ from messiahs.core.events import (
     CancelRequested,
     InputsMoving,
     Measured,
-    OutputsFailed,
     OutputsHome,
     RetryRequested,
+    RevokeRequested,
     StoreChanged,
     Submitted,
 )
-from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.ids import AttemptId, SystemId, TaskId
+from messiahs.core.instants import HOUR
 from messiahs.core.messages import TaskState
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, HeldClaimRow
 from messiahs.daemon.arrivals import ArrivingFiles
+from messiahs.daemon.ballast import take_ballast
 from messiahs.daemon.clock import Clock
 from messiahs.daemon.collecting import collect_for_ever
+from messiahs.daemon.documents import time_document
 from messiahs.daemon.driver import Driver
 from messiahs.daemon.files import FileStore
-from messiahs.daemon.outputs import Outputs, follow_file
+from messiahs.daemon.outputs import Outputs, failure_of, follow_file
 from messiahs.daemon.sending import Sending
 from messiahs.daemon.store import RowStore
-from messiahs.errors import ChannelError
+from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
 from messiahs.probe.contract import Probe
 from messiahs.trace.recorder import RecordedModule
@@ -67,6 +71,10 @@ _MEASURE_SECONDS = 1.0
 _MOVING_SECONDS = 2.0
 _WATCH_SECONDS = 1.0
 _ANSWER_SECONDS = 20.0
+_NOTED_NS = 7 * 24 * HOUR
+
+
+_Question = Submitted | CancelRequested | RetryRequested | RevokeRequested
 
 
 class SystemRandomness:
@@ -97,11 +105,14 @@ class Host:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
-        self._sending = Sending(parts.arrivals.files, parts.channels, on_event=self.driver.post)
+        self._sending = Sending(
+            parts.arrivals.files, parts.channels, on_event=self.driver.post, is_wanted=self._is_wanted
+        )
         self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
         self._questions = itertools.count(1)
         self._waiters: dict[TaskId, asyncio.Event] = {}
         self._jobs: set[asyncio.Task[None]] = set()
+        self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
         self._decisions: list[Decision] = []
 
     @property
@@ -124,6 +135,18 @@ class Host:
         """The clock that the core's instants are on."""
         return self._parts.clock
 
+    def notes(self) -> list[str]:
+        """Say what an administrator is to know of the state of this module; nothing if all is well."""
+        state = self.module.state
+        notes = [] if state.has_space else ["the disk is full: no new work is taken"]
+        renewed_at = state.counters.renewed_at
+        if renewed_at is not None and self.clock.now() - renewed_at < _NOTED_NS:
+            notes.append(
+                f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
+                "copy is lost, and the numbers of tasks go on above those that were given out"
+            )
+        return notes
+
     async def start(self) -> None:
         """Resume from the rows and from what the executor runs, then open the channels and begin to measure."""
         parts = self._parts
@@ -134,7 +157,10 @@ class Host:
             if parts.executor.degraded:
                 _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
         has_rebooted = parts.executor is not None and parts.executor.has_rebooted
-        self.driver.start(Remains(rows=tuple(parts.store.live_rows()), running=running, has_rebooted=has_rebooted))
+        rows, forgotten = tuple(parts.store.live_rows()), parts.store.forgotten
+        if forgotten is not None:
+            _LOG.warning("the database is an older copy: what was stored after it is lost, and ids begin a new epoch")
+        self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
         await parts.channels.start()
         self._begin(self._watch_disk())
         self._begin(self._tell_what_moves())
@@ -155,7 +181,7 @@ class Host:
         self._parts.module.end_recording()
         self._parts.store.close()
 
-    async def ask(self, make: Callable[[AnswerTo], Submitted | CancelRequested | RetryRequested]) -> Answer:
+    async def ask(self, make: Callable[[AnswerTo], _Question]) -> Answer:
         """Put a user's question to the core and wait for the answer, which comes when everything is stored."""
         answer_to = AnswerTo(next(self._questions))
         self._answers[answer_to] = asyncio.get_running_loop().create_future()
@@ -206,6 +232,10 @@ class Host:
             raise FileNotFoundError(f"nothing is left here of {request.attempt}")
         return row
 
+    def _is_wanted(self, attempt: AttemptId) -> bool:
+        row = self.module.state.origin.tasks.get(attempt.task)
+        return row is not None and row.attempt == attempt.number and not row.is_cancelled
+
     def _is_executing(self, row: AttemptRow) -> bool:
         now = self.module.state.executor.attempts.get(row.id)
         return now is not None and now.status.state is TaskState.EXECUTING
@@ -223,7 +253,10 @@ class Host:
     async def _watch_disk(self) -> None:
         """Take no new work while there is only room for the results of the old."""
         while True:
+            await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
             has_space = self.store.has_room() and not self.driver.has_failed
+            if has_space:
+                take_ballast(self.store.folder)
             if has_space != self.module.state.has_space:
                 _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is taken")
                 self.driver.post(StoreChanged(has_space=has_space))
@@ -258,7 +291,11 @@ class Host:
                 if self._parts.executor is not None:
                     self._parts.executor.perform(action)
             case FetchOutputs():
-                self._begin(self._fetch(action))
+                self._fetches[action.attempt] = self._begin(self._fetch(action))
+            case EndFetch():
+                fetch = self._fetches.pop(action.attempt, None)
+                if fetch is not None:
+                    fetch.cancel()
             case DropLink():
                 channels.drop_link(action.neighbor, action.text)
             case Answer():
@@ -301,18 +338,19 @@ class Host:
     async def _fetch(self, action: FetchOutputs) -> None:
         try:
             kept = await self._parts.outputs.bring_home(action)
-        except (FileNotFoundError, PermissionError) as error:
-            self.driver.post(OutputsFailed(attempt=action.attempt, text=str(error), is_gone=True))
-        except (ChannelError, OSError) as error:
-            self.driver.post(OutputsFailed(attempt=action.attempt, text=str(error), is_gone=False))
+        except (ChannelError, StoreError, OSError) as error:
+            self._fetches.pop(action.attempt, None)
+            self.driver.post(failure_of(action, error))
         else:
+            self._fetches.pop(action.attempt, None)
             self.driver.keep(kept)
             self.driver.post(OutputsHome(attempt=action.attempt))
 
-    def _begin(self, job: Coroutine[None, None, None]) -> None:
+    def _begin(self, job: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(job)
         self._jobs.add(task)
         task.add_done_callback(self._jobs.discard)
+        return task
 
 
 def _running(known: KnownAttempt) -> RunningAttempt:

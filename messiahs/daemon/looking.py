@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from messiahs.core.ending import ending_of
+from messiahs.core.epochs import epoch_of
 from messiahs.core.ids import TaskId
-from messiahs.core.members import row_of, tdv_of, untried_endings, with_untried
+from messiahs.core.killing import may_run_until
+from messiahs.core.members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.messages import Reason, TaskState
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.documents import Document, array_document, task_document
@@ -45,7 +47,8 @@ class Tasks:
         match = _TASK_TEXT.fullmatch(text)
         if match is None or match["system"] != state.system:
             return None
-        task = TaskId(state.system, state.identity.epoch, int(match["number"]), int(match["member"] or 0))
+        number = int(match["number"])
+        task = TaskId(state.system, epoch_of(state, number), number, int(match["member"] or 0))
         submission = self._submission(task)
         if submission is None or task.member > submission.members:
             return None
@@ -62,37 +65,52 @@ class Tasks:
             last = page[-1][0].id
 
     async def members_of(self, found: Found) -> AsyncIterator[Found]:
-        """Unfold an array, with what was stored when this begins; a single task is its own only member."""
+        """Unfold an array, page by page as its rows are read; a single task is its own only member."""
         if found.row is not None:
             yield found
             return
-        submission, live = found.submission, self._host.module.state.origin.tasks
-        stored = {row.id: row for row in await asyncio.to_thread(self.ended_or_tried, submission)}
-        for member in range(1, submission.members + 1):
-            task = found.id._replace(member=member)
-            row = live.get(task) or stored.get(task) or TaskRow(id=task)
-            yield Found(id=task, submission=submission, row=row)
+        submission = found.submission
+        member, last = 1, submission.members
+        while member <= last:
+            page = await asyncio.to_thread(self._host.store.members_page, found.id._replace(member=member))
+            # Behind the last row that is stored only members without a row are left.
+            until = page[-1].id.member if page else last
+            known = {row.id: row for row in page}
+            tasks = [found.id._replace(member=number) for number in range(member, until + 1)]
+            known |= {row.id: row for row in rows_of(submission, [task for task in tasks if task not in known])}
+            for task in tasks:
+                row = self._host.module.state.origin.tasks.get(task) or known[task]
+                yield Found(id=task, submission=submission, row=row)
+            member = until + 1
 
     async def document(self, found: Found) -> Document:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
             return await self._array(found.submission)
-        return task_document(found.row, found.submission, reasons=self._reasons(found))
+        until = may_run_until(self._host.module.state, found.row)
+        return task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
 
     async def _array(self, submission: SubmissionRow) -> Document:
         origin = self._host.module.state.origin
         live = origin.submissions.get(submission.id)
-        if live is None:
-            return array_document(submission, await asyncio.to_thread(self._ended, submission), ())
-        tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
-        return array_document(submission, live.ended, tried)
+        if live is not None:
+            tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
+            return array_document(live.row, live.ended, tried)
+        if submission.ended_at is None:
+            # It has ended, and its row is on its way to the disk.
+            submission = self._host.store.submission(submission.id) or submission
+        if submission.endings:
+            ended = Counter({(one.state, one.exit_code): one.count for one in submission.endings})
+            return array_document(submission, ended, ())
+        return await asyncio.to_thread(self._counted, submission)
 
-    def _ended(self, submission: SubmissionRow) -> Counter[tuple[TaskState, int | None]]:
+    def _counted(self, submission: SubmissionRow) -> Document:
+        """Count by reading all rows: an array that ended under an earlier release, or whose end is not stored yet."""
         stored = self._host.store.members(submission.id)
-        ended = Counter(map(ending_of, stored))
+        ended = Counter(ending_of(row) for row in stored if row.state is not TaskState.EXECUTING)
         for ending, count in untried_endings(submission, stored):
             ended[ending, None] += count
-        return ended
+        return array_document(submission, ended, [row for row in stored if row.state is TaskState.EXECUTING])
 
     def _reasons(self, found: Found) -> tuple[Reason, ...]:
         row = found.row

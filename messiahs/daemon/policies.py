@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from messiahs.config.policies import PolicySource, policy_source
+from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
 from messiahs.config.whole_files import sync_folder, write_whole
 from messiahs.core.instants import Instant
@@ -123,7 +124,7 @@ class Policies:
         return in_force
 
     def _loaded_before(self) -> InForce:
-        kept = msgspec.json.decode(self._keep.read_bytes(), type=_Kept)
+        kept = msgspec.json.decode(read_regular(self._keep), type=_Kept)
         source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
         return InForce(policy=_checked(source), source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
 

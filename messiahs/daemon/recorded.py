@@ -1,5 +1,6 @@
 """Pid files of a federation, and ending the processes that they name: never one that only has the same number."""
 
+import errno
 import json
 import os
 import select
@@ -35,7 +36,20 @@ def record_this_process(path: Path) -> None:
     """Write the pid file of this process in one step."""
     identity = identity_of(os.getpid())
     assert identity is not None
-    write_whole(path, json.dumps({"pid": identity.pid, "start_time": identity.started}).encode())
+    content = json.dumps({"pid": identity.pid, "start_time": identity.started}).encode()
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _overwrite(path, content)
+
+
+def _overwrite(path: Path, content: bytes) -> None:
+    """Write in the place of a file that is there, which takes no room; a crash meanwhile leaves no pid file to read."""
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
 
 
 def recorded_processes(directory: Path, patterns: Iterable[str] = _ALL_FILES) -> tuple[ProcessIdentity, ...]:

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from messiahs.channel.contract import Channels
 from messiahs.core.actions import SendTasks
 from messiahs.core.events import Event, TransferFailed
-from messiahs.core.ids import ClaimId, SystemId
+from messiahs.core.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.messages import BoundTask, InputFile
 from messiahs.daemon.files import FileStore
-from messiahs.errors import ChannelError, RefusedError
+from messiahs.errors import ChannelError, ProtocolError, RefusedError, UntrustedError
 from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
 
@@ -22,8 +23,15 @@ _SMALL_TOGETHER_BYTES: Final = 512 << 10
 class Sending:
     """Sends tasks with inputs, each transfer by itself; a file goes to an executor once at a time, whoever needs it."""
 
-    def __init__(self, files: FileStore, channels: Channels, *, on_event: Callable[[Event], None]) -> None:
-        self._files, self._channels, self._on_event = files, channels, on_event
+    def __init__(
+        self,
+        files: FileStore,
+        channels: Channels,
+        *,
+        on_event: Callable[[Event], None],
+        is_wanted: Callable[[AttemptId], bool] = lambda _: True,
+    ) -> None:
+        self._files, self._channels, self._on_event, self._is_wanted = files, channels, on_event, is_wanted
         self._going: dict[tuple[SystemId, bytes], asyncio.Task[None]] = {}
         self._bringing: dict[ClaimId, int] = {}
 
@@ -41,10 +49,20 @@ class Sending:
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
-            is_refused = isinstance(error, RefusedError)
-            self._on_event(TransferFailed(claim=claim, text=str(error), is_refused=is_refused))
+            self._on_event(
+                TransferFailed(
+                    claim=claim,
+                    text=str(error),
+                    is_refused=isinstance(error, RefusedError | ProtocolError),
+                    is_untrusted=isinstance(error, UntrustedError),
+                )
+            )
         else:
-            self._channels.send_tasks(action.to, action.address, action.message, files=contents)
+            # Files may have been on their way for long, and their task was cancelled meanwhile.
+            wanted = tuple(task for task in action.message.tasks if self._is_wanted(task.attempt))
+            if wanted:
+                message = replace(action.message, tasks=wanted)
+                self._channels.send_tasks(action.to, action.address, message, files=contents)
         finally:
             self._bringing[claim] -= 1
             if not self._bringing[claim]:

@@ -1,6 +1,7 @@
 """The module's rows in SQLite: one transaction for each batch, on disk before anything else of the batch is done."""
 
 import os
+import re
 import secrets
 import sqlite3
 import threading
@@ -15,15 +16,28 @@ from messiahs.config.whole_files import sync_folder
 from messiahs.core.actions import Forget, Store
 from messiahs.core.ids import Epoch, TaskId
 from messiahs.core.instants import Instant
-from messiahs.core.rows import Row, RowKind, SubmissionRow, TaskRow
+from messiahs.core.messages import IdsGiven
+from messiahs.core.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
 from messiahs.daemon.clock import BootOffset
+from messiahs.daemon.mark import Mark
 from messiahs.errors import StoreError, UnusableStateError
-from messiahs.trace.rows import decode_row, encode_key, encode_row, member_range
+from messiahs.trace.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
 
 _RESERVED_BYTES = 8 * 1_024 * 1_024
 _PAGE_ROWS = 1_024
+_UNKNOWN = 100_000
+"""How many ids may have been given out since a backup, if nothing says how many."""
 _PAGE_SUBMISSIONS = 128
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_CHECKED = b"\2"
+"""Stands before the checksum of a fact."""
+_UNCHECKED = {
+    "marked": rb"(?!)",
+    "epoch": rb".{8}",
+    "newest": rb".{8}",
+    "boot_offset": rb"-?[0-9]{1,20} [0-9a-f-]{1,64}",
+}
+"""What facts without a checksum look like."""
 _SCHEMA = """
 CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE outputs (
@@ -33,7 +47,7 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
 
 _SUBMISSIONS = """
-SELECT submission.body, task.body
+SELECT submission.key, submission.body, task.body
 FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
 WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
 """
@@ -63,19 +77,27 @@ class RowStore:
         self._path = path
         self._reading = threading.Lock()
         self._unwritten_offset: BootOffset | None = None
+        self._marking = threading.Lock()
+        self._committed_at: Instant | None = None
         try:
             if not path.exists():
                 if Path(f"{path}-wal").exists():
                     raise self._unusable("it is missing, but the last part of it is in its -wal file")
                 _create(path)
             self._reader = _connect(path)
+            # A flipped bit turns bytes into text that may be no UTF-8.
+            self._reader.text_factory = bytes
             self._check()
             self._writer = _connect(path)
+            self._mark = Mark(path.with_suffix(".mark"))
+            self.forgotten = self._forgotten()
+            """What was given out since the copy was made, if the file is an older one; else None."""
         except (sqlite3.Error, OSError) as error:
             raise self._problem("cannot be opened", error) from error
 
     def close(self) -> None:
         """Close the file."""
+        self.follow_with_mark(at_once=True)
         self._writer.close()
         self._reader.close()
 
@@ -85,6 +107,11 @@ class RowStore:
         assert stored is not None, "every state is made with an epoch"
         return Epoch(int.from_bytes(stored))
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the module, on the disk that this file fills."""
+        return self._path.parent
+
     def has_room(self) -> bool:
         """Say whether the disk has more room than is kept for what the module has taken on already."""
         disk = os.statvfs(self._path.parent)
@@ -92,8 +119,24 @@ class RowStore:
 
     def newest(self) -> Instant:
         """Give the instant of the last commit."""
+        reached = self._mark.reached
+        return max(self._newest_here(), reached.newest if reached is not None else Instant(0))
+
+    def _newest_here(self) -> Instant:
         stored = self._fact("newest")
         return Instant(int.from_bytes(stored) if stored is not None else 0)
+
+    def _forgotten(self) -> IdsGiven | None:
+        """Say what may have been given out since this file was stored last, if it is older than its mark."""
+        reached, here = self._mark.reached, self._newest_here()
+        if reached is not None:
+            return reached.given if here < reached.newest else None
+        if self._fact("marked") is None:
+            return None
+        # Its mark was not put back with it, or is damaged: what that said can only be guessed.
+        counters = next(self._rows(RowKind.COUNTERS), None)
+        given = counters.given if isinstance(counters, CountersRow) else IdsGiven()
+        return IdsGiven(submissions=given.submissions + _UNKNOWN, claims=given.claims + _UNKNOWN)
 
     def boot_offset(self) -> BootOffset | None:
         """Give how the daemon that wrote last counted its instants; None if none has."""
@@ -110,17 +153,30 @@ class RowStore:
     def commit(self, writes: Sequence[Write], now: Instant) -> None:
         """Do all writes or none; when this returns they survive a crash of the machine."""
         offset = self._unwritten_offset
+        given = [write.row.given for write in writes if isinstance(write, Store) and isinstance(write.row, CountersRow)]
+        with self._marking:
+            self._mark.reserve(given[-1] if given else IdsGiven())
         try:
             with self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 for write in writes:
                     self._write(write)
                 self._note("newest", now.to_bytes(8))
+                if self._committed_at is None:
+                    self._note("marked", b"")
                 if offset is not None:
                     self._note("boot_offset", f"{offset.offset_ns} {offset.boot}".encode())
         except sqlite3.Error as error:
             raise self._problem("cannot be written", error) from error
         self._unwritten_offset = None
+        self._committed_at = now
+        self.follow_with_mark()
+
+    def follow_with_mark(self, *, at_once: bool = False) -> None:
+        """Let the mark follow the last commit, at most once a second unless `at_once`."""
+        with self._marking:
+            if self._committed_at is not None:
+                self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
         """Give all rows but the tasks of submissions that have ended."""
@@ -138,9 +194,9 @@ class RowStore:
         _, low = (0, b"") if after is None else encode_key((RowKind.SUBMISSION, after))
         page = self._select(_SUBMISSIONS, (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS))
         found = []
-        for submission, task in page:
-            row = decode_row(RowKind.SUBMISSION, submission)
-            stored = None if task is None else decode_row(RowKind.TASK, task)
+        for key, submission, task in page:
+            row = self._decoded(RowKind.SUBMISSION, key, submission)
+            stored = None if task is None else self._decoded(RowKind.TASK, key, task)
             assert isinstance(row, SubmissionRow)
             assert isinstance(stored, TaskRow | None)
             found.append((row, stored))
@@ -158,14 +214,21 @@ class RowStore:
 
     def members(self, submission: TaskId) -> list[TaskRow]:
         """Give the rows of a submission's tasks, in order, read in pages: others read in between."""
-        low, high = member_range(submission)
-        query = "SELECT kind, body, key FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"
         rows: list[TaskRow] = []
-        while page := self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS)):
-            rows.extend(row for kind, body, _ in page if isinstance(row := decode_row(kind, body), TaskRow))
-            # The least key that is greater.
-            low = bytes(page[-1][2]) + b"\0"
+        first = submission.submission
+        while page := self.members_page(first):
+            rows.extend(page)
+            first = first._replace(member=page[-1].id.member + 1)
         return rows
+
+    def members_page(self, first: TaskId) -> list[TaskRow]:
+        """Give the next rows of a submission's tasks, from this one on; none are left if there are none."""
+        _, low = encode_key((RowKind.TASK, first))
+        _, high = member_range(first)
+        query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"
+        page = self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS))
+        decoded = (self._decoded(RowKind.TASK, key, body) for key, body in page)
+        return [row for row in decoded if isinstance(row, TaskRow)]
 
     def output(self, task: TaskId, name: str) -> bytes | None:
         """Give a small output that was kept."""
@@ -184,19 +247,31 @@ class RowStore:
                 self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
 
     def _note(self, fact: str, value: bytes) -> None:
-        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, value))
+        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
 
     def _rows(self, kind: RowKind) -> Iterator[Row]:
-        for found, body in self._select("SELECT kind, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
-            yield decode_row(found, body)
+        for key, body in self._select("SELECT key, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
+            yield self._decoded(kind, key, body)
 
     def _row(self, kind: RowKind, task: TaskId) -> Row | None:
-        found = self._select("SELECT kind, body FROM rows WHERE kind = ? AND key = ?", encode_key((kind, task)))
-        return _decoded(*found[0]) if found else None
+        key = encode_key((kind, task))
+        found = self._select("SELECT body FROM rows WHERE kind = ? AND key = ?", key)
+        return self._decoded(*key, found[0][0]) if found else None
+
+    def _decoded(self, kind: int, key: bytes, body: bytes) -> Row:
+        try:
+            return _decoded(int(kind), key, body)
+        except UnusableStateError as error:
+            raise self._named(error) from error
 
     def _fact(self, name: str) -> bytes | None:
         found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
-        return bytes(found[0][0]) if found else None
+        if not found:
+            return None
+        value = _fact_in(name, found[0][0])
+        if value is None:
+            raise self._unusable(f"what it notes as {name} is damaged")
+        return value
 
     def _select(self, query: str, values: tuple[object, ...]) -> list[Any]:
         try:
@@ -208,16 +283,35 @@ class RowStore:
     def _check(self) -> None:
         """Read every page once: damage that is found later may have been built upon."""
         ((found,), *_) = self._select("PRAGMA quick_check(1)", ())
-        if found != "ok":
-            raise self._unusable(" ".join(str(found).split()))
+        if found != b"ok":
+            raise self._unusable(" ".join(found.decode(errors="replace").split()))
         # An empty file is sound for SQLite.
         if not self._select("SELECT name FROM sqlite_schema WHERE name = 'facts'", ()) or self._fact("epoch") is None:
             raise self._unusable("it holds nothing of a module")
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Compare every row and note with its checksum; SQLite has none, and takes most flipped bits for contents."""
+        for fact in _UNCHECKED:
+            self._fact(fact)
+        try:
+            with self._reading, closing(self._reader.execute("SELECT kind, key, body FROM rows")) as cursor:
+                for kind, key, body in cursor:
+                    if not (isinstance(key, bytes) and isinstance(body, bytes)):
+                        raise self._unusable("a row is no sequence of bytes")
+                    check_row(kind, key, body)
+        except sqlite3.Error as error:
+            raise self._problem("cannot be read", error) from error
+        except UnusableStateError as error:
+            raise self._named(error) from error
 
     def _problem(self, what: str, error: sqlite3.Error | OSError) -> StoreError:
         if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
             return self._unusable(str(error))
         return StoreError(f"{self._path} {what}: {error}; check that the disk is not full and the file is writable")
+
+    def _named(self, error: UnusableStateError) -> UnusableStateError:
+        return UnusableStateError(f"{self._path}: {error}")
 
     def _unusable(self, text: str) -> UnusableStateError:
         return UnusableStateError(
@@ -227,9 +321,23 @@ class RowStore:
 
 
 @lru_cache(16)
-def _decoded(kind: int, body: bytes) -> Row:
+def _decoded(kind: int, key: bytes, body: bytes) -> Row:
     """Read a row; that of a large array is asked for once for each of its members."""
-    return decode_row(kind, body)
+    return decode_row(kind, key, body)
+
+
+def _checked_fact(name: str, value: bytes) -> bytes:
+    return _CHECKED + checksum(name.encode(), value) + value
+
+
+def _fact_in(name: str, stored: object) -> bytes | None:
+    """Give the value of a stored fact; None if it is damaged. An older release wrote it without its checksum."""
+    if not isinstance(stored, bytes):
+        return None
+    value = stored[len(_checked_fact("", b"")) :]
+    if stored == _checked_fact(name, value):
+        return value
+    return stored if re.fullmatch(_UNCHECKED[name], stored, re.DOTALL) else None
 
 
 def _create(path: Path) -> None:
@@ -241,7 +349,7 @@ def _create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(_SCHEMA)
-        connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (secrets.token_bytes(8),))
+        connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (_checked_fact("epoch", secrets.token_bytes(8)),))
     draft.rename(path)
     sync_folder(path.parent)
 

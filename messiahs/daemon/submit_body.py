@@ -1,6 +1,7 @@
 """The body of a submit: what a client may say, and what is wrong with it."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -12,11 +13,14 @@ from messiahs.core.events import AnswerTo, Submitted
 from messiahs.core.ids import ClientKey
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, InputFile
+from messiahs.core.rows import SubmissionRow
 from messiahs.core.submitting import MEMBER_LIMIT
+from messiahs.core.texts import has_control
 from messiahs.errors import CodecError
-from messiahs.wire.limits import FILE_LIMIT, at_most, relative_path, separate_paths
+from messiahs.wire.limits import FILE_LIMIT, NAMES_LIMIT_BYTES, at_most, relative_path, separate_paths
 
 _KEY_LIMIT = 64
+_SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HASH_BYTES = 32
@@ -24,7 +28,6 @@ _LARGEST = 2**62
 _NAME_LIMIT = 256
 _RETRY_LIMIT = 1_000
 _DEADLINE_LIMIT_SECONDS = 10 * 366 * 24 * 3_600
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -86,6 +89,29 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitte
     )
 
 
+def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
+    """Say in what a submit differs from what is stored under its key; empty if they are the same.
+
+    The deadline is not compared: it counts from the first of them.
+    """
+    before, now = row.command, submitted.command
+    if before.argv != now.argv:
+        return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
+    pairs = (
+        ("environment", before.env, now.env),
+        ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
+        ("outputs", before.outputs, now.outputs),
+        ("members", (row.members, row.items), (submitted.members, submitted.items)),
+        ("needs or stated attributes", row.tdv, submitted.tdv),
+        ("requirement", row.requirement, submitted.requirement),
+        ("name", row.name, submitted.name),
+        ("`--retries`", row.retries, submitted.retries),
+        ("`--no-wait`", row.waits, submitted.waits),
+    )
+    others = [what for what, stored, asked in pairs if stored != asked]
+    return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
+
+
 def problem_of(body: SubmitBody) -> str:
     """Say what is wrong with a body; empty if nothing is."""
     problem = _problem_of_tdv(body.tdv) or _problem_of_files(body)
@@ -95,7 +121,7 @@ def problem_of(body: SubmitBody) -> str:
         return "a NUL byte cannot be passed to a program"
     if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
         return "the command, its environment, name and items are to be UTF-8"
-    if _CONTROL.search(body.name):
+    if has_control(body.name):
         return "the name of a task has no control characters"
     if not body.key or len(body.key) > _KEY_LIMIT:
         return "the key of a submit has 1 to 64 characters"
@@ -113,6 +139,8 @@ def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
             return f"${name} is no name of an attribute"
         if known is not None and known.kind is Kind.INTEGER and not isinstance(value, int):
             return f"${name} is an integer"
+        if isinstance(value, str) and has_control(value):
+            return f"${name} has control characters"
         if not is_valid_value(value) or (known is not None and isinstance(value, int) and value < _least(name)):
             return f"${name} is out of range"
     if sum(name not in TASK_ATTRIBUTES for name in tdv) > EXTENSION_LIMIT:
@@ -133,17 +161,33 @@ def _problem_of_files(body: SubmitBody) -> str:
                 return f"input {file.name}: {file.sha256} is no SHA-256"
         try:
             # The very checks of the wire: what cannot travel is not taken either.
-            at_most(len(files), FILE_LIMIT, what="inputs")
+            at_most(len(files), FILE_LIMIT, what="input files")
             separate_paths([relative_path(file.name) for file in files])
         except CodecError as error:
             return str(error)
     try:
-        at_most(len(body.outputs), FILE_LIMIT, what="outputs")
-        for name in body.outputs:
-            relative_path(name)
+        _check_outputs(body)
     except CodecError as error:
         return str(error)
     return ""
+
+
+def _shown(argv: tuple[str, ...]) -> str:
+    text = shlex.join(argv)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _check_outputs(body: SubmitBody) -> None:
+    """Check the names of outputs, as they are written and as those of each member."""
+    at_most(len(body.outputs), FILE_LIMIT, what="outputs")
+    for name in body.outputs:
+        relative_path(name)
+    templates = [name for name in body.outputs if "{}" in name]
+    for item in body.items if templates else ():
+        for name in templates:
+            relative_path(name.replace("{}", item))
+    names = (*body.outputs, *(file.name for file in body.inputs))
+    at_most(sum(len(name.encode()) for name in names), NAMES_LIMIT_BYTES, what="bytes of names")
 
 
 def _is_unicode(text: str) -> bool:

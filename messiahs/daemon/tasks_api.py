@@ -8,14 +8,14 @@ import msgspec
 from aiohttp import web
 
 from messiahs.core.descriptions import TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.members import command_of
-from messiahs.core.submitting import has_failed
-from messiahs.daemon.asking import known_task, own_single_task, own_task, refusal, user_of
+from messiahs.core.submitting import failed_in
+from messiahs.daemon.asking import known_task, offset_of, own_single_task, own_task, refusal, user_of
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.looking import Found, Tasks
-from messiahs.daemon.submit_body import SubmitBody, hashes_in, problem_of, submitted_by
+from messiahs.daemon.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
 from messiahs.executor.contract import OUTPUT_NAMES
 
 _LONGEST_WAIT_SECONDS = 300.0
@@ -55,10 +55,20 @@ class TasksApi:
         tdv = TDV(
             sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.module.state.system, "user": user_of(request)})
         )
+        asked: list[Submitted] = []
 
-        answer = await self._host.ask(lambda answer_to: submitted_by(body, tdv, answer_to=answer_to))
-        if answer.problem:
+        def submit(answer_to: AnswerTo) -> Submitted:
+            asked.append(submitted_by(body, tdv, answer_to=answer_to))
+            return asked[-1]
+
+        answer = await self._host.ask(submit)
+        if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
+        # The key may be that of an earlier submit.
+        found = self._tasks.find(str(answer.task))
+        other = "" if found is None else difference(found.submission, asked[-1])
+        if other:
+            return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; take another key")
         return web.json_response({"id": str(answer.task)})
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
@@ -105,13 +115,13 @@ class TasksApi:
         found = own_single_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
-        name, offset = request.query.get("stream", "stdout"), request.query.get("offset", "0")
-        if name not in OUTPUT_NAMES or not offset.isdecimal():
+        name, offset = request.query.get("stream", "stdout"), offset_of(request)
+        if name not in OUTPUT_NAMES or offset is None:
             return refusal(400, "stream is stdout or stderr, offset a number of bytes")
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
         follow = request.query.get("follow") == "1"
-        async for piece in self._logs.read(found, name, offset=int(offset), follow=follow):
+        async for piece in self._logs.read(found, name, offset=offset, follow=follow):
             await response.write(piece)
         await response.write_eof()
         return response
@@ -134,15 +144,17 @@ class TasksApi:
             return found
         submission = found.submission
         tried = self._tasks.ended_or_tried(submission)
-        failed = [row for row in tried if has_failed(row)]
+        failed = failed_in(tried, found.id.member)
         if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
             return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:
-            return RetryRequested(answer_to=answer_to, submission=submission, tried=tried)
+            return RetryRequested(answer_to=answer_to, submission=submission, tried=tried, member=found.id.member)
 
         answer = await self._host.ask(retry)
-        return web.json_response({"id": str(answer.task), "retried": len(failed)})
+        if answer.problem:
+            return refusal(409, answer.problem)
+        return web.json_response({"id": str(found.id), "retried": len(failed)})
 
 
 async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:

@@ -11,6 +11,7 @@ from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
 from messiahs.core.previewing import preview
+from messiahs.core.routing import view_behind
 from messiahs.core.sharing import waiting_behind
 from messiahs.core.summing import passed_on
 from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
@@ -60,11 +61,10 @@ class VectorsApi:
     def _view(self, neighbor: Neighbor) -> Document:
         state = self._host.module.state
         vectors = {key: view.message.vector for key, view in state.updates.views.items()}
-        ages_ns = [
-            view.age_ns(self._host.clock.now())
-            for (system, _), view in state.updates.views.items()
-            if system == neighbor.system
-        ]
+        # Of a sibling that is a parent, too, both vectors are here: the one that is shown counts, if it has come.
+        heard = [view for (system, _), view in state.updates.views.items() if system == neighbor.system]
+        viewed = view_behind(state, neighbor)
+        ages_ns = [view.age_ns(self._host.clock.now()) for view in ((viewed,) if viewed is not None else heard)]
         return {
             **vector_document(view_of(neighbor, vectors)),
             "relation": neighbor.relation.value,

@@ -32,9 +32,8 @@ OnLost = Callable[[str], None]
 STDOUT, STDERR = "stdout", "stderr"
 OUTPUT_NAMES = (STDOUT, STDERR)
 """What every attempt leaves behind, empty or not."""
-STAGING_FAILED, OUTPUT_MISSING, TOO_MANY_OUTPUTS = "staging_failed", "output_missing", "too_many_outputs"
-"""Causes: an input could not be put in its place, so that nothing ran (a retry elsewhere may help); a declared output
-was not there at the end; there were more files in declared folders than can be brought home."""
+STAGING_FAILED = "staging_failed"
+"""Cause: an input could not be put in its place, so that nothing ran (a retry elsewhere may help)."""
 
 
 class AttemptState(StrEnum):
@@ -64,8 +63,8 @@ class Executor(Protocol):
     """Runs attempts: at most once each, and never past their limit or their claim's lease.
 
     Of a suspended attempt no process runs, and the time does not count against its limit; it keeps its place in its
-    claim. One that is told to end is woken, so that it can do so by itself. What shows nothing of its attempt and lost
-    its parents before it was seen with it may be any attempt's: it does not run while all attempts are suspended.
+    claim. One that is told to end is woken, so that it can do so by itself. A process that hides its attempt does not
+    run while all attempts are suspended, and is ended with the next attempt that ends.
 
     Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told; the
     `AttemptStarted` of a short one may be left out.

@@ -12,9 +12,10 @@ import msgspec
 from messiahs.core.events import AttemptEnded
 from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.core.messages import Output
+from messiahs.core.texts import printable
 from messiahs.executor.layout import WORK
 
-PROTOCOL = 3
+PROTOCOL = 4
 """A daemon that meets a starter of another protocol ends it and starts its own."""
 
 
@@ -42,11 +43,12 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
 
 
 class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
-    """End an attempt, whatever its state; an `Ended` follows."""
+    """End an attempt, whatever its state; an `Ended` follows. With `only_if_queued` one that has begun goes on."""
 
     attempt: AttemptId
     grace_ns: int
     cause: str
+    only_if_queued: bool = False
 
 
 class Extend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
@@ -95,13 +97,14 @@ class Weigh(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
-    """The starter's first message: who it is and what it found."""
+    """The starter's first message: who it is, as which account its tasks run, and what it found."""
 
     protocol: int
     pid: int
     attempts_root: str
     degraded: str
     has_rebooted: bool
+    uid: int = -1
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
@@ -206,7 +209,7 @@ def event_of(ended: Ended) -> AttemptEnded:
         exit_code=ended.exit_code,
         signal=ended.signal,
         cause=ended.cause,
-        text=ended.text,
+        text=printable(ended.text),
         ran_ns=ended.ran_ns,
         outputs=(
             Output(name="stdout", size_bytes=ended.stdout_bytes),

@@ -30,8 +30,9 @@ class StarterSettings:
 
     `directory` holds its socket, journal and log, and the tasks' folders if their account can reach it; else those
     lie below `fallback`. `files` is where the inputs of tasks are, named by their hashes. `silence_ns` is how long the
-    starter may be silent before it is ended with its tasks. Without `uses_namespace` it does not even try to be the
-    init of its own process namespace.
+    starter may be silent before it is ended with its tasks. `open_files` is how many files a task may open, if that is
+    not what this process may. Without `uses_namespace` it does not even try to be the init of its own process
+    namespace.
     """
 
     directory: Path
@@ -40,6 +41,7 @@ class StarterSettings:
     fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
     uses_namespace: bool = True
     files: Path | None = None
+    open_files: int | None = None
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
@@ -64,14 +66,16 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
     """
     settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
     account = task_account(settings.task_user)
-    attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await end_starter(settings.directory)
+    attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
     await asyncio.to_thread(_end_leftovers, attempts_root)
-    namespace, degraded = await asyncio.to_thread(_namespace, uses_namespace=settings.uses_namespace)
+    degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
     path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
-    arguments = [*namespace, sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
-    arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root), "--degraded", degraded]
+    arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
+    arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
+    arguments += ["--degraded", degraded] if degraded else ["--namespace"]
     arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
+    arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
     process = _detached(arguments, settings.directory / LOG_FILE)
     deadline = time.monotonic() + _READY_SECONDS
     while process.returncode is None and time.monotonic() < deadline:
@@ -106,18 +110,18 @@ def _detached(arguments: list[str], log_file: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def _namespace(*, uses_namespace: bool) -> tuple[tuple[str, ...], str]:
-    """Give the prefix that makes a process the init of its own namespace, or why there is none."""
+def _why_no_namespace(*, uses_namespace: bool) -> str:
+    """Say why a process cannot be the init of its own namespace; nothing if it can."""
     if not uses_namespace:
-        return (), "switched off: a task that leaves its process group may outlive the starter"
+        return "switched off: a task that leaves its process group may outlive the starter"
     prefix = _AS_ROOT if os.geteuid() == 0 else _AS_USER
     try:
         tried = subprocess.run([*prefix, "true"], capture_output=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return (), f"no process namespace: {error}"
+        return f"no process namespace: {error}"
     if tried.returncode == 0:
-        return prefix, ""
-    return (), f"no process namespace: {tried.stderr.decode(errors='replace').strip()}"
+        return ""
+    return f"no process namespace: {tried.stderr.decode(errors='replace').strip()}"
 
 
 def _end_leftovers(attempts_root: Path) -> None:

@@ -1,10 +1,12 @@
-"""Where the folders of attempts lie: somewhere that the tasks' account can reach and others cannot."""
+"""Where the folders of attempts lie: somewhere that the tasks' account can reach and only the daemon's can change."""
 
 import hashlib
 import os
 import pwd
 import re
 import stat
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +68,11 @@ def folder_name(attempt: AttemptId) -> str:
 def prepare_attempts_root(directory: Path, account: Account, *, fallback: Path) -> Path:
     """Give the folder for attempts, made and safe: in `directory`, or if the account cannot get there, in `fallback`.
 
-    Only the account (and root) can enter it. Raises `ExecutorError` if something else stands in its place.
+    The daemon's own account owns it, so that no task of another account can change what is in it; the tasks' account
+    can pass through. Raises `ExecutorError` if something else stands in its place.
     """
-    root = _beside(directory, account, name="tasks", fallback=fallback)
-    found = _made(root, owner=account, mode=0o700)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.uid or found.st_mode & 0o077:
-        raise ExecutorError(
-            f"{root} is not a folder that only {account.name} can enter: remove it (someone else made it)",
-            transient=False,
-        )
-    return root
+    mode = 0o700 if account.uid == os.geteuid() else 0o711
+    return _prepared(directory, account, name="tasks", mode=mode, fallback=fallback)
 
 
 def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> Path:
@@ -84,14 +81,7 @@ def prepare_files_root(directory: Path, account: Account, *, fallback: Path) -> 
     The account can open a file there whose name it is told, and cannot list them; the daemon's own account owns it.
     Raises `ExecutorError` if something else stands in its place.
     """
-    root = _beside(directory, account, name="files", fallback=fallback)
-    own = own_account()
-    found = _made(root, owner=own, mode=0o711)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != own.uid or found.st_mode & 0o066:
-        raise ExecutorError(
-            f"{root} is not a folder that only {own.name} can change: remove it (someone else made it)", transient=False
-        )
-    return root
+    return _prepared(directory, account, name="files", mode=0o711, fallback=fallback)
 
 
 def file_name(sha256: bytes) -> str:
@@ -99,26 +89,57 @@ def file_name(sha256: bytes) -> str:
     return sha256.hex()
 
 
-def _beside(directory: Path, account: Account, *, name: str, fallback: Path) -> Path:
-    """Choose a place: in `directory`, or if the account cannot get there, in `fallback`."""
+def _prepared(directory: Path, account: Account, *, name: str, mode: int, fallback: Path) -> Path:
+    """Have a folder of our own in `directory`, or if the account cannot get there, in `fallback`."""
     directory = directory.resolve()
-    if can_traverse(directory, account):
-        return directory / name
-    digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
-    return fallback / f"messiahs-{name}-{account.uid}-{digest}"
+    try:
+        if can_traverse(directory, account):
+            return _in_own_place(directory / name, account, mode)
+        digest = hashlib.blake2b(os.fsencode(directory), digest_size=8).hexdigest()
+        return _among_others(fallback, f"messiahs-{name}-{account.uid}-{digest}", account, mode)
+    except OSError as error:
+        raise ExecutorError(f"{directory / name}: the folder cannot be made: {error}", transient=True) from error
 
 
-def _made(root: Path, *, owner: Account, mode: int) -> os.stat_result:
+def _in_own_place(root: Path, account: Account, mode: int) -> Path:
+    with suppress(FileExistsError):
+        root.mkdir(mode=mode)
+    found = root.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {os.geteuid(), account.uid}:
+        raise ExecutorError(
+            f"{root} is not a folder of this account: remove it (someone else made it)", transient=False
+        )
+    if found.st_uid != os.geteuid():
+        # An earlier release gave it to the tasks' account.
+        os.chown(root, os.geteuid(), os.getegid(), follow_symlinks=False)
+    # Whatever the umask left of it, or a task of our own account made of it.
+    root.chmod(mode)
+    return root
+
+
+def _among_others(fallback: Path, stem: str, account: Account, mode: int) -> Path:
+    """Have a folder where anybody may make one: the first one that is ours and that nobody else can write to.
+
+    Anybody may have taken its name, which can be told in advance; then another name is used, which cannot.
+    """
+    for found in sorted(fallback.glob(f"{stem}*")):
+        if _is_ours(found, account):
+            found.chmod(mode)
+            return found
+    root = fallback / stem
     try:
         root.mkdir(mode=mode)
-        # Whatever the umask leaves of it.
-        root.chmod(mode)
-        os.chown(root, owner.uid, owner.gid, follow_symlinks=False)
     except FileExistsError:
-        pass
-    except OSError as error:
-        raise ExecutorError(f"{root}: the folder cannot be made: {error.strerror}", transient=True) from error
-    return root.lstat()
+        root = Path(tempfile.mkdtemp(prefix=f"{stem}-", dir=fallback))
+    root.chmod(mode)
+    return root
+
+
+def _is_ours(root: Path, account: Account) -> bool:
+    """Say whether this account made a folder, and nobody else could change it; tasks of this account may open it."""
+    found = root.lstat()
+    is_open = found.st_mode & 0o022 and account.uid != os.geteuid()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not is_open
 
 
 def can_traverse(directory: Path, account: Account) -> bool:

@@ -47,9 +47,9 @@ from messiahs.executor.frames import (
     event_of,
 )
 from messiahs.executor.launch import StarterSettings, connect, end_starter, launch, wait_for_end
-from messiahs.executor.layout import ATTEMPTS, file_name, folder_name
+from messiahs.executor.layout import file_name
 from messiahs.executor.link import StarterLink
-from messiahs.executor.outputs import read_output
+from messiahs.executor.outputs import Outputs
 from messiahs.executor.starter.identity import noted_identity
 
 _STOP_NS = 15_000_000_000
@@ -78,7 +78,7 @@ class OsProcessExecutor:
         self._renewal: asyncio.Task[None] | None = None
         self._on_event: OnEvent | None = None
         self._on_lost: OnLost | None = None
-        self._attempts_root: Path | None = None
+        self._outputs: Outputs | None = None
         self._degraded = ""
         self._has_rebooted = False
 
@@ -122,7 +122,12 @@ class OsProcessExecutor:
                 command: ToStarter = self._start_of(action)
             case EndAttempt():
                 self._open.add(action.attempt)
-                command = End(attempt=action.attempt, grace_ns=action.grace_ns, cause=action.cause)
+                command = End(
+                    attempt=action.attempt,
+                    grace_ns=action.grace_ns,
+                    cause=action.cause,
+                    only_if_queued=action.only_if_queued,
+                )
             case SuspendAttempt():
                 command = Suspend(attempt=action.attempt)
             case ResumeAttempt():
@@ -152,11 +157,11 @@ class OsProcessExecutor:
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read a file in the attempt's folder."""
-        if self._attempts_root is None:
+        if self._outputs is None:
             raise ExecutorError("no starter was found yet", transient=True)
-        if attempt in self._open and not (self._attempts_root / ATTEMPTS / folder_name(attempt)).exists():
+        if attempt in self._open and not self._outputs.has_begun(attempt):
             return b""
-        return read_output(self._attempts_root, attempt, name=name, offset=offset, limit=limit)
+        return self._outputs.read(attempt, name, offset=offset, limit=limit)
 
     async def _attach(self) -> None:
         """Have a link with a starter that speaks this protocol."""
@@ -168,7 +173,7 @@ class OsProcessExecutor:
             link = await StarterLink.greeted(*await launch(self._settings))
         if link is None:
             raise ExecutorError("the starter ended at once", transient=True)
-        self._attempts_root = Path(link.hello.attempts_root)
+        self._outputs = Outputs(root=Path(link.hello.attempts_root), uid=link.hello.uid)
         self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
         self._link = link
         link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)

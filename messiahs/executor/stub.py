@@ -143,6 +143,8 @@ class StubExecutor:
         if held.ended is not None:
             self._reports.append(event_of(held.ended))
             return
+        if action.only_if_queued and held.phase is not Phase.QUEUED:
+            return
         number = _TERMINATED if held.phase is Phase.RUNNING else None
         self._finish(held, Ended(attempt=held.attempt, signal=number, cause=action.cause))
 

@@ -17,6 +17,8 @@ class NoMigrating:
     asks: tuple[Asking, ...] = ()
     keep_at_least: int = 0
     offers_running: bool = False
+    reads_memory: bool = False
+    reads_waiting: bool = False
 
     def offers(self, query: RunningQuery, /) -> bool:
         """Offer nothing."""

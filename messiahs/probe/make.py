@@ -14,7 +14,9 @@ def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
     """Give a probe; `disk_path` need not exist yet. Raises `MessiahsError` if the settings make no sense."""
     for name, value in settings.attributes.items():
         if not is_valid_value(value):
-            raise MessiahsError(f"attribute {name}: {value!r} is out of range (64 bits, or 64 bytes of text)")
+            raise MessiahsError(
+                f"attribute {name}: {value!r} is out of range (64 bits, or 64 bytes of text without control characters)"
+            )
     match settings.probe:
         case "fixed":
             return FixedProbe(settings.attributes, settings.console_file)

@@ -30,12 +30,17 @@ class Agenda:
             happen()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class DriftingClock:
-    """The clock of one host: it reads `ahead_ns` at the start, and gains `gain_ppm` millionths from then on."""
+    """The clock of one host (mutable): it reads `ahead_ns` at the start and gains `gain_ppm` millionths."""
 
     ahead_ns: int = 0
     gain_ppm: int = 0
+
+    def step(self, at: Instant, *, step_ns: int, lowest: Instant) -> None:
+        """Set the clock forward or back while its machine is off; it never reads less than `lowest` then."""
+        now = self.read(at)
+        self.ahead_ns += max(lowest, now + step_ns) - now
 
     def read(self, at: Instant) -> Instant:
         """Give what the clock reads at an instant of the simulation."""

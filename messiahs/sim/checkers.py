@@ -8,7 +8,7 @@
 """
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from messiahs.core.actions import Action, Forget, StartAttempt, Store, TaskEnded
@@ -23,11 +23,14 @@ from messiahs.core.messages import TaskState
 from messiahs.core.ports import BadPredicate, Need
 from messiahs.core.rows import GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState
+from messiahs.core.submitting import has_failed
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.trace.telling import action_text, event_text
 
 _REMEMBERED = 20_000
+_TASKS_PER_CHECK = 64
+"""The invariants of a module that holds more tasks than these are checked less often: looking at all costs time."""
 _NO_RESULT = ("lost", "lease_expired", "vacated", "revoked", "moved")
 
 
@@ -51,6 +54,8 @@ class Checks:
         self.finals: dict[TaskId, TaskRow] = {}
         self.is_forgetful = False
         """A module has lost its state, so that the others may do things again."""
+        self.may_repeat = False
+        """A module has gone on from older rows: tasks of it, or that ran there, may run and end again."""
         self._machines, self._clocks = machines, clocks
         self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
         self._paused: dict[AttemptId, None] = {}
@@ -60,7 +65,14 @@ class Checks:
         """Submissions of which members ended at once before they were tried."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
-        self._told: dict[TaskId, None] = {}
+        self._told: Counter[TaskId] = Counter()
+        self._reopenings: Counter[TaskId] = Counter()
+        self._retried: dict[TaskId, None] = {}
+        """Submissions of which failed tasks may run again."""
+        self._reopened: dict[TaskId, int] = {}
+        """Tasks that did, each with the number of its last attempt before."""
+        self._unchecked: Counter[SystemId] = Counter()
+        """Events of each module since its invariants were checked."""
         self._log: deque[tuple[int, SystemId, Event | Action | str]] = deque(maxlen=_REMEMBERED)
 
     def last_about(self, task: TaskId | None, count: int) -> list[str]:
@@ -83,9 +95,13 @@ class Checks:
         self.note(system, event)
 
     def handled(self, state: ModuleState) -> None:
-        """Check the core's invariants."""
-        for violation in violations(state):
-            raise Violation(violation)
+        """Check the core's invariants, of a module with many tasks not after every event."""
+        self._unchecked[state.system] += 1
+        tasks = len(state.origin.tasks) + state.origin.waiting + len(state.executor.attempts)
+        if self._unchecked[state.system] * _TASKS_PER_CHECK >= tasks:
+            self._unchecked[state.system] = 0
+            for violation in violations(state):
+                raise Violation(violation)
 
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
         """Check that a task ends once."""
@@ -96,7 +112,7 @@ class Checks:
                     self._on_task(row)
                 case Store(row=SubmissionRow() as submission):
                     for made_up in with_untried(submission, ()):
-                        if made_up.id not in self.finals:
+                        if made_up.id not in self._rows:
                             self._on_task(made_up)
                             self._untried[submission.id] = None
                 case Store(row=GrantedClaimRow() as claim):
@@ -104,35 +120,43 @@ class Checks:
                 case _:
                     continue
 
+    def expect_retry(self, submission: TaskId) -> None:
+        """Hear that a user wants tasks of a submission that have failed to run again."""
+        self._retried[submission] = None
+
     def acted(self, system: SystemId, action: Action) -> None:
         """Check that only a task that has ended is told to have done so, and not twice."""
         if isinstance(action, Store | Forget):
             return
         self.note(system, action)
-        if isinstance(action, TaskEnded) and action.task not in self._untried:
-            if action.task not in self.finals:
+        if isinstance(action, TaskEnded) and not self.may_repeat and action.task not in self._untried:
+            if action.task not in self.finals and action.task not in self._reopened:
                 raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
-            if action.task in self._told:
+            if self._told[action.task] > self._reopenings[action.task]:
                 raise Violation(f"{action.task} is told to have ended for a second time", action.task)
-            self._told[action.task] = None
+            self._told[action.task] += 1
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Check that an attempt may run, and that there is room for it."""
         self.note(system, f"the machine begins {attempt}")
-        task = attempt.task
-        if attempt in self.begun:
-            raise Violation(f"{attempt} begins on {system}, and did so on {self.begun[attempt]} before", task)
+        if not self.may_repeat:
+            self._check_new(system, attempt)
         self.begun[attempt] = system
-        row = self._rows.get(task)
-        if row is not None and row.attempt > attempt.number:
-            raise Violation(f"{attempt} begins on {system} after attempt {row.attempt} was bound", task)
-        if task in self.finals:
-            raise Violation(f"{attempt} begins on {system} after its task has ended", task)
         self._claim_of[attempt] = start.claim
         self._running[system][attempt] = _need_of(self._claims[start.claim])
         self._check_alone(system, attempt)
         self._check_wanted(attempt)
         self._check_room(system, attempt)
+
+    def _check_new(self, system: SystemId, attempt: AttemptId) -> None:
+        task = attempt.task
+        if attempt in self.begun:
+            raise Violation(f"{attempt} begins on {system}, and did so on {self.begun[attempt]} before", task)
+        row = self._rows.get(task)
+        if row is not None and row.attempt > attempt.number:
+            raise Violation(f"{attempt} begins on {system} after attempt {row.attempt} was bound", task)
+        if task in self.finals:
+            raise Violation(f"{attempt} begins on {system} after its task has ended", task)
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
         """Remember how an attempt ended on its machine."""
@@ -161,16 +185,28 @@ class Checks:
 
     def _on_task(self, row: TaskRow) -> None:
         before = self.finals.get(row.id)
-        if before is not None:
+        if before is not None and self._may_reopen(before, row):
+            del self.finals[row.id]
+            self._reopenings[row.id] += 1
+            self._reopened[row.id] = row.attempt
+        elif before is not None:
             raise Violation(f"{row.id} was {before.state}, and is stored as {row.state} again", row.id)
         known = self._rows.get(row.id)
-        if known is not None and row.attempt < known.attempt:
+        if known is not None and row.attempt < known.attempt and not self.may_repeat:
             raise Violation(f"{row.id} goes back from attempt {known.attempt} to {row.attempt}", row.id)
         self._rows[row.id] = row
         if row.state is not TaskState.EXECUTING:
             self.finals[row.id] = row
 
+    def _may_reopen(self, before: TaskRow, row: TaskRow) -> bool:
+        """Say whether a task that has failed goes on, since its user wants that."""
+        if self.may_repeat:
+            return True
+        return row.state is TaskState.EXECUTING and row.id.submission in self._retried and has_failed(before)
+
     def _check_alone(self, system: SystemId, attempt: AttemptId) -> None:
+        if self.may_repeat:
+            return
         for other, running in self._running.items():
             for one in running:
                 if one.task == attempt.task and one != attempt and not self._frozen.get(other):
@@ -179,6 +215,8 @@ class Checks:
     def _check_wanted(self, attempt: AttemptId) -> None:
         """Check that the attempt before was lost, or failed: a result that is there is not thrown away."""
         before = AttemptId(attempt.task, attempt.number - 1)
+        if before.number <= self._reopened.get(attempt.task, 0):
+            return
         ran = self.ran.get(before)
         if ran is None or self.is_forgetful or ran.cause in _NO_RESULT or (ran.exit_code and not ran.cause):
             return

@@ -29,12 +29,22 @@ class Conditions:
     repeated_transfers: int = 0
     """Tasks that arrive a second time, up to a minute late."""
     failed_fetches: int = 0
+    inputs_ns: int = 0
+    """How long the inputs of tasks take at most to reach their executor."""
+    failed_inputs: int = 0
+    """Inputs that do not reach their executor: it refuses them, or the stream breaks."""
+    failed_staging: int = 0
+    """Attempts whose inputs cannot be put in place."""
+    unlimited: int = 0
+    """Attempts that their machine does not end at their time limit."""
     repeated_control: int = 0
     """Control messages that arrive twice, which a connection does not do: a repetition must do no harm."""
     lingering_ns: int = 0
     """How long a task takes at most to end when it is asked to."""
     memory: dict[TaskId, int] = field(default_factory=dict)
     """What memory tasks use, in bytes, beside the little that others do."""
+    clock_step_ns: int = 0
+    """How much the clock of a machine may be set forward or back while that is off."""
     cuts: dict[tuple[SystemId, SystemId], int] = field(default_factory=dict)
     """Directions in which nothing passes, and how many faults say so."""
 
@@ -49,6 +59,10 @@ class Conditions:
     def happens(self, share: int) -> bool:
         """Say whether something happens that does so in so many per cent of all cases."""
         return share > 0 and self.random.randrange(_PERCENT) < share
+
+    def clock_step(self) -> int:
+        """Give how much a clock was set forward, or back, while its machine was off."""
+        return self.up_to(2 * self.clock_step_ns) - self.clock_step_ns if self.happens(50) else 0
 
     def is_cut(self, sender: SystemId, receiver: SystemId) -> bool:
         """Say whether nothing passes from one system to another."""

@@ -167,7 +167,11 @@ class Connections:
     def _open(self, connection: Connection, end: SystemId) -> None:
         other = connection.other(end)
         life = connection.lives[0] if end == connection.dialer else connection.lives[1]
-        if connection.lost_from or not self._hosts[end].is_up or self._hosts[end].life != life:
+        if connection.lost_from:
+            return
+        if not self._hosts[end].is_up or self._hosts[end].life != life:
+            # The dialer, which is attached already, learns that this end has gone.
+            self._break(connection, _RESET_NS)
             return
         old = self._attached.get((end, other))
         if old is not None:

@@ -7,20 +7,21 @@ from messiahs.config.settings import MachineSettings
 from messiahs.config.topology import System, Topology
 from messiahs.config.topology_neighbors import neighbors_of
 from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND
-from messiahs.core.messages import Command
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.ports import Timeouts
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.trust import Trust
 from messiahs.sim.agenda import DriftingClock
 from messiahs.sim.conditions import Conditions
+from messiahs.sim.drawn_orders import OrderBook
+from messiahs.sim.drawn_policies import PolicyFamily
 from messiahs.sim.faults import Fault
 from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes
 from messiahs.sim.oracle import Kinship
 from messiahs.sim.settled import NAME
+from messiahs.sim.sites import apart_from, draw_sites
 from messiahs.sim.users import Order
 
 _GIB = 1 << 30
@@ -35,34 +36,7 @@ _CAMPUS = {
     "nyneve": ("xinu", "renaissance"),
     "leonardo": ("renaissance",),
 }
-_OPEN = "accept from any { limit 10000 tasks; }"
-_POLICIES = (
-    _OPEN,
-    "accept from any { limit 6 tasks; } accept from users { limit 10000 tasks; }",
-    "accept from any { when $now.clock >= 00:03; }",
-    'accept from any { require $mem default 0 <= 1GiB else "too large"; }',
-)
-_PICKY = _POLICIES[3]
-_SHARING = (
-    "",
-    "migrate { ask every 3s when 1 = 1 wanting { }; }",
-    "migrate { ask every 5s when $here.waiting = 0 wanting { $cpus <= 1 }; keep at least 2 tasks; }",
-    "migrate { offer when $task.waited > 2s; } rank tasks by least $task.mem default 0;",
-    "rank tasks by most $task.cpus, random;",
-)
-_GIVING = "migrate { ask every 3s when $here.free_slots >= 1 wanting { }; offer when $task.ran >= 1s; }"
-"""Whoever has room to spare takes from others what runs there."""
-_AT_DESK = "$here.keyboard_idle < 5s"
-_PAUSING = f"suspend when {_AT_DESK}; resume unless {_AT_DESK} for 2s;"
-_RUNNING = (
-    f"running {{ {_PAUSING} }}",
-    f"running {{ {_PAUSING} vacate when $task.suspended >= 8s grace 3s; }}",
-    f"running {{ {_PAUSING} move when $task.suspended >= 4s grace 20s then vacate; }}",
-    f"running {{ {_PAUSING} move when {_AT_DESK} grace 10s then suspend; }}",
-    f"running {{ move when {_AT_DESK}; kill when {_AT_DESK} for 30s grace 2s; }}",
-    f"running {{ kill when {_AT_DESK} for 3s; }}",
-)
-_RARE = (Fault.STATE_WIPED,)
+_RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +44,8 @@ class Drawn:
     """One run before it begins."""
 
     systems: dict[SystemId, SimulatedSystem]
+    families: dict[SystemId, PolicyFamily]
+    """Where the policies of each system come from."""
     kinship: Kinship
     orders: list[Order]
     run_times: RunTimes
@@ -83,43 +59,54 @@ class Drawn:
 
 def draw(seed: int) -> Drawn:
     """Give the run of a seed."""
-    random = Random(f"swarm/{seed}")  # noqa: S311 - a simulation wants to be repeated
+    random = _stream(seed, "run")
     topology = _topology(random)
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
-    # Drawn apart, so that the rest of a run is what it was without.
-    sharing = Random(f"swarm/{seed}/sharing")  # noqa: S311 - a simulation wants to be repeated
-    is_giving = Random(f"swarm/{seed}/giving").randrange(4) == 0  # noqa: S311 - a simulation wants to be repeated
-    owners = Random(f"swarm/{seed}/owners")  # noqa: S311 - a simulation wants to be repeated
-    owner_every_ns = owners.choice((0, 0, 3, 20)) * SECOND
-    systems = _systems(
-        random,
-        topology,
-        is_picky=is_picky,
-        sharing=sharing if not is_giving else None,
-        owners=owners if owner_every_ns else None,
+    owner_every_ns = random.choice((0, 0, 3, 20)) * SECOND
+    run_times = RunTimes(
+        seed=seed,
+        mean_ns=random.choice((200 * MILLISECOND, 5 * SECOND, 40 * SECOND)),
+        failing=random.choice((0, 20)),
+        writing=random.choice((0, 50)),
     )
+    families = _families(
+        random, topology, is_picky=is_picky, is_giving=random.randrange(4) == 0, has_owners=owner_every_ns > 0
+    )
+    sites = draw_sites(_stream(seed, "sites"), topology)
+    systems = _systems(_stream(seed, "systems"), topology, families, sites)
     healed_at_ns = random.randrange(60, 240) * SECOND
+    book = OrderBook(
+        origins=_origins(random, systems),
+        machines=[system.machine for system in systems.values() if system.machine is not None],
+        is_certain=has_one_root and not is_picky and len(set(sites.values())) == 1,
+        until_ns=healed_at_ns,
+        mean_run_ns=run_times.mean_ns,
+    )
     return Drawn(
         systems=systems,
+        families=families,
         kinship=_kinship(topology),
-        orders=_orders(random, systems, is_certain=has_one_root and not is_picky, until_ns=healed_at_ns),
-        run_times=RunTimes(
-            seed=seed,
-            mean_ns=random.choice((200 * MILLISECOND, 5 * SECOND, 40 * SECOND)),
-            failing=random.choice((0, 20)),
-            writing=random.choice((0, 50)),
-        ),
+        orders=book.draw(_stream(seed, "orders")),
+        run_times=run_times,
         conditions=Conditions(
-            random=Random(f"conditions/{seed}"),  # noqa: S311 - a simulation wants to be repeated
+            random=_stream(seed, "conditions"),
             spread_ns=random.choice((0, 2 * MILLISECOND)),
             commit_ns=random.choice((0, 5 * MILLISECOND)),
             lingering_ns=random.choice((0, 10 * SECOND)),
+            inputs_ns=random.choice((1, 30)) * SECOND,
+            clock_step_ns=random.choice((0, 30)) * MINUTE,
+            unlimited=_stream(seed, "limits").choice((0, 0, 50)),
         ),
         kinds=_kinds(random),
         fault_every_ns=random.choice((2, 5, 15)) * SECOND,
         healed_at_ns=healed_at_ns,
         owner_every_ns=owner_every_ns,
     )
+
+
+def _stream(seed: int, name: str) -> Random:
+    """Give a source of random numbers of its own: what draws from it changes nothing else of the run."""
+    return Random(f"swarm/{seed}/{name}")  # noqa: S311 - a simulation wants to be repeated
 
 
 def _kinds(random: Random) -> tuple[Fault, ...]:
@@ -154,34 +141,52 @@ def _topology(random: Random) -> Topology:
     )
 
 
+def _families(
+    random: Random, topology: Topology, *, is_picky: bool, is_giving: bool, has_owners: bool
+) -> dict[SystemId, PolicyFamily]:
+    update_period_ns, request_ns = random.choice((2, 5)) * SECOND, random.choice((3, 10)) * SECOND
+    kill_grace_ns, status_ns = random.choice((500, 5_000)) * MILLISECOND, random.choice((15, 60)) * SECOND
+    leases = (random.choice((5, 15, 40)),) if random.randrange(2) else (5, 15, 40, 120)
+    return {
+        system.name: PolicyFamily(
+            is_picky=is_picky,
+            is_giving=is_giving,
+            has_owners=has_owners,
+            timeouts=Timeouts(
+                update_period_ns=update_period_ns,
+                request_ns=request_ns,
+                lease_ns=random.choice(leases) * SECOND,
+                kill_grace_ns=kill_grace_ns,
+                status_ns=status_ns,
+            ),
+        )
+        for system in topology.systems
+    }
+
+
 def _systems(
-    random: Random, topology: Topology, *, is_picky: bool, sharing: Random | None, owners: Random | None
+    random: Random, topology: Topology, families: dict[SystemId, PolicyFamily], sites: dict[SystemId, Trust], /
 ) -> dict[SystemId, SimulatedSystem]:
-    timeouts = Timeouts(
-        update_period_ns=random.choice((2, 5)) * SECOND,
-        request_ns=random.choice((3, 10)) * SECOND,
-        lease_ns=random.choice((5, 15, 40)) * SECOND,
-        kill_grace_ns=random.choice((500, 5_000)) * MILLISECOND,
-        status_ns=random.choice((15, 60)) * SECOND,
-    )
-    policies = _POLICIES if is_picky else _POLICIES[:3]
-    systems = {}
-    for system in topology.systems:
-        accepts = random.choice((_OPEN, random.choice(policies)))
-        text = f'policy "swarm" version 1; attribute ${NAME} string; advertise every 2s {{ send all; }}'
-        text += f" combine {{ ${NAME}: key; default: carry; }} {accepts} "
-        text += sharing.choice(_SHARING) if sharing is not None else _GIVING
-        text += f" {owners.choice(_RUNNING)}" if owners is not None else ""
-        systems[system.name] = SimulatedSystem(
+    return {
+        system.name: SimulatedSystem(
             name=system.name,
             neighbors=neighbors_of(topology, system.name),
             machine=_machine(random, system.name) if system.machine is not None else None,
-            policy=parse_policy(text, file="swarm", timeouts=timeouts),
+            policy=families[system.name].draw(random),
+            trust=sites[system.name],
+            apart=apart_from(system.name, neighbors_of(topology, system.name), sites),
             clock=DriftingClock(
                 ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)
             ),
         )
-    return systems
+        for system in topology.systems
+    }
+
+
+def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[SystemId]:
+    # Tasks of systems without a machine, or of a single crowded one, have to go to others.
+    without = [name for name, system in systems.items() if system.machine is None] or list(systems)
+    return random.choice((list(systems), without, random.sample(without, 1)))
 
 
 def _machine(random: Random, name: str) -> SDV:
@@ -216,46 +221,4 @@ def _kinship(topology: Topology) -> Kinship:
             for neighbor in neighbors_of(topology, system.name)
             if neighbor.is_sibling and system.name < neighbor.system
         ),
-    )
-
-
-def _orders(
-    random: Random, systems: dict[SystemId, SimulatedSystem], *, is_certain: bool, until_ns: int
-) -> list[Order]:
-    # Where there is no machine, or only a crowded one, tasks go to others.
-    without = [name for name, system in systems.items() if system.machine is None] or list(systems)
-    origins = random.choice((list(systems), without, random.sample(without, 1)))
-    return [
-        _order(random, random.choice(origins), number, is_certain=is_certain, until_ns=until_ns)
-        for number in range(random.randrange(2, 9))
-    ]
-
-
-def _order(random: Random, system: SystemId, number: int, /, *, is_certain: bool, until_ns: int) -> Order:
-    tdv: dict[str, Value] = {"cpus": 1, "origin": system, "user": random.choice(("ann", "bob"))}
-    if random.randrange(3) == 0:
-        tdv["mem"] = random.choice((1, 2)) * _GIB
-    if random.randrange(5) == 0:
-        tdv["est_time"] = random.choice((2, 20))
-    deadline_ns = random.randrange(5, 300) * SECOND if not is_certain or random.randrange(8) == 0 else None
-    members = random.choice((0, 2, 5, 12, 20))
-    at_ns = random.randrange(until_ns)
-    event = Submitted(
-        answer_to=AnswerTo(0),
-        key=ClientKey(f"order-{number}"),
-        tdv=TDV(sorted_pairs(tdv)),
-        requirement=random.choice(("", "", "$slots >= 1")),
-        command=Command(argv=("true",)),
-        members=members,
-        retries=random.choice((0, 0, 2)),
-        waits=random.randrange(8) > 0,
-        deadline_ns=deadline_ns,
-    )
-    return Order(
-        system=system,
-        event=event,
-        at_ns=at_ns,
-        is_certain=is_certain,
-        cancelled_at_ns=at_ns + random.randrange(30) * SECOND if random.randrange(5) == 0 else None,
-        cancelled_member=random.randrange(members + 1),
     )

@@ -1,13 +1,14 @@
 """What goes wrong in a simulation, and is made good again: each fault happens to something at random, for a while."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from random import Random
 
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MILLISECOND, SECOND
+from messiahs.sim.drawn_policies import PolicyFamily
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedHost
 
@@ -20,6 +21,8 @@ class Fault(StrEnum):
     MACHINE_CRASH = "machine crash"
     STARTER_LOST = "starter lost"
     STATE_WIPED = "state wiped"
+    DATABASE_RESTORED = "older database"
+    STARTER_STOPPED = "starter stopped"
     DAEMON_PAUSED = "daemon paused"
     HOST_FROZEN = "host frozen"
     DISK_FULL = "disk full"
@@ -30,6 +33,8 @@ class Fault(StrEnum):
     SPLIT = "network split"
     ROUGH = "rough network"
     REPEATED = "messages repeated"
+    INPUTS_FAIL = "inputs fail"
+    POLICY_CHANGED = "policy changed"
 
 
 _LONGEST_NS = 90 * SECOND
@@ -39,9 +44,16 @@ _SHORT_NS = 2 * SECOND
 class Faults:
     """Lets faults of some kinds happen until all is healed (mutable)."""
 
-    def __init__(self, federation: SimulatedFederation, random: Random, *, kinds: tuple[Fault, ...]) -> None:
+    def __init__(
+        self,
+        federation: SimulatedFederation,
+        random: Random,
+        *,
+        kinds: tuple[Fault, ...],
+        families: Mapping[SystemId, PolicyFamily],
+    ) -> None:
         self.counts: Counter[Fault] = Counter()
-        self._federation, self._random, self._kinds = federation, random, kinds
+        self._federation, self._random, self._kinds, self._families = federation, random, kinds, families
         self._undo: dict[int, Callable[[], None]] = {}
         self._affected: dict[SystemId, None] = {}
         self._note: Callable[[SystemId, str], None] = lambda _system, _text: None
@@ -92,10 +104,13 @@ class Faults:
         match kind:
             case Fault.LINK_BROKEN | Fault.LINK_CUT | Fault.ONE_WAY_CUT | Fault.ISOLATED | Fault.SPLIT:
                 return self._inject_in_network(kind, name, host)
-            case Fault.ROUGH | Fault.REPEATED:
+            case Fault.ROUGH | Fault.REPEATED | Fault.INPUTS_FAIL:
                 return self._inject_conditions(kind)
             case Fault.DISK_FULL:
                 return self._fill_disk(host)
+            case Fault.POLICY_CHANGED:
+                host.load_policy(self._families[name].draw(self._random))
+                return lambda: None
             case _:
                 return self._inject_in_host(kind, name, host)
 
@@ -114,12 +129,22 @@ class Faults:
             case Fault.STATE_WIPED:
                 host.crash(with_machine=True)
                 host.wipe()
+            case Fault.DATABASE_RESTORED:
+                host.crash()
+                host.restore_database()
             case Fault.STARTER_LOST:
                 if host.machine is not None:
                     host.machine.lose_starter()
             case Fault.DAEMON_PAUSED:
                 host.pause()
                 return partial(self._go_on, name, with_machine=False)
+            case Fault.STARTER_STOPPED:
+                is_alone = self._random.randrange(2) == 0
+                if not is_alone:
+                    host.pause()
+                if host.machine is not None:
+                    host.machine.stop(is_daemon_up=is_alone)
+                return partial(self._go_on, name, with_machine=True)
             case Fault.HOST_FROZEN:
                 host.pause()
                 if host.machine is not None:
@@ -189,6 +214,13 @@ class Faults:
                 conditions.repeated_control = conditions.repeated_transfers = 0
 
             return calm
+        if kind is Fault.INPUTS_FAIL:
+            conditions.failed_inputs, conditions.failed_staging = 10, 30
+
+            def relent() -> None:
+                conditions.failed_inputs = conditions.failed_staging = 0
+
+            return relent
         conditions.lost_vectors, conditions.failed_transfers, conditions.failed_fetches = 30, 30, 30
         conditions.spread_ns = self._random.choice((20, 300)) * MILLISECOND
 

@@ -7,9 +7,8 @@ actions, and in the middle of a commit.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from random import Random
 from typing import Final
 
 from messiahs.core.actions import (
@@ -17,6 +16,7 @@ from messiahs.core.actions import (
     DiscardAttempt,
     DropLink,
     EndAttempt,
+    EndFetch,
     ExtendLease,
     FetchOutputs,
     Forget,
@@ -30,14 +30,16 @@ from messiahs.core.actions import (
     SuspendAttempt,
 )
 from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.events import Event, Measured, StoreChanged
+from messiahs.core.events import Event, Measured, PolicyChanged, StoreChanged
 from messiahs.core.ids import Epoch, SystemId
 from messiahs.core.instants import SECOND, Instant
+from messiahs.core.messages import IdsGiven
 from messiahs.core.module import SchedulingModule
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
+from messiahs.core.trust import UNKNOWN, Trust, trust_each_other
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.agenda import Agenda, DriftingClock
@@ -46,23 +48,13 @@ from messiahs.sim.connections import Connections
 from messiahs.sim.console import Console
 from messiahs.sim.disk import Disk
 from messiahs.sim.machine import MachineParts, RunTimes, SimulatedMachine
+from messiahs.sim.randomness import SeededRandomness
 from messiahs.sim.tasks_network import TaskNetwork
 from messiahs.sim.watching import Watcher
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
 _WRITES: Final = (Store, Forget)
-
-
-class SeededRandomness:
-    """Random numbers that a seed decides."""
-
-    def __init__(self, seed: str) -> None:
-        self._random = Random(seed)  # noqa: S311 - a simulation wants to be repeated
-
-    def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
-        return self._random.getrandbits(count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +66,8 @@ class SimulatedSystem:
     machine: SDV | None
     policy: Policy
     clock: DriftingClock = field(default_factory=DriftingClock)
+    trust: Trust = UNKNOWN
+    apart: tuple[SystemId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +93,7 @@ class SimulatedHost:
         self.console = Console()
         self.events = 0
         self.life = 0
-        self.epoch = Epoch(1)
+        self._first_epoch = Epoch(1)
         self.is_up = False
         self.module = self._new_module(around)
         """What the daemon knows; of a dead one, what it knew."""
@@ -109,6 +103,8 @@ class SimulatedHost:
         self._pending: list[Action] = []
         self._is_busy = self._is_committing = self._is_paused = self._has_failed = False
         self._performs_left: int | None = None
+        self._forgotten: IdsGiven | None = None
+        """What the mark says was given out after the copy of the database that was put back."""
         self._writing: list[Store | Forget] = []
         self._waiting_commit: list[Action] | None = None
         self._wakes_at: Instant | None = None
@@ -117,17 +113,26 @@ class SimulatedHost:
         """Read the host's own clock."""
         return self.system.clock.read(self._around.agenda.now)
 
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch in which the module gives out ids."""
+        return self.module.state.epoch
+
     def start(self, *, has_rebooted: bool = False) -> None:
         """Start the daemon: from its rows, and from what its machine knows."""
         assert not self.is_up
         if self.life:
             self.module = self._new_module(self._around)
         self.life += 1
+        if has_rebooted:
+            self._step_clock()
         self.is_up, self._is_busy = True, True
         running = self.machine.known() if self.machine is not None else ()
         if self.machine is not None:
             self.machine.tell = self.post
-        remains = Remains(rows=tuple(self.disk.live_rows()), running=running, has_rebooted=has_rebooted)
+        rows, forgotten = tuple(self.disk.live_rows()), self._forgotten
+        remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
+        self._forgotten = None
         self._take(self.module.resume(remains, self.now()))
         self._is_busy = False
         self.measure()
@@ -140,6 +145,11 @@ class SimulatedHost:
             idle = self.console.idle_seconds(self._around.agenda.now)
             said = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
             self.post(Measured(sdv=SDV(sorted_pairs(said))))
+
+    def load_policy(self, policy: Policy) -> None:
+        """Put another policy in place of the present one; a daemon that is down finds it when it starts."""
+        self.system = replace(self.system, policy=policy)
+        self.post(PolicyChanged(policy=policy))
 
     def crash(self, *, with_machine: bool = False) -> None:
         """End the daemon at once; a commit that is on its way may or may not come to its end."""
@@ -172,9 +182,15 @@ class SimulatedHost:
         """Lose the state directory of a daemon that is down; the next one is of a new epoch."""
         assert not self.is_up
         self.disk.wipe()
-        self.epoch = Epoch(self.epoch + 1)
+        self._first_epoch = Epoch(self._first_epoch + 1)
         if self.machine is not None:
             self.machine.wipe()
+
+    def restore_database(self) -> None:
+        """Put an older copy of the database in place while the daemon is down; the mark beside it stays."""
+        assert not self.is_up
+        self.disk.restore()
+        self._forgotten = self.module.state.counters.given
 
     def pause(self) -> None:
         """Let the daemon stand still; what comes waits."""
@@ -198,6 +214,11 @@ class SimulatedHost:
             self._inbox.append(event)
             if not self._is_busy and not self._is_paused:
                 self._turn()
+
+    def is_trusted_by(self, other: "SimulatedHost", /) -> bool:
+        """Say whether a task stream between two hosts can be opened."""
+        is_linked = any(neighbor.system == other.system.name for neighbor in self.system.neighbors)
+        return self is other or is_linked or trust_each_other(self.system.trust, other.system.trust)
 
     def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
         """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
@@ -259,8 +280,9 @@ class SimulatedHost:
         self._write()
         self._is_committing = False
         if self._has_failed:
+            # Handled after this batch: what comes of it belongs to the next one.
             self._has_failed = False
-            self.post(StoreChanged(has_space=True))
+            self._inbox.append(StoreChanged(has_space=True))
         was_busy, self._is_busy = self._is_busy, True
         self._perform_all(batch)
         self._is_busy = was_busy
@@ -272,7 +294,7 @@ class SimulatedHost:
     def _write(self) -> None:
         writes, self._writing = self._writing, []
         if writes:
-            self.disk.commit(writes)
+            self.disk.commit(writes, self.now())
             self._around.watcher.committed(self.system.name, writes)
 
     def _perform_all(self, batch: list[Action]) -> None:
@@ -307,10 +329,15 @@ class SimulatedHost:
                 self.machine.perform(action)
             case FetchOutputs():
                 around.tasks.fetch(name, action)
+            case EndFetch():
+                around.tasks.end_fetch(name, action.attempt)
             case DropLink():
                 around.connections.drop(name, action.neighbor)
-            case _:
-                return
+
+    def _step_clock(self) -> None:
+        """Let the clock of a machine that was off be another one; as the daemon's it is not behind the last commit."""
+        step_ns = self._around.conditions.clock_step()
+        self.system.clock.step(self._around.agenda.now, step_ns=step_ns, lowest=self.disk.newest)
 
     def _wake_later(self) -> None:
         if not self.is_up:
@@ -345,7 +372,13 @@ class SimulatedHost:
     def _new_module(self, around: Surroundings) -> SchedulingModule:
         system, life = self.system, f"/{self.life}" if self.life else ""
         state = ModuleState(
-            identity=Identity(system=system.name, epoch=self.epoch, address=f"{system.name}:1"),
+            identity=Identity(
+                system=system.name,
+                epoch=self._first_epoch,
+                address=f"{system.name}:1",
+                trust=system.trust,
+                apart=system.apart,
+            ),
             neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
             policy=system.policy,
             parse=predicate_parser,

@@ -5,6 +5,7 @@ It outlives the daemon, keeps the leases and limits itself, and knows after its 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import assert_never
 
@@ -19,11 +20,13 @@ from messiahs.core.actions import (
 )
 from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.ids import AttemptId, SystemId, TaskId
-from messiahs.core.instants import Instant
+from messiahs.core.instants import SECOND, Instant
 from messiahs.core.resuming import RunningAttempt
+from messiahs.executor.contract import STAGING_FAILED
 from messiahs.executor.frames import Ended, Start, event_of
 from messiahs.executor.layout import folder_name
-from messiahs.executor.starter.table import LOST, NEVER, Held, Phase, Table, ran_ns
+from messiahs.executor.starter.kernel import NEVER
+from messiahs.executor.starter.table import LOST, Held, Phase, Table, ran_ns
 from messiahs.sim.agenda import Agenda, DriftingClock
 from messiahs.sim.conditions import Conditions
 from messiahs.sim.disk import Disk
@@ -35,6 +38,8 @@ ExecutorAction = (
 ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 _KILLED_SIGNAL = 9
 _AT_ONCE = 1_000_000
+_SILENCE_NS = 20 * SECOND
+"""So long a daemon waits for a sign of its starter before it ends it."""
 _OUTPUT_BYTES = 100
 _MEMORY_BYTES = 16 << 20
 
@@ -93,11 +98,18 @@ class SimulatedMachine:
         self._went_on_at: dict[AttemptId, int] = {}
         """When those that are not suspended did so."""
         self._deferred: list[Callable[[], None]] = []
+        self._unread: list[ExecutorAction] = []
+        """What the daemon has sent to a starter that is stopped."""
+        self._is_stopped = False
+        self._stops = 0
         self._life = 0
         self._wakes_at = NEVER
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action of the core; what comes of it is told as events."""
+        """Take an action of the core; what comes of it is reported as events. A stopped starter reads it later."""
+        if self.is_frozen:
+            self._unread.append(action)
+            return
         match action:
             case StartAttempt():
                 self._start(action)
@@ -179,19 +191,57 @@ class SimulatedMachine:
         self.is_frozen = True
         self._parts.watcher.froze(self._parts.system, is_frozen=True)
 
+    def stop(self, *, is_daemon_up: bool) -> None:
+        """Stop the starter while its tasks run on.
+
+        Its watchdog ends it with all tasks when the first lease of a running attempt ends; a daemon that runs does so
+        when it has heard nothing for a while.
+        """
+        self.is_frozen = self._is_stopped = True
+        self._stops += 1
+        clock, now = self._parts.clock, self._parts.agenda.now
+        leases = [claim.lease_until for claim in self._table.claims.values() if claim.active]
+        delays = [clock.delay_until(Instant(until), now) for until in leases] + [_SILENCE_NS] * is_daemon_up
+        if delays:
+            self._parts.agenda.later(min(delays), partial(self._end_stopped, self._stops))
+
     def thaw(self) -> None:
         """Go on; leases that ran out meanwhile are looked at first."""
+        if not self.is_frozen:
+            return
         self.is_frozen = False
         self._enforce()
-        self._parts.watcher.froze(self._parts.system, is_frozen=False)
+        if not self._is_stopped:
+            self._parts.watcher.froze(self._parts.system, is_frozen=False)
+        self._is_stopped = False
         deferred, self._deferred = self._deferred, []
         for happen in deferred:
             happen()
+        unread, self._unread = self._unread, []
+        for action in unread:
+            self.perform(action)
         self._turn()
 
     def on_disk_changed(self) -> None:
         """Begin and tell what had to wait for room on the disk."""
         self._turn()
+
+    def _end_stopped(self, stops: int) -> None:
+        """End a stopped starter: what it has not read is lost with it, and what was discarded is not kept."""
+        if not self._is_stopped or self._stops != stops:
+            return
+        unread, self._unread = self._unread, []
+        self.is_frozen = self._is_stopped = False
+        self._deferred.clear()
+        self.lose_starter()
+        for action in unread:
+            match action:
+                case StartAttempt() | EndAttempt() if action.attempt not in self._table.attempts:
+                    self._say(AttemptEnded(attempt=action.attempt, cause=LOST))
+                case DiscardAttempt():
+                    self._discard(action.attempt)
+                case _:
+                    continue
 
     def _now(self) -> int:
         return self._parts.clock.read(self._parts.agenda.now)
@@ -205,16 +255,10 @@ class SimulatedMachine:
                 self._say(AttemptStarted(attempt=action.attempt))
             return
         self._starts[action.attempt] = action
-        start = Start(
-            attempt=action.attempt,
-            claim=action.claim,
-            argv=(),
-            env=(),
-            places=action.places,
-            limit_ns=action.limit_ns,
-            lease_until=action.lease_until,
-        )
-        self._table.queue(start)
+        conditions = self._parts.conditions
+        has_limit = action.limit_ns is not None and not conditions.happens(conditions.unlimited)
+        limit_ns = action.limit_ns if has_limit else None
+        self._table.queue(Start(action.attempt, action.claim, (), (), action.places, limit_ns, action.lease_until))
 
     def _end(self, action: EndAttempt) -> None:
         held = self._table.attempts.get(action.attempt)
@@ -224,7 +268,7 @@ class SimulatedMachine:
             )
         if held.phase is Phase.QUEUED:
             self._finish(held, Ended(attempt=held.attempt, cause=action.cause))
-        elif held.phase is Phase.RUNNING:
+        elif held.phase is Phase.RUNNING and not action.only_if_queued:
             held.cause = held.cause or action.cause
             if action.grace_ns:
                 # One that stands still has to run once more to end by itself.
@@ -284,6 +328,11 @@ class SimulatedMachine:
     def _begin(self, held: Held) -> None:
         run_ns = self._parts.run_times.of(held.attempt.task)
         self._table.began(held, self._now())
+        conditions = self._parts.conditions
+        if self._starts[held.attempt].command.inputs and conditions.happens(conditions.failed_staging):
+            self._finish(held, Ended(attempt=held.attempt, cause=STAGING_FAILED))
+            self._when(0, self._turn)
+            return
         self._parts.watcher.began(self._parts.system, held.attempt, self._starts[held.attempt])
         self._say(AttemptStarted(attempt=held.attempt))
         self._left_ns[held.attempt] = run_ns

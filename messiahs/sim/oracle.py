@@ -59,7 +59,10 @@ class Kinship:
         return self.up(self.root_of(system)) - below
 
     def down_to(self, parent: str, child: str) -> Machines:
-        """Give what a parent sends one child: D, and what those siblings have that the child does not hear itself."""
+        """Give what a parent sends one child: D, and what those have whom the child does not hear itself.
+
+        That is beyond equation 20. To a child of another primary parent it is all that is below the parent.
+        """
         told = self.down(parent)
         for other in self.primary_children(parent):
             if other != child and not self.are_linked_siblings(child, other):

@@ -17,6 +17,7 @@ from messiahs.core.messages import Command
 from messiahs.core.ports import Policy, Timeouts
 from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
+from messiahs.sim.collecting import rare_collections
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.host import SimulatedSystem
 from messiahs.sim.machine import RunTimes
@@ -83,7 +84,8 @@ def simulate(
     origin = topology.system(workload.at).name if workload.at else topology.systems[0].name
     # The federation gets to know itself first, as it would have when the first user comes.
     settled_at = Instant(5 * topology.update_period_ns)
-    federation.run(lambda: False, until=settled_at)
+    with rare_collections():
+        federation.run(lambda: False, until=settled_at)
     started_at = settled_at
     federation.later(settled_at - federation.now, lambda: federation.post(origin, _submitted(origin, workload)))
 
@@ -91,7 +93,8 @@ def simulate(
         on_progress(len(federation.ended))
         return len(federation.ended) >= workload.tasks or any(answer.problem for answer in federation.answers)
 
-    federation.run(is_done, until=Instant(settled_at + _LONGEST_RUN_NS))
+    with rare_collections():
+        federation.run(is_done, until=Instant(settled_at + _LONGEST_RUN_NS))
     for answer in federation.answers:
         if answer.problem:
             raise MessiahsError(f"the tasks were not taken: {answer.problem}")

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.rows import CountersRow, SubmissionRow, TaskRow
+from messiahs.core.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
 from messiahs.core.state import ModuleState
 from messiahs.core.timers import TimerKind
 from messiahs.core.vectors import Interval, Vector
 from messiahs.sim.host import SimulatedHost
 from messiahs.sim.oracle import Kinship, Machines
 
-_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.SEEN)
+_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.TELL, TimerKind.SEEN)
 NAME = "is"
 """The attribute by which each machine of a simulation says its name, and on which all classes split."""
 
@@ -45,7 +45,7 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
         yield f"the machine of {state.system} still keeps {', '.join(map(str, host.machine.held))}"
     for row in host.disk.rows():
         has_ended = isinstance(row, SubmissionRow | TaskRow) and row.ended_at is not None
-        if not has_ended and not isinstance(row, CountersRow):
+        if not has_ended and not isinstance(row, CountersRow | RememberedRow):
             yield f"the disk of {state.system} still has {row}"
 
 

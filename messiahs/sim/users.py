@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from messiahs.core.actions import Action, Answer
-from messiahs.core.events import AnswerTo, CancelRequested, Submitted
+from messiahs.core.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
 from messiahs.core.ids import SystemId, TaskId
 from messiahs.core.instants import SECOND, Instant
 from messiahs.core.members import members_of
@@ -17,6 +18,14 @@ _PATIENCE_NS = 5 * SECOND
 _FULL = "no_space"
 
 
+class Question(Enum):
+    """What a user asks of a module."""
+
+    SUBMIT = "submit"
+    CANCEL = "cancel"
+    RETRY = "retry"
+
+
 @dataclass(slots=True, kw_only=True)
 class Order:
     """One submit of one user (mutable: what came of it). `is_certain` says that some machine will surely take it."""
@@ -27,8 +36,12 @@ class Order:
     is_certain: bool
     cancelled_at_ns: int | None = None
     cancelled_member: int = 0
+    retried_at_ns: int | None = None
+    """When its user wants tasks of it that have failed by then to run again."""
+    retried_member: int = 0
     task: TaskId | None = None
     cancel_answered_at: Instant | None = None
+    is_retry_answered: bool = False
 
     @property
     def may_be_denied(self) -> bool:
@@ -43,7 +56,7 @@ class Users:
     federation: SimulatedFederation
     checks: Checks
     orders: list[Order]
-    _asked: dict[AnswerTo, Order] = field(default_factory=dict)
+    _asked: dict[AnswerTo, tuple[Question, Order]] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Plan everything that they ask for."""
@@ -51,12 +64,16 @@ class Users:
             self._later(order.at_ns, order, self._submit)
             if order.cancelled_at_ns is not None:
                 self._later(order.cancelled_at_ns, order, self._cancel)
+            if order.retried_at_ns is not None:
+                self._later(order.retried_at_ns, order, self._retry)
 
     @property
     def have_asked(self) -> bool:
         """Say whether every question was answered."""
         return all(
-            order.task is not None and (order.cancelled_at_ns is None or order.cancel_answered_at is not None)
+            order.task is not None
+            and (order.cancelled_at_ns is None or order.cancel_answered_at is not None)
+            and (order.retried_at_ns is None or order.is_retry_answered)
             for order in self.orders
         )
 
@@ -64,14 +81,18 @@ class Users:
         """Hear answers."""
         if not isinstance(action, Answer):
             return
-        order = self._asked[action.answer_to]
+        question, order = self._asked[action.answer_to]
         if action.problem:
-            if not action.problem.startswith(_FULL):
-                raise Violation(f"{system} refuses a submit: {action.problem}")
+            # What has just ended is not on the disk yet: a retry is asked for again later.
+            if question is not Question.RETRY and not action.problem.startswith(_FULL):
+                raise Violation(f"{system} refuses a {question.value}: {action.problem}")
             return
         assert action.task is not None
-        if self._is_cancel(action.answer_to):
+        if question is Question.CANCEL:
             order.cancel_answered_at = self.federation.members[system].now()
+            return
+        if question is Question.RETRY:
+            order.is_retry_answered = True
             return
         if order.task is not None and order.task != action.task and order.task.epoch == action.task.epoch:
             raise Violation(f"one submit of {system} became {order.task} and {action.task}", action.task)
@@ -120,6 +141,8 @@ class Users:
         if result is None:
             yield f"{row.id} finished without a result"
             return
+        if self.checks.may_repeat:
+            return
         ran = self.checks.ran.get(result.attempt)
         where = self.checks.begun.get(result.attempt)
         if result.attempt.number != row.attempt or ran is None or ran.exit_code != result.exit_code:
@@ -131,26 +154,46 @@ class Users:
             yield f"{row.id} finished with exit code {result.exit_code}, and was to be tried again"
 
     def _submit(self, order: Order) -> None:
-        host = self.federation.members[order.system]
-        if order.task is not None:
-            return
-        number = AnswerTo(2 * (len(self._asked) + 1))
-        self._asked[number] = order
-        host.post(replace(order.event, answer_to=number))
-        self._later(_PATIENCE_NS, order, self._submit)
+        if order.task is None:
+            self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to))
+            self._later(_PATIENCE_NS, order, self._submit)
 
     def _cancel(self, order: Order) -> None:
         if order.cancel_answered_at is not None:
             return
         if order.task is not None:
-            number = AnswerTo(2 * (len(self._asked) + 1) + 1)
-            self._asked[number] = order
             wanted = order.task._replace(member=order.cancelled_member)
-            self.federation.post(order.system, CancelRequested(answer_to=number, task=wanted))
+            self._ask(Question.CANCEL, order, lambda answer_to: CancelRequested(answer_to=answer_to, task=wanted))
         self._later(_PATIENCE_NS, order, self._cancel)
 
-    def _is_cancel(self, number: AnswerTo) -> bool:
-        return bool(number % 2)
+    def _retry(self, order: Order) -> None:
+        """Ask as the daemon does: with the rows that are on the disk."""
+        host = self.federation.members[order.system]
+        if order.task is not None and order.task.epoch != host.epoch:
+            # A module whose state was wiped does not know the task.
+            order.is_retry_answered = True
+        if order.is_retry_answered:
+            return
+        task = order.task
+        submission = host.disk.submission(task) if task is not None and host.is_up else None
+        if task is not None and submission is not None:
+            live = host.module.state.origin.submissions.get(task)
+            known = live.row if live is not None else submission
+            tried = tuple(host.disk.members(known))
+            self.checks.expect_retry(task)
+            self._ask(
+                Question.RETRY,
+                order,
+                lambda answer_to: RetryRequested(
+                    answer_to=answer_to, submission=known, tried=tried, member=order.retried_member
+                ),
+            )
+        self._later(_PATIENCE_NS, order, self._retry)
+
+    def _ask(self, question: Question, order: Order, make: Callable[[AnswerTo], Event]) -> None:
+        answer_to = AnswerTo(len(self._asked) + 1)
+        self._asked[answer_to] = (question, order)
+        self.federation.post(order.system, make(answer_to))
 
     def _later(self, delay_ns: int, order: Order, happen: Callable[[Order], None]) -> None:
         self.federation.later(delay_ns, lambda: happen(order))

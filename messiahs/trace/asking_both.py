@@ -151,6 +151,14 @@ class _MigratingBoth:
     def offers_running(self) -> bool:
         return self.both.recorded.migrating.offers_running
 
+    @property
+    def reads_memory(self) -> bool:
+        return self.both.recorded.migrating.reads_memory
+
+    @property
+    def reads_waiting(self) -> bool:
+        return self.both.recorded.migrating.reads_waiting
+
     def offers(self, query: RunningQuery, /) -> bool:
         question = f"offer a task{_whose(query.task)}"
         self.both.ask(question, lambda policy: "offered" if policy.migrating.offers(query) else "kept")
@@ -183,6 +191,11 @@ class _AskingBoth:
 @dataclass(frozen=True, slots=True)
 class _OrderBoth:
     both: AskingBoth
+
+    @property
+    def reads_memory(self) -> bool:
+        order = self.both.recorded.task_order
+        return order is not None and order.reads_memory
 
     def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
         order, drawn = self.both.recorded.task_order, _Noted(randomness)

@@ -34,7 +34,9 @@ class ProtectingBoth:
         queries: list[list[RunningQuery]] = []
         for policy in (old, new):
             seen = replace(state, policy=policy, calendar=lambda _: time, randomness=PastDraws())
-            queries.append(running_queries(seen, running, here=own_facts(seen, now), now=now))
+            counts = any(rule.reads_waiting for rule in policy.running)
+            here = own_facts(seen, now)
+            queries.append(running_queries(seen, running, here=here, counts_waiting=counts, now=now))
         for (_, attempt), old_query, new_query in zip(running, *queries, strict=True):
             old_memory, new_memory = before.get(attempt, (Memory(), Memory()))
             old_memory, old_dues = _done(old, old_memory, old_query, now)

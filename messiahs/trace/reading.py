@@ -7,10 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from messiahs.config.regular_files import read_regular
 from messiahs.errors import TraceError
 from messiahs.trace.ring import SUFFIX
 from messiahs.trace.segments import Segment, read_segment
 
+_LIMIT_BYTES: Final = 4 * 1024 * 1024 * 1024
 _KEPT_PARTS: Final = 4
 """FEDERATION/MODULE/trace/FILE, as under a state directory."""
 
@@ -60,7 +62,7 @@ def read_segments(files: Iterable[Path]) -> Iterator[Segment]:
     """
     for path in files:
         try:
-            data = path.read_bytes()
+            data = read_regular(path, limit_bytes=_LIMIT_BYTES)
         except FileNotFoundError:
             # The module has dropped its oldest segment since we looked.
             continue

@@ -1,10 +1,13 @@
 """The stored form of the core's rows: a number for the table, a key that sorts, and a body.
 
-A body is one format number and then the row in MessagePack, by names of fields, so that a release can add fields that
-have a default. A key is the system's name with its length, then the numbers of the id with the highest byte first:
-rows of one submission lie side by side, in the order of their numbers.
+A body is one format number, a checksum (CRC-32 of kind, key and row) and the row in MessagePack, by names of fields, so
+that a release can add fields that have a default. The checksum is checked before a row is used: without it two of five
+flipped bits would be read as another row. Format 1 had none, and is still read. A key is the system's name with its
+length, then the numbers of the id with the highest byte first: rows of one submission lie side by side, in the order of
+their numbers.
 """
 
+import zlib
 from functools import cache
 from typing import Final
 
@@ -17,6 +20,7 @@ from messiahs.core.rows import (
     GrantedClaimRow,
     HeldClaimRow,
     PassedClaimRow,
+    RememberedRow,
     Row,
     RowId,
     RowKey,
@@ -27,7 +31,9 @@ from messiahs.core.rows import (
 )
 from messiahs.errors import UnusableStateError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_WITHOUT_CHECKSUM: Final = 1
+_CHECKSUM_BYTES: Final = 4
 
 _NUMBER_BYTES: Final = 8
 _LENGTH_BYTES: Final = 2
@@ -36,7 +42,8 @@ _LENGTH_BYTES: Final = 2
 def encode_row(row: Row) -> tuple[int, bytes, bytes]:
     """Give kind, key and body under which a row is stored."""
     kind, key = encode_key(key_of(row))
-    return kind, key, bytes((FORMAT,)) + _encoder().encode(row)
+    content = _encoder().encode(row)
+    return kind, key, bytes((FORMAT,)) + _checksum(kind, key, content) + content
 
 
 def encode_key(key: RowKey) -> tuple[int, bytes]:
@@ -45,16 +52,12 @@ def encode_key(key: RowKey) -> tuple[int, bytes]:
     return int(kind), _id_bytes(row_id)
 
 
-def decode_row(kind: int, body: bytes) -> Row:
+def decode_row(kind: int, key: bytes, body: bytes, /) -> Row:
     """Give the row of a stored body.
 
     An `UnusableStateError` says that a newer release wrote it, or that it is damaged, and what to do then.
     """
-    if body[:1] > bytes((FORMAT,)):
-        raise UnusableStateError(
-            f"a stored row has format {body[0]}, and this release reads up to {FORMAT}: "
-            "a newer release wrote this state, so run that release (or one after it)"
-        )
+    content = _checked_content(kind, key, body)
     try:
         decoder = _decoder(RowKind(kind))
     except ValueError as error:
@@ -63,14 +66,50 @@ def decode_row(kind: int, body: bytes) -> Row:
             "run the release that wrote this state, or restore the state directory from a backup"
         ) from error
     try:
-        if body[:1] != bytes((FORMAT,)):
-            raise msgspec.DecodeError("no known format number in front")
-        return decoder.decode(body[1:])
-    except (msgspec.MsgspecError, RecursionError) as error:
+        return decoder.decode(content)
+    # Text that is no UTF-8 is a ValueError.
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise _damaged(kind, str(error)) from error
+
+
+def check_row(kind: int, key: bytes, body: bytes, /) -> None:
+    """Raise as `decode_row` does if a row is damaged, as far as its checksum tells."""
+    _checked_content(kind, key, body)
+
+
+def checksum(name: bytes, content: bytes) -> bytes:
+    """Give the CRC-32 of a content and of what it is stored under."""
+    return zlib.crc32(content, zlib.crc32(name)).to_bytes(_CHECKSUM_BYTES, "big")
+
+
+def _checksum(kind: int, key: bytes, content: bytes) -> bytes:
+    # All rows are checked at every start: this is not composed of `checksum`, which would copy the key.
+    return zlib.crc32(content, zlib.crc32(key, kind)).to_bytes(_CHECKSUM_BYTES, "big")
+
+
+def _checked_content(kind: int, key: bytes, body: bytes) -> bytes:
+    found = body[0] if body else None
+    if found == FORMAT:
+        content = body[1 + _CHECKSUM_BYTES :]
+        if _checksum(kind, key, content) != body[1 : 1 + _CHECKSUM_BYTES]:
+            raise _damaged(kind, "its checksum is wrong")
+        return content
+    if found == _WITHOUT_CHECKSUM:
+        return body[1:]
+    if found is not None and found > FORMAT:
         raise UnusableStateError(
-            f"a stored row of kind {RowKind(kind).name.lower()} is damaged ({error}): "
-            "restore the state directory from a backup, or move it away to start anew"
-        ) from error
+            f"a stored row has format {found}, and this release reads up to {FORMAT}: "
+            "a newer release wrote this state, so run that release (or one after it)"
+        )
+    raise _damaged(kind, "no known format number in front")
+
+
+def _damaged(kind: int, text: str) -> UnusableStateError:
+    name = {int(each): each.name.lower() for each in RowKind}.get(kind, str(kind))
+    return UnusableStateError(
+        f"a stored row of kind {name} is damaged ({text}): "
+        "restore the state directory from a backup, or move it away to start anew"
+    )
 
 
 def member_range(task: TaskId) -> tuple[bytes, bytes]:
@@ -87,6 +126,8 @@ def _id_bytes(row_id: RowId) -> bytes:
     match row_id:
         case None:
             return b""
+        case str():
+            return row_id.encode()
         case AttemptId():
             return _id_bytes(row_id.task) + _number_bytes(row_id.number)
         case TaskId():
@@ -128,3 +169,5 @@ def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
             return msgspec.msgpack.Decoder(PassedClaimRow)
         case RowKind.ATTEMPT:
             return msgspec.msgpack.Decoder(AttemptRow)
+        case RowKind.REMEMBERED:
+            return msgspec.msgpack.Decoder(RememberedRow)

@@ -14,6 +14,7 @@ from messiahs.core.actions import (
     DiscardAttempt,
     DropLink,
     EndAttempt,
+    EndFetch,
     ExtendLease,
     FetchOutputs,
     Forget,
@@ -43,6 +44,7 @@ from messiahs.core.events import (
     OutputsHome,
     PolicyChanged,
     RetryRequested,
+    RevokeRequested,
     StoreChanged,
     Submitted,
     TransferFailed,
@@ -98,6 +100,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
             said = f"extends the lease of {action.claim}"
         case FetchOutputs():
             said = f"fetches what {action.attempt} left behind at {action.executor}"
+        case EndFetch():
+            said = f"stops fetching what {action.attempt} left behind"
         case TaskEnded():
             said = f"tells that {action.task} has ended"
         case Answer():
@@ -125,6 +129,9 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             said = f"a user cancels {event.task}"
         case RetryRequested():
             said = f"a user lets {event.submission.id} run again"
+        case RevokeRequested():
+            how = "kills" if event.kills else "vacates"
+            said = f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
         case AttemptStarted():
             said = f"{event.attempt} has started"
         case AttemptEnded():

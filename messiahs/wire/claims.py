@@ -15,6 +15,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
+from messiahs.core.outputs import DECLARED_PREFIX, LOGS
 from messiahs.errors import CodecError
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
@@ -24,8 +25,8 @@ from messiahs.wire.limits import (
     WORD_LIMIT_BYTES,
     amount,
     at_most,
-    bounded,
     counter,
+    line,
     relative_path,
     secret,
     shortened,
@@ -105,8 +106,8 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
         if wire.HasField("exit_code")
         else None,
         signal=_in_range(wire.signal, lowest=1, highest=_HIGHEST_SIGNAL) if wire.HasField("signal") else None,
-        cause=bounded(wire.cause, WORD_LIMIT_BYTES),
-        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        cause=line(wire.cause, WORD_LIMIT_BYTES),
+        text=line(wire.text, TEXT_LIMIT_BYTES),
         ran_ns=counter(wire.ran_ns),
         outputs=tuple(map(_read_output, wire.outputs)),
     )
@@ -114,7 +115,10 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
 
 def _read_output(wire: control_pb2.Output) -> Output:
     size_bytes = counter(wire.size_bytes)
-    return Output(name=relative_path(wire.name), size_bytes=size_bytes, is_executable=wire.is_executable)
+    name = relative_path(wire.name)
+    if name not in LOGS and not name.startswith(DECLARED_PREFIX):
+        raise CodecError(f"{name[:80]!r} is no output of a task")
+    return Output(name=name, size_bytes=size_bytes, is_executable=wire.is_executable)
 
 
 def _in_range(number: int, *, lowest: int, highest: int) -> int:
@@ -182,7 +186,7 @@ def read_task_revoke(wire: control_pb2.TaskRevoke) -> TaskRevoke:
     return TaskRevoke(
         claim=read_claim(wire.claim),
         attempts=read_attempts(wire.attempts),
-        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        text=line(wire.text, TEXT_LIMIT_BYTES),
         answers=SearchId(secret(wire.answers)) if wire.answers else None,
         toward=system_id(wire.toward) if wire.toward else None,
     )

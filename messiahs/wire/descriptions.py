@@ -19,7 +19,7 @@ from messiahs.core.buckets import bucket_of
 from messiahs.core.descriptions import TDV
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Strings, Vector, interval, sort_key
 from messiahs.errors import CodecError
-from messiahs.wire.limits import CLASS_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, attribute_name, bounded
+from messiahs.wire.limits import CLASS_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, attribute_name, line
 from messiahs.wire.v1 import descriptions_pb2
 
 _LOWEST_BUCKET: Final = bucket_of(INTEGER_LOWEST)
@@ -70,7 +70,7 @@ def _read_pair(wire: descriptions_pb2.Pair) -> tuple[str, Value]:
         case "integer" if known is None or known.kind is Kind.INTEGER:
             return (name, wire.integer)
         case "text" if known is None or known.kind is Kind.STRING:
-            return (name, bounded(wire.text, STRING_LIMIT_BYTES))
+            return (name, line(wire.text, STRING_LIMIT_BYTES))
         case _:
             raise CodecError(f"{name} has no value of its kind")
 
@@ -123,7 +123,7 @@ def read_vector(wire: descriptions_pb2.Vector) -> Vector:
     at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, what="bytes of vector")
     at_most(len(wire.classes), CLASS_LIMIT, what="classes")
     at_most(len(wire.shapes), CLASS_LIMIT, what="shapes")
-    strings = [bounded(text, STRING_LIMIT_BYTES) for text in wire.strings]
+    strings = [line(text, STRING_LIMIT_BYTES) for text in wire.strings]
     shapes = [_read_shape(shape.columns, strings) for shape in wire.shapes]
     _check_extensions(shapes)
     classes = [_read_class(machine_class, shapes, strings=strings) for machine_class in wire.classes]

@@ -12,8 +12,8 @@ from messiahs.wire.limits import (
     NAMES_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     at_most,
-    bounded,
     counter,
+    line,
     relative_path,
     secret,
     separate_paths,
@@ -135,7 +135,7 @@ def put_answer_from_bytes(content: bytes) -> PutAnswer:
     wire = parsed(task_pb2.PutAnswer(), content)
     at_most(len(wire.offsets_bytes), FILE_LIMIT, what="offsets")
     return PutAnswer(
-        offsets_bytes=tuple(map(counter, wire.offsets_bytes)), problem=bounded(wire.problem, TEXT_LIMIT_BYTES)
+        offsets_bytes=tuple(map(counter, wire.offsets_bytes)), problem=line(wire.problem, TEXT_LIMIT_BYTES)
     )
 
 

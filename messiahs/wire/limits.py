@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from messiahs.core.ids import SystemId
+from messiahs.core.texts import has_control, printable
 from messiahs.errors import CodecError
 
 MESSAGE_LIMIT_BYTES: Final = 1 << 20
@@ -36,11 +37,13 @@ PATH_PART_LIMIT_BYTES: Final = 255
 SHA256_BYTES: Final = 32
 SECRET_BYTES: Final = 16
 WIRE_VERSION_LIMIT: Final = 16
+ROOT_LIMIT: Final = 16
+"""Fingerprints of roots; a module that has more says nothing of them."""
+AVOID_LIMIT: Final = 64
 NEIGHBOR_LIMIT: Final = 1024
 
 _SYSTEM = re.compile(r"[a-z0-9.-]{1,255}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ADDRESS = re.compile(r"[!-~]{0,300}")
 
 
@@ -100,6 +103,13 @@ def bounded(text: str, limit_bytes: int) -> str:
     return text
 
 
+def line(text: str, limit_bytes: int) -> str:
+    """Check a text that people may read: its length, and that it has no control characters (core/texts.py)."""
+    if has_control(text):
+        raise CodecError(f"control characters in {text[:80]!r}")
+    return bounded(text, limit_bytes)
+
+
 def predicate_text(content: bytes) -> str:
     """Give the text of a predicate, of which its parser is the judge.
 
@@ -114,7 +124,8 @@ def predicate_text(content: bytes) -> str:
 
 
 def shortened(text: str, limit_bytes: int) -> str:
-    """Give the longest beginning of a text that the other side takes, with `?` for what is not Unicode."""
+    """Give the longest beginning of a text that the other side's `line` takes; control characters are escaped."""
+    text = printable(text[:limit_bytes])
     if text.isascii():
         return text[:limit_bytes]
     return text.encode(errors="replace")[:limit_bytes].decode(errors="ignore")
@@ -127,7 +138,7 @@ def relative_path(text: str) -> str:
     """
     bounded(text, PATH_LIMIT_BYTES)
     parts = text.split("/")
-    if _CONTROL.search(text) is not None or not {"", ".", ".."}.isdisjoint(parts):
+    if has_control(text) or not {"", ".", ".."}.isdisjoint(parts):
         raise CodecError(f"{text[:80]!r} is no relative path of a file")
     for part in parts:
         bounded(part, PATH_PART_LIMIT_BYTES)

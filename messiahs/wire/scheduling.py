@@ -4,13 +4,16 @@ from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
 from messiahs.core.ids import Epoch, MessageId, SearchId, Ticket
-from messiahs.core.messages import DenyCode, Hello, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.messages import DenyCode, Hello, IdsGiven, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.trust import Trust
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_tdv, write_tdv
 from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (
+    AVOID_LIMIT,
     REASON_DEPTH_LIMIT,
     REASON_LIMIT,
+    ROOT_LIMIT,
     RULE_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     WIRE_VERSION_LIMIT,
@@ -18,8 +21,8 @@ from messiahs.wire.limits import (
     address,
     amount,
     at_most,
-    bounded,
     counter,
+    line,
     predicate_text,
     secret,
     shortened,
@@ -51,6 +54,10 @@ def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
     wire.system, wire.epoch = hello.system, hello.epoch
     wire.wire_versions.extend(hello.wire_versions)
     wire.release = shortened(hello.release, WORD_LIMIT_BYTES)
+    _write_given(wire.given, hello.given)
+    if hello.heard_epoch is not None:
+        wire.heard_epoch = hello.heard_epoch
+        _write_given(wire.heard, hello.heard)
 
 
 def read_hello(wire: control_pb2.Hello) -> Hello:
@@ -60,8 +67,19 @@ def read_hello(wire: control_pb2.Hello) -> Hello:
         system=system_id(wire.system),
         epoch=Epoch(wire.epoch),
         wire_versions=tuple(wire.wire_versions),
-        release=bounded(wire.release, WORD_LIMIT_BYTES),
+        release=line(wire.release, WORD_LIMIT_BYTES),
+        given=_read_given(wire.given),
+        heard_epoch=Epoch(wire.heard_epoch) if wire.HasField("heard_epoch") else None,
+        heard=_read_given(wire.heard),
     )
+
+
+def _write_given(wire: control_pb2.IdsGiven, given: IdsGiven) -> None:
+    wire.submissions, wire.claims = given.submissions, given.claims
+
+
+def _read_given(wire: control_pb2.IdsGiven) -> IdsGiven:
+    return IdsGiven(submissions=counter(wire.submissions), claims=counter(wire.claims))
 
 
 def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -> None:
@@ -73,6 +91,8 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
     wire.remaining_ns = request.remaining_ns
     if request.answers is not None:
         wire.answers = request.answers
+    write_trust(wire.trust, request.trust)
+    wire.avoids.extend(request.avoids[:AVOID_LIMIT])
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -88,7 +108,29 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         asks_left=amount(wire.asks_left),
         remaining_ns=counter(wire.remaining_ns),
         answers=SearchId(secret(wire.answers)) if wire.answers else None,
+        trust=read_trust(wire.trust),
+        avoids=_digests(wire.avoids, AVOID_LIMIT, what="executors to avoid"),
     )
+
+
+def write_trust(wire: control_pb2.Trust, trust: Trust) -> None:
+    """Fill in which roots a system trusts; of too many nothing is said."""
+    if max(len(trust.roots), len(trust.vouchers)) <= ROOT_LIMIT:
+        wire.roots.extend(trust.roots)
+        wire.vouchers.extend(trust.vouchers)
+
+
+def read_trust(wire: control_pb2.Trust) -> Trust:
+    """Check which roots a system trusts."""
+    return Trust(
+        roots=_digests(wire.roots, ROOT_LIMIT, what="roots"),
+        vouchers=_digests(wire.vouchers, ROOT_LIMIT, what="roots"),
+    )
+
+
+def _digests(wires: Sequence[bytes], limit: int, *, what: str) -> tuple[bytes, ...]:
+    at_most(len(wires), limit, what=what)
+    return tuple(map(secret, wires))
 
 
 def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> None:
@@ -173,7 +215,7 @@ def _read_reason(wire: control_pb2.Reason, *, depth: int, left: list[int]) -> Re
     return Reason(
         module=system_id(wire.module),
         code=code,
-        rule=bounded(wire.rule, RULE_LIMIT_BYTES),
-        text=bounded(wire.text, TEXT_LIMIT_BYTES),
+        rule=line(wire.rule, RULE_LIMIT_BYTES),
+        text=line(wire.text, TEXT_LIMIT_BYTES),
         hops=_read_reasons(wire.hops, depth=depth + 1, left=left),
     )

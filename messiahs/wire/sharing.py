@@ -3,7 +3,7 @@
 from messiahs.core.ids import MessageId, SearchId
 from messiahs.core.messages import TaskAccept, TaskDeny, TaskRequest
 from messiahs.wire.limits import amount, counter, predicate_text, secret, system_id
-from messiahs.wire.scheduling import read_reasons, write_reasons
+from messiahs.wire.scheduling import read_reasons, read_trust, write_reasons, write_trust
 from messiahs.wire.v1 import control_pb2
 
 
@@ -13,6 +13,7 @@ def write_task_request(wire: control_pb2.TaskRequest, request: TaskRequest) -> N
     wire.wanting, wire.count = request.wanting.encode(), request.count
     wire.hops_left, wire.asks_left = request.hops_left, request.asks_left
     wire.remaining_ns = request.remaining_ns
+    write_trust(wire.trust, request.trust)
 
 
 def read_task_request(wire: control_pb2.TaskRequest) -> TaskRequest:
@@ -26,6 +27,7 @@ def read_task_request(wire: control_pb2.TaskRequest) -> TaskRequest:
         hops_left=amount(wire.hops_left),
         asks_left=amount(wire.asks_left),
         remaining_ns=counter(wire.remaining_ns),
+        trust=read_trust(wire.trust),
     )
 
 

@@ -14,8 +14,8 @@ from messiahs.wire.limits import (
     FILE_LIMIT,
     TEXT_LIMIT_BYTES,
     at_most,
-    bounded,
     counter,
+    line,
     relative_path,
     secret,
     shortened,
@@ -136,7 +136,7 @@ def answer_to_bytes(problem: str) -> bytes:
 
 def answer_from_bytes(content: bytes) -> str:
     """Read why a transfer was dropped."""
-    return bounded(parsed(task_pb2.TransferAnswer(), content).problem, TEXT_LIMIT_BYTES)
+    return line(parsed(task_pb2.TransferAnswer(), content).problem, TEXT_LIMIT_BYTES)
 
 
 def read_request_to_bytes(request: ReadRequest) -> bytes:

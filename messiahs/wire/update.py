@@ -1,18 +1,18 @@
 """The update channel's one message (MESSIAHS 5.3.1)."""
 
-from functools import lru_cache
 from typing import Final
 
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.vectors import Vector
 from messiahs.errors import CodecError
+from messiahs.wire.caching import cached_by_bytes
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, counter, system_id
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import descriptions_pb2, update_pb2
 
-# Most vectors are those of the last period again; each takes some 100 KB.
-_CACHED: Final = 128
+_CACHED_BYTES: Final = 512 << 10
+"""Most vectors are those of the last period again; what is known of one takes some 25 times its bytes."""
 
 _TO_KIND: Final = {
     VectorKind.FOR_PARENTS: update_pb2.VECTOR_KIND_FOR_PARENTS,
@@ -54,17 +54,19 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     )
 
 
-@lru_cache(_CACHED)
-def _vector_bytes(vector: Vector) -> bytes:
+def _written(vector: Vector) -> bytes:
     wire = descriptions_pb2.Vector()
     write_vector(wire, vector)
     return serialized(wire)
 
 
-@lru_cache(_CACHED)
-def _vector_of(content: bytes) -> Vector:
+def _read(content: bytes) -> Vector:
     at_most(len(content), VECTOR_LIMIT_BYTES, what="bytes of vector")
     return read_vector(parsed(descriptions_pb2.Vector(), content))
+
+
+_vector_bytes = cached_by_bytes(_written, limit_bytes=_CACHED_BYTES, size=lambda _, content: len(content))
+_vector_of = cached_by_bytes(_read, limit_bytes=_CACHED_BYTES, size=lambda content, _: len(content))
 
 
 def status_vector_to_bytes(message: StatusVector) -> bytes:

@@ -14,7 +14,20 @@ import click
 from rich.console import Console
 
 from messiahs.cli.temporary import interruptible
-from tests.benchmarks import idling, judging, latency, moving, refusing, simulating, starting, tasks, vectors, viewing
+from tests.benchmarks import (
+    asking,
+    growing,
+    idling,
+    judging,
+    latency,
+    moving,
+    refusing,
+    simulating,
+    starting,
+    tasks,
+    vectors,
+    viewing,
+)
 from tests.benchmarks.measuring import QUICK, TINY, WHOLE, Contender, Measured, Row, measure
 from tests.benchmarks.profiling import profiled, py_spy
 from tests.benchmarks.showing import document_of, skipped_lines, table_of
@@ -28,7 +41,8 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 
 def all_rows() -> tuple[Row, ...]:
     """Give every row, in the order of the table."""
-    modules = (tasks, latency, judging, viewing, refusing, starting, idling, vectors, moving, simulating)
+    first = (tasks, latency, judging, viewing, refusing, starting, asking)
+    modules = (*first, idling, vectors, growing, moving, simulating)
     return tuple(row for module in modules for row in module.rows())
 
 

@@ -66,7 +66,12 @@ class Sizes:
     idle_seconds: float = 20.0
     classes: int = 20_000
     file_bytes: int = 768 << 20
+    small_files: int = 1000
     simulated_tasks: int = 2000
+    ended_members: int = 100_000
+    brood_part: int = 1
+    """Of many children, one of so many is there."""
+    brood_seconds: float = 20.0
 
 
 WHOLE = Sizes()
@@ -79,7 +84,10 @@ QUICK = Sizes(
     idle_seconds=6.0,
     classes=4000,
     file_bytes=128 << 20,
+    small_files=1000,
     simulated_tasks=500,
+    ended_members=20_000,
+    brood_seconds=5.0,
 )
 TINY = Sizes(
     tasks=8,
@@ -90,7 +98,11 @@ TINY = Sizes(
     idle_seconds=0.1,
     classes=100,
     file_bytes=1 << 20,
+    small_files=20,
     simulated_tasks=20,
+    ended_members=20,
+    brood_part=100,
+    brood_seconds=2.0,
 )
 
 

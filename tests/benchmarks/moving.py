@@ -1,4 +1,4 @@
-"""The bytes of tasks: one large input to where the task runs, and one large output home."""
+"""The files of tasks: a large input to where the task runs, a large output home, and many small inputs."""
 
 import os
 import shutil
@@ -14,19 +14,27 @@ from messiahs.client import ModuleClient, Source, Submission, prepare_inputs, up
 from tests.benchmarks.federations import PAIR, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 
+UPLOAD, STAGE, TOGETHER = "upload", "from bound to the end of `true`", "both together"
 INPUT, OUTPUT = "an input, from bound to started", "an output, from exit to home"
 _PIECE_BYTES = 1 << 20
+_SMALL_BYTES = 4_000
 _NAME = "large.bin"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about bytes."""
+    """Give the rows about one large file and about many small ones."""
     return (
         Row(
             name="bytes",
             what="one large file between two modules, hashed and stored on both sides",
             budgets=tuple(Budget(figure=each, at_least=200, aim=400, is_more_better=True) for each in (INPUT, OUTPUT)),
             enter=_between_two,
+        ),
+        Row(
+            name="files",
+            what="1,000 inputs of 4 KB for one task, stored safely on both sides",
+            budgets=(Budget(figure=TOGETHER, at_least=1.5, aim=0.5),),
+            enter=_many_small,
         ),
     )
 
@@ -39,6 +47,56 @@ def _between_two(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
             Contender(name="cp", measure=lambda: _copied(measurable.folder, sizes.file_bytes)),
             Contender(name="plain socket into a file", measure=lambda: _sent(measurable.folder, sizes.file_bytes)),
         )
+
+
+@contextmanager
+def _many_small(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(PAIR) as measurable:
+        folder = measurable.folder / "many"
+        count = sizes.small_files
+        yield (
+            Contender(name=OURS, measure=lambda: _brought(measurable, folder, count), processes=measurable.processes),
+            Contender(name="cp -r, and one sync", measure=lambda: _copied_folder(folder, count)),
+        )
+
+
+def _brought(measurable: Measurable, folder: Path, count: int) -> list[Reading]:
+    """Bring files that are new to both modules to a task, and give how long that took."""
+    _fill(folder, count)
+    with measurable.client() as client:
+        prepared = prepare_inputs([Source(path=str(folder))])
+        begun_at = time.monotonic()
+        upload(client, prepared.contents)
+        uploaded = time.monotonic() - begun_at
+        document = client.wait(client.submit(Submission(argv=("true",), inputs=prepared.inputs)))
+    _check(document)
+    bound, ended = (
+        datetime.fromisoformat(next(step["at"] for step in document["history"] if step["event"] == "bound")),
+        datetime.fromisoformat(document["ended_at"]),
+    )
+    staged = (ended - bound).total_seconds()
+    return [
+        Reading(UPLOAD, "s", uploaded),
+        Reading(STAGE, "s", staged),
+        Reading(TOGETHER, "s", uploaded + staged),
+    ]
+
+
+def _copied_folder(folder: Path, count: int) -> list[Reading]:
+    _fill(folder, count)
+    begun_at = time.monotonic()
+    shutil.copytree(folder, folder.with_name("copy of many"))
+    os.sync()
+    took_seconds = time.monotonic() - begun_at
+    shutil.rmtree(folder.with_name("copy of many"))
+    return [Reading(TOGETHER, "s", took_seconds)]
+
+
+def _fill(folder: Path, count: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for number in range(count):
+        (folder / str(number)).write_bytes(os.urandom(_SMALL_BYTES))
 
 
 def _ours(measurable: Measurable, size_bytes: int) -> Contender:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
-from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, make_root, write
+from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
 from messiahs.core.descriptions import TDV
 from messiahs.core.events import Event
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
@@ -191,7 +191,7 @@ def make_memory(network: MemoryNetwork) -> MakeChannels:
 
 def make_grpc(folder: Path, root: KeyAndCertificate) -> MakeChannels:
     def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
-        return grpc_channels(settings, callbacks, tls_files(folder, root, name=settings.name))
+        return grpc_channels(settings, callbacks, load(tls_files(folder, root, name=settings.name)))
 
     return make
 

@@ -12,8 +12,6 @@ import pytest
 from google.protobuf.message import Message
 
 from messiahs.channel import tls
-from messiahs.channel.contract import ChannelSettings
-from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.core.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
@@ -289,6 +287,5 @@ async def line(address: str, is_alive: asyncio.Event) -> AsyncIterator[str]:
 def test_a_missing_tls_file_is_a_channel_error_that_names_it(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
     files = tls_files(tmp_path, root, name="cs")
     files.key_file.unlink()
-    settings = ChannelSettings(federation="campus", name=CS, listen="127.0.0.1:0")
     with pytest.raises(ChannelError, match=r"cs\.key: No such file"):
-        grpc_channels(settings, Recorded(name=CS).callbacks(), files)
+        tls.load(files)

@@ -1,6 +1,8 @@
 """Sites with roots of their own: which root vouches for which name (MESSIAHS 5.3; trust is per link)."""
 
 import asyncio
+import hashlib
+import ssl
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,9 +17,11 @@ from messiahs.channel import tls
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
+from messiahs.channel.vouching import fingerprint, trust_of
 from messiahs.core.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.trust import Trust
 from messiahs.core.vectors import EMPTY
 from messiahs.errors import ChannelError
 from tests.contract.channel_modules import (
@@ -64,7 +68,7 @@ class Sites:
         """Give a maker of channels that uses these files."""
 
         def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
-            return grpc_channels(settings, callbacks, self.files[settings.name])
+            return grpc_channels(settings, callbacks, tls.load(self.files[settings.name]))
 
         return make
 
@@ -178,8 +182,38 @@ def test_who_dials_takes_only_the_roots_of_that_link(sites: Sites) -> None:
         cs.channels.send_tasks(XINU, listening.channels.address, transfer(1))
         await until(lambda: cs.of_kind(TransferFailed), "a transfer that fails")
         assert listening.events == []
+        (failed,) = cs.of_kind(TransferFailed)
+        assert (failed.is_untrusted, failed.text) == (
+            True,
+            "no root that is trusted here has signed its certificate",
+        )
 
     play(sites, scene)
+
+
+def test_an_executor_that_does_not_vouch_for_an_origin_is_known_to_be_untrusting(sites: Sites) -> None:
+    async def scene(world: World) -> None:
+        cs = await cs_of_two_sites(world)
+        sites.files[XINU] = replace(sites.issued(sites.theirs, XINU), trust_file=sites.files[CS].trust_file)
+        xinu = await world.start(XINU)
+        xinu.channels.send_tasks(CS, cs.channels.address, transfer(1))
+        await until(lambda: xinu.of_kind(TransferFailed), "a transfer that fails")
+        (failed,) = xinu.of_kind(TransferFailed)
+        assert failed.is_untrusted
+        assert "by no root that vouches for xinu" in failed.text
+
+    play(sites, scene)
+
+
+def test_a_module_says_which_roots_it_trusts_and_which_of_them_vouch_for_it(sites: Sites, tmp_path: Path) -> None:
+    ours, theirs = (fingerprint(root.certificate) for root in (sites.ours, sites.theirs))
+    assert trust_of(tls.load(sites.files[CS])) == Trust(roots=(ours,), vouchers=(ours,))
+    both = tmp_path / "both.pem"
+    both.write_bytes(sites.theirs.certificate + sites.ours.certificate)
+    files = replace(sites.files[XINU], trust_file=both)
+    assert trust_of(tls.load(files)) == Trust(roots=(theirs, ours), vouchers=(ours,))
+    certificate = ssl.PEM_cert_to_DER_cert(sites.ours.certificate.decode())
+    assert ours == hashlib.sha256(certificate).digest()[:16]
 
 
 def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
@@ -194,6 +228,7 @@ files = tls.TlsFiles(certificate_file=certificate, key_file=key, trust_file=trus
 material = tls.load(files)
 context = {"x509_pem_cert": [material.certificate]}
 assert vouching.Vouching(material).is_vouched_for("xinu", context)
+assert vouching.trust_of(material).vouchers
 assert not [name for name in sys.modules if name.startswith("cryptography")]
 """
     paths = (files.certificate_file, files.key_file, files.trust_file)

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.actions import EndAttempt, ResumeAttempt, SuspendAttempt
+from messiahs.core.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
 from messiahs.core.events import AttemptEnded
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, InputFile, Output
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import (
-    OUTPUT_MISSING,
     STAGING_FAILED,
-    TOO_MANY_OUTPUTS,
     AttemptState,
     KnownAttempt,
 )

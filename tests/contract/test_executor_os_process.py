@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,10 +178,11 @@ def test_a_log_that_a_task_replaced_is_not_followed(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "ln -sf /etc/passwd ../stdout; rm ../stderr; mkfifo ../stderr")
         end = await rig.end_of(1)
-        assert [output.size_bytes for output in end.outputs] == [0, 0]
+        is_replaced = os.geteuid() != 0
+        assert [output.size_bytes == 0 for output in end.outputs] == [True, is_replaced]
         for name in ("stdout", "stderr"):
-            with pytest.raises(ExecutorError):
-                rig.output(1, name)
+            with pytest.raises(ExecutorError) if is_replaced else nullcontext():
+                assert "root" not in rig.output(1, name)
 
     play(act)
 
@@ -353,7 +355,7 @@ def test_root_is_refused_as_the_account_of_tasks() -> None:
 
 def test_the_starter_imports_nothing_heavy() -> None:
     heavy = ("grpc", "google", "aiohttp", "networkx", "asyncio", "pydantic", "lark", "psutil")
-    code = f"import sys, messiahs.executor.starter.__main__; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, messiahs.executor.starter.process; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

@@ -117,6 +117,21 @@ def test_a_suspended_attempt_keeps_its_place_and_can_be_ended(play: Play) -> Non
     play(act, 60)
 
 
+def test_an_attempt_that_is_only_ended_if_it_is_queued_goes_on_once_it_has_begun(play: Play) -> None:
+    async def act(rig: Rig) -> None:
+        rig.start(1, places=1)
+        await rig.start_of(1)
+        rig.start(2, places=1)
+        for number in (1, 2):
+            attempt = attempt_id(number)
+            rig.executor.perform(EndAttempt(attempt=attempt, grace_ns=0, cause="vacated", only_if_queued=True))
+        end = await rig.end_of(2)
+        assert (end.exit_code, end.signal, end.cause) == (None, None, "vacated")
+        assert (await rig.end_of(1)).exit_code == 0
+
+    play(act, 2)
+
+
 def test_suspending_and_resuming_what_does_not_run_changes_nothing(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.executor.perform(SUSPEND)
@@ -220,11 +235,27 @@ def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_par
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
+def test_what_hides_its_folder_is_stopped_with_its_own_task_and_goes_on_with_it(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(2, "sleep", "600")
+        await rig.start_of(2)
+        rig.run(1, "sh", "-c", f"({_hidden('stowaway')} &); exec sleep 600")
+        await rig.until(lambda: len(_named("stowaway")) == 1)
+        (process,) = _named("stowaway")
+        rig.executor.perform(SUSPEND)
+        await rig.until(lambda: _state(process) == "T")
+        rig.executor.perform(ResumeAttempt(attempt=attempt_id(1)))
+        ticks = _ticks(process)
+        await rig.until(lambda: _ticks(process) > ticks)
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
 def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(2, "sleep", "600")
         await rig.start_of(2)
-        rig.run(1, "sh", "-c", f"({_hidden('alien')} &); exec sleep 600")
+        rig.run(1, "sh", "-c", f"(prlimit --locks=123456789: {_hidden('alien')} &); exec sleep 600")
         await rig.until(lambda: len(_named("alien")) == 1)
         (process,) = _named("alien")
         rig.executor.perform(SUSPEND)

@@ -18,6 +18,10 @@ In predicates and policies an attribute's name begins with `$`. Sizes are bytes,
 hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the topology, `--set`
 for a task): integers and strings. What may be unset makes every predicate that asks for it false where it is, also
 under `not`, unless the policy gives it a `default` or asks `has`. `messiahs policy schema` prints this page.
+
+Under "comes from": the *probe* measures the machine (what the topology says of it counts instead), the *starter*
+measures tasks that run, the *module* counts, a *policy* sets it with `advertise`, a *user* states it with an option or
+`--set`, and what comes from *nobody yet* is always unset today.
 """
 _SCOPES = {
     Scope.MACHINE: (

@@ -21,6 +21,7 @@ from messiahs.cli.deployment import federation_directory, prepare
 from messiahs.cli.temporary import remove_tasks
 from messiahs.config.topology_reading import load_topology
 from messiahs.daemon.__main__ import run_daemon
+from messiahs.daemon.environment import daemon_environment
 from messiahs.daemon.recorded import end_modules
 from tests.live.conftest import ROOT, Federation, eventually
 
@@ -56,7 +57,9 @@ class Lab:
         folder = self.federation.folder(module)
         command = [sys.executable, "-m", "tests.live.lab", str(folder)]
         with (folder / "daemon.log").open("ab") as log:
-            self.daemons[module] = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+            self.daemons[module] = subprocess.Popen(
+                command, cwd=ROOT, env=daemon_environment(), stdout=log, stderr=log, start_new_session=True
+            )
         eventually(lambda: _answers(folder.parent / f"{module}.sock"))
 
     def set_wall(self, module: str, seconds: int) -> None:

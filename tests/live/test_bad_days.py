@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,33 @@ def test_a_users_tasks_are_nobody_elses(pair: Federation) -> None:
     ways = (("GET", "logs"), ("POST", "cancel"), ("POST", "retry"), ("GET", "outputs"))
     assert [_ask_as(0, pair, method, f"/v1/tasks/{task}/{what}") for method, what in ways] == [200, 200, 200, 200]
     assert [_ask_as(65534, pair, method, f"/v1/tasks/{task}/{what}") for method, what in ways] == [403, 403, 403, 403]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
+def test_another_account_sees_the_modules_that_run(pair: Federation) -> None:
+    folder = pair.state / "pair"
+    for opened in (folder, *folder.parents):
+        if opened.stat().st_mode & 0o055 != 0o055:
+            opened.chmod(0o755)
+    script = (
+        "import os, sys\n"
+        "from messiahs.cli import main, module\n"
+        "from messiahs.config import settings\n"
+        "from messiahs.daemon import recorded\n"
+        "os.setgid(65534); os.setuid(65534); sys.exit(main.main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script, "module", "list", "--state", str(pair.state), "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads(pair.run("module", "list", "--json").stdout)
+
+
+@pytest.mark.parametrize("offset", ["9" * 5_000, "-1", "%D9%A1", "x"])
+def test_an_offset_that_is_no_number_of_bytes_is_refused(pair: Federation, offset: str) -> None:
+    task = pair.submit("--output", "out", "--", "touch", "out")
+    assert pair.run("wait", task).returncode == 0
+    for what in ("logs", "outputs/out"):
+        assert _ask_as(0, pair, "GET", f"/v1/tasks/{task}/{what}?offset={offset}") == 400
 
 
 def _ask_as(uid: int, pair: Federation, method: str, path: str) -> int:

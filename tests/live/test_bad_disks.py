@@ -42,9 +42,9 @@ def cramped(small_disk: Path) -> Iterator[Federation]:
     yield from federation("pair", small_disk, module="left")
 
 
-def _fill(disk: Path, *, leave_bytes: int = 0) -> Path:
+def _fill(disk: Path, *, leave_bytes: int = 0, name: str = "filler") -> Path:
     """Take every byte, or all but some."""
-    filler = disk / "filler"
+    filler = disk / name
     room = os.statvfs(disk)
     with filler.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
@@ -147,3 +147,39 @@ def test_a_daemon_that_cannot_use_its_state_says_why_and_whether_to_try_again(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert "Read-only file system" in done.stderr
+
+
+@pytest.mark.parametrize("processes", [("daemon",), ("daemon", "starter")])
+def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_recovers(
+    small_right: Federation, processes: tuple[str, ...]
+) -> None:
+    eventually((small_right.folder("right") / "ballast").exists)
+    before = small_right.submit(*ON_RIGHT, "--", "echo", "before")
+    assert small_right.run("wait", before).returncode == 0
+    daemon = small_right.pid("right", "daemon")
+    filler = _fill(small_right.folder("right"))
+    for process in processes:
+        small_right.kill("right", process)
+    eventually(lambda: not Path(f"/proc/{daemon}").exists())
+    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is taken"])
+    assert not (small_right.folder("right") / "ballast").exists()
+    waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")
+    eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
+    assert "is full" in small_right.run("submit", "--module", "right", "--", "true").stderr
+    # Once more, without the room that was kept for this.
+    _fill(small_right.folder("right"), name="second")
+    daemon = small_right.pid("right", "daemon")
+    small_right.kill("right", "daemon")
+    eventually(lambda: not Path(f"/proc/{daemon}").exists())
+    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is taken"])
+    filler.unlink()
+    assert small_right.run("wait", waiting).returncode == 0
+    assert small_right.run("logs", waiting).stdout == "later\n"
+    eventually(lambda: notes_of(small_right, "right") == [])
+    assert small_right.run("logs", before).stdout == "before\n"
+
+
+def notes_of(federation: Federation, module: str) -> list[str] | None:
+    """Give what a module notes of its state; None while it does not answer."""
+    modules = federation.document("module", "list")["modules"]
+    return next((one["notes"] for one in modules if one["name"] == module), None)

@@ -5,10 +5,10 @@ import pytest
 from tests.benchmarks import idling, latency, moving, tasks
 from tests.benchmarks.measuring import OURS, TINY, Contender, Row
 
-TASKS_AFAR, LATENCY, IDLE, BYTES = tasks.rows()[1], latency.rows()[0], idling.rows()[0], moving.rows()[0]
+TASKS_AFAR, LATENCY, IDLE = tasks.rows()[1], latency.rows()[0], idling.rows()[0]
 
 
-@pytest.mark.parametrize("row", [TASKS_AFAR, LATENCY, IDLE, BYTES], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [TASKS_AFAR, LATENCY, IDLE, *moving.rows()], ids=lambda row: row.name)
 def test_a_row_gives_every_figure_that_has_a_budget(row: Row) -> None:
     with row.enter(TINY) as entrants:
         (ours,) = [each for each in entrants if isinstance(each, Contender) and each.name == OURS]

@@ -37,6 +37,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shared_folder(tmp_path_factory)
 
 
+def test_a_task_that_is_cancelled_while_its_machine_cannot_be_reached_is_killed_at_once(
+    pair: Federation, link: Relay
+) -> None:
+    task = pair.submit(*ON_RIGHT, "--", "sleep", "1000")
+    eventually(lambda: pair.status(task)["substate"] == "running")
+    link.hold(Way.UP, Way.DOWN)
+    assert pair.run("cancel", task).returncode == 0
+    shown = pair.status(task)
+    assert (shown["state"], shown["may_run_on"], shown["ended_at"]) == ("killed", "right", None)
+    assert f"{task} may run at right until {shown['may_run_until']}" in pair.run("status", task).stdout
+    link.mend()
+    eventually(lambda: pair.status(task)["ended_at"] is not None)
+    ended = pair.status(task)
+    assert (ended["state"], ended["may_run_on"], ended["may_run_until"]) == ("killed", None, None)
+
+
 @pytest.mark.parametrize(
     "harm",
     [

@@ -8,6 +8,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from messiahs.client.uploading import GROUP_FILES
+from messiahs.daemon.files_api import FILE_LENGTH_BYTES, GROUP_LIMIT
 from tests.live.conftest import Federation, eventually
 
 ON_RIGHT = '$side eq "right"'
@@ -110,6 +112,47 @@ def test_a_missing_output_aborts_a_task_and_keeps_its_exit_code(pair: Federation
     eventually(lambda: document(pair, "GET", f"/v1/tasks/{task}/wait?timeout=20")["state"] != "executing")
     ended = document(pair, "GET", f"/v1/tasks/{task}/wait")
     assert (ended["state"], ended["exit_code"], ended["cause"]) == ("aborted", 0, "output_missing")
+
+
+def test_a_cancel_ends_the_way_home_of_a_large_output_and_leaves_nothing_of_it(pair: Federation) -> None:
+    body = {
+        "key": "files-cancelled",
+        "argv": ["sh", "-c", "truncate -s 12G out; exit 3"],
+        "outputs": ["out"],
+        "requirement": ON_RIGHT,
+    }
+    task = document(pair, "POST", "/v1/tasks", body)["id"]
+    home = pair.folder(pair.module) / "outputs" / task.rpartition(".")[2]
+    eventually(lambda: any(home.rglob("*.part")))
+    document(pair, "POST", f"/v1/tasks/{task}/cancel", {})
+    ended = document(pair, "GET", f"/v1/tasks/{task}/wait?timeout=20")
+    assert (ended["state"], ended["exit_code"]) == ("killed", 3)
+    eventually(lambda: not any(path.is_file() for path in home.rglob("*")))
+
+
+def test_outputs_above_what_the_task_states_are_named_in_its_record(pair: Federation) -> None:
+    body = {
+        "key": "files-too-much",
+        "argv": ["sh", "-c", "echo said; truncate -s 65M out; exit 3"],
+        "outputs": ["out"],
+        "tdv": {"disk": 1},
+        "requirement": ON_RIGHT,
+    }
+    task = document(pair, "POST", "/v1/tasks", body)["id"]
+    eventually(lambda: document(pair, "GET", f"/v1/tasks/{task}/wait?timeout=20")["state"] != "executing")
+    ended = document(pair, "GET", f"/v1/tasks/{task}/wait")
+    assert (ended["state"], ended["cause"], ended["exit_code"]) == ("aborted", "too_much_output", 3)
+    assert call(pair, "GET", f"/v1/tasks/{task}/logs") == (200, b"said\n")
+    assert document(pair, "GET", f"/v1/tasks/{task}/outputs")["outputs"] == []
+
+
+def test_one_request_brings_as_many_files_as_a_client_sends_and_not_without_end(pair: Federation) -> None:
+    assert GROUP_FILES <= GROUP_LIMIT
+    empty = bytes(FILE_LENGTH_BYTES)
+    assert call(pair, "PUT", "/v1/files", body=empty * GROUP_LIMIT)[0] == 200
+    status, answer = call(pair, "PUT", "/v1/files", body=empty * (GROUP_LIMIT + 1))
+    assert status == 400
+    assert f"at most {GROUP_LIMIT} files" in answer.decode()
 
 
 def test_what_is_not_a_file_is_refused(pair: Federation) -> None:

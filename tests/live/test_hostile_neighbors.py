@@ -1,6 +1,7 @@
 """A neighbor with a valid certificate sends what no honest one would: it is answered, and nobody else notices."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from secrets import token_bytes
 
@@ -11,7 +12,7 @@ from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.channel.tls import TlsFiles, load
 from messiahs.config.settings import load_settings
 from messiahs.core.descriptions import TDV
-from messiahs.core.greeting import WIRE_VERSIONS
+from messiahs.core.epochs import WIRE_VERSIONS
 from messiahs.core.ids import Epoch, MessageId, SearchId, SystemId
 from messiahs.core.instants import MINUTE
 from messiahs.core.messages import DenyCode, Hello, SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest
@@ -152,3 +153,16 @@ def _for_tasks(number: MessageId, predicate: bytes) -> control_pb2.ControlBatch:
     batch = encode_control((request,))
     batch.messages[0].task_request.wanting = predicate
     return batch
+
+
+def test_a_stranger_that_fails_its_handshake_leaves_nothing_in_a_file_that_nobody_rotates(home: Federation) -> None:
+    host, _, port = load_settings(home.folder("home") / "settings.json").listen.rpartition(":")
+    for _ in range(5):
+        with socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            try:
+                while stranger.recv(1_000):
+                    pass
+            except ConnectionError:
+                pass
+    assert "andshake" not in (home.folder("home") / "daemon.log").read_text()

@@ -125,6 +125,15 @@ def test_a_silent_starter_is_killed_with_its_tasks(beating: Beating) -> None:
     beating.check_second()
 
 
+def test_an_attempt_ends_with_its_lease_though_neither_daemon_nor_starter_runs(beating: Beating) -> None:
+    short, executor = beating.federation, beating.executor()
+    with stopped([short.pid(executor, "starter"), short.pid(executor, "daemon")]):
+        eventually(lambda: beating.is_gone(1))
+        beating.await_beats(2)
+        assert beating.executor() != executor
+    beating.check_second()
+
+
 def test_an_origin_that_was_stopped_past_the_lease_begins_anew(beating: Beating) -> None:
     with stopped([beating.federation.pid("home", "daemon")]):
         eventually(lambda: beating.is_gone(1))
@@ -206,7 +215,9 @@ def beating_task(short: Federation) -> Iterator[Beating]:
 def stopped(processes: list[int]) -> Iterator[None]:
     """Stop processes, and let those that live run on afterwards."""
     for process in processes:
-        os.kill(process, signal.SIGSTOP)
+        # A process of a task may have ended since it was named.
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGSTOP)
     try:
         yield
     finally:

@@ -175,6 +175,7 @@ def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gon
     desks.use(running["executed_on"])
     held = desks.until(task, substate="suspended")
     assert held["text"] == "the owner is back"
+    assert held["suspended_since"] is not None
     assert (
         f"suspended by the owner of {running['executed_on']}: the owner is back"
         in desks.federation.run("status", task).stdout
@@ -191,6 +192,8 @@ def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gon
     eventually(lambda: all(now > then for now, then in zip(ticks_of(processes)[1:], before[1:], strict=True)))
     assert desks.federation.run("cancel", task).returncode == 0
     ended = desks.until(task, state="killed")
+    assert (ended["suspended_s"] >= 3, ended["suspended_since"]) == (True, None)
+    assert "suspended" in desks.federation.run("status", task).stdout.splitlines()[1]
     assert [event for event in events_of(ended) if event in ("suspended", "resumed")] == ["suspended", "resumed"]
     eventually(lambda: desks.processes_of(task) == [])
 

@@ -1,6 +1,8 @@
 """A module that has lost all that it knew: what becomes of the tasks that it owned or ran."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -51,8 +53,58 @@ def test_what_ran_for_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, 
     asked = federation.run("status", beating.task)
     assert asked.returncode == 1
     assert beating.task in asked.stderr
-    # Its number is given out again, and means the new task alone.
+    # Its neighbor remembers up to which number ids were given out, and none of them is again.
+    log = federation.folder("home") / "module.log"
+    eventually(lambda: "numbers_skipped" in log.read_text())
     again = [federation.submit("--", "sh", "-c", f"echo {number}") for number in range(5)]
-    assert beating.task in again
+    assert all(int(task.rpartition(".")[2]) > 1_000 for task in again)
+    assert federation.run("status", beating.task).returncode == 1
     assert [federation.run("wait", task).returncode for task in again] == [0] * len(again)
     assert [federation.run("logs", task).stdout for task in again] == [f"{number}\n" for number in range(5)]
+
+
+def test_an_older_copy_is_noticed_by_its_mark_and_numbers_go_on_above_the_lost_ones(short: Lab) -> None:
+    _old_and_new(short, keeps_mark=True)
+
+
+def test_an_older_copy_of_the_whole_folder_is_noticed_by_what_a_neighbor_remembers(short: Lab) -> None:
+    _old_and_new(short, keeps_mark=False)
+
+
+def _old_and_new(short: Lab, *, keeps_mark: bool) -> None:
+    federation = short.federation
+    folder = federation.folder("home")
+    kept = federation.submit("--", "echo", "kept")
+    assert federation.run("wait", kept).returncode == 0
+    short.kill("home")
+    names = [path.name for path in folder.glob("module.db*")] + ([] if keeps_mark else ["module.mark"])
+    copies = {name: (folder / name).read_bytes() for name in names}
+    short.start("home")
+    lost = [federation.submit("--", "true") for _ in range(3)]
+    assert [federation.run("wait", task).returncode for task in lost] == [0] * len(lost)
+    # A neighbor hears of it with the next hello.
+    short.kill("middle")
+    short.start("middle")
+    eventually(lambda: remembered(short, "middle"))
+    short.kill("home")
+    for path in folder.glob("module.db*"):
+        path.unlink()
+    for name, content in copies.items():
+        (folder / name).write_bytes(content)
+    short.start("home")
+    eventually(lambda: "older_copy" in (folder / "module.log").read_text())
+    assert federation.run("logs", kept).stdout == "kept\n"
+    assert all(federation.run("status", task).returncode == 1 for task in lost)
+    again = federation.submit("--", "echo", "again")
+    assert int(again.rpartition(".")[2]) > int(lost[-1].rpartition(".")[2]) + 500
+    assert federation.run("wait", again).returncode == 0
+    assert federation.run("logs", again).stdout == "again\n"
+    (note,) = next(one["notes"] for one in federation.document("module", "list")["modules"] if one["name"] == "home")
+    assert "older copy" in note
+    assert kept in federation.run("status").stdout
+
+
+def remembered(short: Lab, module: str) -> bool:
+    """Say whether a module has stored what its neighbor `home` has given out."""
+    with closing(sqlite3.connect(short.federation.folder(module) / "module.db")) as connection:
+        return bool(connection.execute("SELECT 1 FROM rows WHERE kind = 8 AND key = CAST('home' AS BLOB)").fetchall())

@@ -9,8 +9,15 @@ from messiahs.core.buckets import bucket_of
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import Views, vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.core.sums import (
+    Views,
+    vector_for_children,
+    vector_for_parents,
+    vector_for_siblings,
+    view_of,
+)
 from messiahs.core.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
+from tests.unit.core import telling
 
 KEYS = ("is",)
 UP, DOWN, ACROSS = VectorKind.FOR_PARENTS, VectorKind.FOR_CHILDREN, VectorKind.FOR_SIBLINGS
@@ -124,6 +131,21 @@ def test_7_3_every_parent_gets_the_update_and_keeps_it_as_its_view() -> None:
 
 def test_7_3_a_child_keeps_the_d_of_its_other_parents_as_views() -> None:
     assert view_of(parent("c", is_primary=False), heard(DOWN, c=bag("cab"))) == bag("cab")
+
+
+def test_7_3_beyond_equation_20_a_parent_adds_those_primary_children_that_a_child_does_not_hear() -> None:
+    neighbors = (child("d"), child("e"), child("f", is_primary=False), parent("a"))
+    views = {**heard(UP, d=bag("d"), e=bag("e"), f=bag("f")), **heard(DOWN, a=bag("a"))}
+
+    def told(name: str, *hears: str) -> Vector:
+        heard_by = {SystemId(name): [*map(SystemId, hears)]}
+        state = telling.state_with(bag("b"), neighbors, keys=KEYS, views=views, hears=heard_by)
+        return telling.told(state, SystemId(name), DOWN)
+
+    assert vector_for_children(bag("b"), neighbors, views=views, keys=KEYS) == told("d", "e") == bag("ba")
+    assert told("d") == bag("bae")
+    # A child of another primary parent hears none of them as siblings.
+    assert told("f") == bag("bade")
 
 
 def test_7_3_only_siblings_that_share_the_primary_parent_enter_d() -> None:

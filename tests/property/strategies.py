@@ -45,6 +45,8 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
+from messiahs.core.texts import printable
+from messiahs.core.trust import Trust
 from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
 
 LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -63,6 +65,7 @@ task_ids = st.builds(TaskId, system_ids, epochs, counters, counters)
 attempt_ids = st.builds(AttemptId, task_ids, counters)
 claim_ids = st.builds(ClaimId, system_ids, epochs, counters)
 unicode_texts = st.text(st.characters(codec="utf-8"), max_size=16)
+lines = unicode_texts.map(printable)
 integers = st.integers(-9, 9) | st.integers(INTEGER_LOWEST, INTEGER_HIGHEST)
 strings = unicode_texts.filter(is_valid_value)
 values: st.SearchStrategy[Value] = integers | strings
@@ -117,7 +120,7 @@ status_vectors = st.builds(
 )
 
 reasons = st.recursive(
-    st.builds(Reason, module=system_ids, code=st.sampled_from(DenyCode), rule=unicode_texts, text=unicode_texts),
+    st.builds(Reason, module=system_ids, code=st.sampled_from(DenyCode), rule=lines, text=lines),
     lambda inner: st.builds(
         Reason, module=system_ids, code=st.sampled_from(DenyCode), hops=st.lists(inner, max_size=3).map(tuple)
     ),
@@ -128,7 +131,13 @@ hellos = st.builds(
     system=system_ids,
     epoch=epochs,
     wire_versions=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
-    release=unicode_texts,
+    release=lines,
+)
+digests = st.binary(min_size=16, max_size=16)
+trusts = st.builds(
+    Trust,
+    roots=st.lists(digests, max_size=3).map(tuple),
+    vouchers=st.lists(digests, max_size=3).map(tuple),
 )
 sched_requests = st.builds(
     SchedRequest,
@@ -142,6 +151,8 @@ sched_requests = st.builds(
     asks_left=amounts,
     remaining_ns=durations_ns,
     answers=st.none() | search_ids,
+    trust=trusts,
+    avoids=st.lists(digests, max_size=3).map(tuple),
 )
 task_requests = st.builds(
     TaskRequest,
@@ -153,6 +164,7 @@ task_requests = st.builds(
     hops_left=amounts,
     asks_left=amounts,
     remaining_ns=durations_ns,
+    trust=trusts,
 )
 task_accepts = st.builds(TaskAccept, request=message_ids, count=positive_amounts, asks_left=amounts)
 sched_accepts = st.builds(
@@ -186,7 +198,7 @@ attempt_statuses = st.builds(
     exit_code=st.none() | st.integers(0, 255),
     signal=st.none() | st.integers(1, 64),
     cause=st.sampled_from(("", "time_limit", "lost")),
-    text=unicode_texts,
+    text=lines,
     ran_ns=durations_ns,
     outputs=st.lists(outputs, max_size=2).map(tuple),
 )
@@ -217,7 +229,7 @@ control_messages: st.SearchStrategy[ControlMessage] = st.one_of(
         TaskRevoke,
         claim=claim_ids,
         attempts=_attempts,
-        text=unicode_texts,
+        text=lines,
         answers=st.none() | search_ids,
         toward=st.none() | system_ids,
     ),

@@ -26,6 +26,7 @@ from messiahs.core.events import (
     OutputsFailed,
     OutputsHome,
     PolicyChanged,
+    RevokeRequested,
     StoreChanged,
     Submitted,
     TransferFailed,
@@ -221,6 +222,7 @@ class Drawing:
             OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
             TransferFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
+            RevokeRequested(answer_to=AnswerTo(3), attempts=self._attempts(), kills=self._draw(st.booleans())),
             Submitted(
                 answer_to=AnswerTo(2),
                 key=ClientKey(str(self._draw(st.integers(1, 5)))),

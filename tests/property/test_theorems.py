@@ -1,7 +1,8 @@
 """Theorems 1 and 2 and corollary 5 (MESSIAHS 7.4), and what follows from them, on random federations.
 
-Every system tells its neighbors its vectors until nobody has anything new to say. Each machine carries its own name as
-an extension attribute that classes split on, so that a vector can be read as the multiset of machines that it is.
+Every system tells its neighbors its vectors, as a running module computes them (`vector_for`), until nobody has
+anything new to say. Each machine carries its own name as an extension attribute that classes split on, so that a vector
+can be read as the multiset of machines that it is.
 """
 
 from collections import Counter
@@ -16,8 +17,10 @@ from messiahs.core.descriptions import SDV
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import vector_for_child, vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.core.state import ModuleState
+from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.core.vectors import EMPTY, Vector, vector_of
+from tests.unit.core.telling import hear, state_with, told
 
 KEYS = ("is",)
 Views = dict[tuple[SystemId, VectorKind], Vector]
@@ -117,29 +120,33 @@ def federations(draw: st.DrawFn) -> Federation:
 def _talked_out(federation: Federation) -> list[Views]:
     """Give what each system has heard of each neighbor once nothing changes any more."""
     heard: list[Views] = [{} for _ in federation.systems()]
+    states = [
+        state_with(federation.own(system), federation.neighbors(system), keys=KEYS, views={}, hears={})
+        for system in federation.systems()
+    ]
     changed = True
     while changed:
         changed = False
         for system in federation.systems():
-            for other, kind, vector in _said_by(federation, system, views=heard[system]):
+            hears = [_name(sibling) for sibling in federation.siblings(system)]
+            for other, kind, vector in _said_by(states[system]):
                 if heard[other].get((_name(system), kind)) != vector:
                     heard[other][_name(system), kind] = vector
+                    hear(states[other], _name(system), kind=kind, vector=vector, hears=hears)
                     changed = True
     return heard
 
 
-def _said_by(federation: Federation, system: int, *, views: Views) -> Iterator[tuple[int, VectorKind, Vector]]:
-    own, neighbors = federation.own(system), federation.neighbors(system)
-    for neighbor in neighbors:
-        other = int(neighbor.system[1:])
-        if neighbor.is_parent:
-            yield other, VectorKind.FOR_PARENTS, vector_for_parents(own, neighbors, views=views, keys=KEYS)
-        if neighbor.is_sibling:
-            yield other, VectorKind.FOR_SIBLINGS, vector_for_siblings(own, neighbors, views=views, keys=KEYS)
-        if neighbor.is_child:
-            hears = [_name(sibling) for sibling in federation.siblings(other)]
-            vector = vector_for_child(neighbor.system, own, neighbors=neighbors, views=views, hears=hears, keys=KEYS)
-            yield other, VectorKind.FOR_CHILDREN, vector
+def _said_by(state: ModuleState) -> Iterator[tuple[int, VectorKind, Vector]]:
+    for neighbor in state.neighbors.values():
+        kinds = {
+            VectorKind.FOR_PARENTS: neighbor.is_parent,
+            VectorKind.FOR_SIBLINGS: neighbor.is_sibling,
+            VectorKind.FOR_CHILDREN: neighbor.is_child,
+        }
+        for kind, is_told in kinds.items():
+            if is_told:
+                yield int(neighbor.system[1:]), kind, told(state, neighbor.system, kind)
 
 
 def _bag(vector: Vector) -> Counter[str]:
@@ -154,7 +161,12 @@ def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above
         own, neighbors = federation.own(system), federation.neighbors(system)
         expected = federation.machines(federation.primary_tree(system))
         assert _bag(vector_for_parents(own, neighbors, views=heard[system], keys=KEYS)) == expected
-        assert _bag(vector_for_siblings(own, neighbors, views=heard[system], keys=KEYS)) == expected
+        for neighbor in neighbors:
+            views = heard[int(neighbor.system[1:])]
+            if neighbor.is_parent:
+                assert _bag(views[_name(system), VectorKind.FOR_PARENTS]) == expected
+            if neighbor.is_sibling:
+                assert _bag(views[_name(system), VectorKind.FOR_SIBLINGS]) == expected
 
 
 @given(federations())
@@ -180,6 +192,8 @@ def test_what_a_parent_sends_its_child_holds_nothing_twice(federation: Federatio
             if neighbor.is_parent:
                 bag = _bag(heard[system][neighbor.system, VectorKind.FOR_CHILDREN])
                 assert max(bag.values(), default=1) == 1
+            if neighbor.is_primary_parent:
+                assert not bag & federation.machines(federation.primary_tree(system))
 
 
 @given(federations())

@@ -1,27 +1,28 @@
 """The swarm is able to fail: when a rule is broken on purpose, some of a few runs say so."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from messiahs.core import granting, placing, results, summing
+from messiahs.core import granting, placing, results, submitting, summing
 from messiahs.core.actions import Action, DiscardAttempt, Forget, StartAttempt, Store
-from messiahs.core.ids import ClaimId
+from messiahs.core.dividing import Division
+from messiahs.core.ids import ClaimId, SystemId
 from messiahs.core.instants import HOUR, Instant, after
-from messiahs.core.neighbors import Neighbor
+from messiahs.core.messages import TaskState
 from messiahs.core.rows import AttemptRow, HeldClaimRow, TaskRow
+from messiahs.core.split_tree import Memory
 from messiahs.core.state import HeldClaim, ModuleState
-from messiahs.core.sums import Views, vector_for_siblings
 from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Vector, coalesce
+from messiahs.core.vectors import Vector
 from messiahs.sim.disk import Disk
 from messiahs.sim.federation import SimulatedFederation
 from messiahs.sim.machine import ExecutorAction, SimulatedMachine
 from messiahs.sim.swarm import run_seed
 
-KNOWN = (15, 2, 14)
+KNOWN = (16, 23, 17)
 """Some of these are known to notice."""
 SEEDS = (*KNOWN, 20, *range(30, 90))
 """The first of these that notices is enough."""
@@ -49,9 +50,10 @@ class LosingDisk(Disk):
         super().__init__()
         self._kind = kind
 
-    def commit(self, writes: Sequence[Store | Forget]) -> None:
+    def commit(self, writes: Sequence[Store | Forget], now: Instant) -> None:
         """Leave out what is lost."""
-        super().commit([one for one in writes if not isinstance(one, Store) or not isinstance(one.row, self._kind)])
+        kept = [one for one in writes if not isinstance(one, Store) or not isinstance(one.row, self._kind)]
+        super().commit(kept, now)
 
 
 class RestlessMachine(SimulatedMachine):
@@ -125,12 +127,16 @@ def test_an_origin_that_does_not_wait_for_the_end_of_a_lease_is_noticed(monkeypa
 
 
 def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def vector_for_parents(
-        own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]
-    ) -> Vector:
-        return coalesce((own, vector_for_siblings(own, neighbors, views=views, keys=keys)), keys=keys)
+    def divide_twice(
+        vectors: Iterable[Vector],
+        children: Mapping[SystemId, Vector],
+        *,
+        keys: tuple[str, ...],
+        memory: Memory | None = None,
+    ) -> Division:
+        return Division((*vectors, *children.values()), children, keys=keys, memory=memory)
 
-    monkeypatch.setattr(summing, "vector_for_parents", vector_for_parents)
+    monkeypatch.setattr(summing, "Division", divide_twice)
     assert "tells" in _first_failure(_nothing)
 
 
@@ -140,3 +146,8 @@ def test_the_answer_of_a_module_that_dies_of_a_message_is_noticed(monkeypatch: p
 
     monkeypatch.setattr(granting, "on_claim_end", on_claim_end)
     assert _first_failure(_nothing) == "a module raised"
+
+
+def test_a_retry_that_runs_finished_tasks_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submitting, "has_failed", lambda row: row.state is not TaskState.EXECUTING)
+    assert "is stored as executing again" in _first_failure(_nothing)

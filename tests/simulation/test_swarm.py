@@ -8,9 +8,11 @@ import os
 import pytest
 
 from messiahs.sim.drawing import draw
+from messiahs.sim.faults import Fault
 from messiahs.sim.swarm import run_seed
 
 FIXED = range(10)
+DRAWN = range(40)
 FRESH = tuple(int.from_bytes(os.urandom(4)) for _ in range(3))
 
 
@@ -32,5 +34,26 @@ def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: 
 
 
 def test_in_some_of_the_fixed_runs_everybody_takes_from_others_what_runs_there() -> None:
-    policies = [[system.policy.migrating for system in draw(seed).systems.values()] for seed in FIXED]
+    policies = [[system.policy.migrating for system in draw(seed).systems.values()] for seed in DRAWN]
     assert any(len(systems) > 1 and all(each.offers_running for each in systems) for systems in policies)
+
+
+def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:
+    runs = [draw(seed) for seed in DRAWN]
+    orders = [order for run in runs for order in run.orders]
+    needs = [order.event.tdv.description() for order in orders]
+    assert {2, 4} <= {need["cpus"] for need in needs}
+    assert any("disk" in need for need in needs)
+    assert any(order.event.members > 1_000 for order in orders)
+    assert any(order.event.command.inputs for order in orders)
+    assert any(order.retried_at_ns is not None for order in orders)
+    assert any(len({family.timeouts.lease_ns for family in run.families.values()}) > 1 for run in runs)
+    assert any(run.conditions.unlimited for run in runs)
+    assert any("est_time" in need for need in needs)
+    assert {kind for run in runs for kind in run.kinds} == set(Fault)
+
+
+def test_the_first_runs_draw_policies_that_name_themselves_otherwise_to_some_neighbor() -> None:
+    systems = [system for seed in DRAWN for system in draw(seed).systems.values()]
+    names = {system.policy.name_for(neighbor) for system in systems for neighbor in system.neighbors}
+    assert names == {"", "site-7"}

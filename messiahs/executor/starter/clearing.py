@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from messiahs.executor.starter.groups import signal_group
 from messiahs.executor.starter.kernel import boottime_ns
 from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.sightings import NOBODYS
 from messiahs.executor.starter.strays import Children
 from messiahs.executor.starter.table import Held
 from messiahs.executor.starter.trees import Trees
@@ -32,7 +33,8 @@ class Clearing:
         left = self._end_strays()
         now = boottime_ns()
         for held in self._held.copy():
-            if held.folder not in left and (held.process in self._leaders or not signal_group(held.process, 0)):
+            is_gone = held.process in self._leaders or not signal_group(held.process, 0)
+            if is_gone and left.isdisjoint((held.folder, NOBODYS)):
                 self._held.remove(held)
                 yield held, held.problem.text if held.problem is not None else ""
             elif now - held.ended_at > _LIMIT_NS:

@@ -6,9 +6,10 @@ No link is followed: what a link points to is not the task's to give away.
 import os
 import stat
 from dataclasses import dataclass, field
+from itertools import islice
 
+from messiahs.core.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
 from messiahs.errors import CodecError
-from messiahs.executor.contract import OUTPUT_MISSING, TOO_MANY_OUTPUTS
 from messiahs.executor.frames import Left
 from messiahs.executor.layout import WORK
 from messiahs.wire.limits import FILE_LIMIT, relative_path
@@ -41,7 +42,9 @@ class Found:
         """Say what is wrong, and what was left out."""
         said = []
         if self.cause == TOO_MANY_OUTPUTS:
-            said.append(f"its outputs are more than {FILE_LIMIT} files, or their names are too long")
+            said.append(
+                f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
+            )
         if self.missing:
             said.append(f"not there at the end: {_listed(self.missing)}")
         if self.skipped:
@@ -65,7 +68,9 @@ def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
 
 
 def _look_at(found: Found, work: str, name: str) -> bool:
-    """Add a declared output; False if there is none."""
+    """Add a declared output; False if there is none, or if its name leads out of the work folder."""
+    if not _can_be_told(name):
+        return False
     *folders, last = name.split("/")
     opened: list[int] = []
     try:
@@ -93,7 +98,7 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> Non
     if stat.S_ISDIR(status.st_mode) and depth < _DEPTH_LIMIT:
         descriptor = os.open(entry, _FOLDER, dir_fd=folder)
         try:
-            for below in sorted(os.listdir(descriptor)):  # noqa: PTH208 - a descriptor, not a path
+            for below in _entries_of(descriptor, at_most=_ENTRY_LIMIT - found.entries):
                 _add_below(found, descriptor, below, path=f"{path}/{below}", depth=depth + 1)
         finally:
             os.close(descriptor)
@@ -103,6 +108,14 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> Non
         _note(found, Left(path, status.st_size, bool(status.st_mode & stat.S_IXUSR)))
     else:
         found.skipped.append(path)
+
+
+def _entries_of(folder: int, *, at_most: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in islice(entries, at_most + 1)]
+    if len(names) > at_most:
+        raise _TooManyError
+    return sorted(names)
 
 
 def _add_below(found: Found, folder: int, entry: str, *, path: str, depth: int) -> None:

@@ -5,7 +5,11 @@ import os
 import signal
 import time
 
+NEVER = 1 << 63
+"""As an instant: later than any other."""
 _SET_PARENT_DEATH_SIGNAL = 1
+_SET_KEEP_CAPABILITIES = 8
+_SET_NAME = 15
 _SET_CHILD_SUBREAPER = 36
 _SET_NO_NEW_PRIVILEGES = 38
 
@@ -34,6 +38,17 @@ def adopt_orphans() -> None:
 def give_up_new_privileges() -> None:
     """Make set-uid programs powerless for this process and all that come from it."""
     _prctl(_SET_NO_NEW_PRIVILEGES, 1)
+
+
+def be_named(name: str) -> None:
+    """Let this process be listed by a name of at most 15 letters."""
+    library = ctypes.CDLL(None)
+    library.prctl(_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def keep_capabilities(*, keeps: bool) -> None:
+    """Let a change from root to another account leave this process the powers that it may take up, or not."""
+    _prctl(_SET_KEEP_CAPABILITIES, int(keeps))
 
 
 def _prctl(option: int, value: int) -> None:

@@ -32,7 +32,7 @@ from messiahs.executor.starter.clearing import Clearing
 from messiahs.executor.starter.ends import end_of, truths
 from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
-from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner
 from messiahs.executor.starter.strays import Children
@@ -42,12 +42,12 @@ from messiahs.executor.starter.table import (
     LEASE_EXPIRED,
     LIMIT_GRACE_NS,
     LOST,
-    NEVER,
     Held,
     Phase,
     Table,
 )
 from messiahs.executor.starter.trees import Trees
+from messiahs.executor.starter.watchdog import Watch
 from messiahs.executor.starter.weighing import Weighing
 
 _STARTS_PER_TURN = 8
@@ -67,6 +67,8 @@ class Runner:
         self.notes_processes = False
         """Whether the journal names processes, because they may outlive the starter."""
         self.is_stopping = False
+        self.watch: Watch | None = None
+        """The watchdog, which is told when the next lease of an attempt that runs ends."""
         self._pool, self._journal, self._spawner = pool, journal, spawner
         self._boot = boot
         self._table = Table()
@@ -189,6 +191,9 @@ class Runner:
                     signal_group(held.process, signal.SIGKILL)
                 else:
                     self._terminate(held, LIMIT_GRACE_NS, now)
+        if self.watch is not None:
+            # Attempts whose lease has ended by now were killed.
+            self.watch.set(self._table.leased_until(now))
 
     def settle(self) -> None:
         """Write down what happened and what is to begin, then tell it and begin it."""
@@ -225,15 +230,18 @@ class Runner:
     def _begin(self, held: Held) -> None:
         assert held.start is not None
         self._table.began(held, boottime_ns())
+        if self.watch is not None:
+            self.watch.lower(self._table.claims[held.start.claim].lease_until)
         outcome: Process | NotSpawned
         try:
             taken = self._pool.take(held.folder)
             try:
+                self._trees.begin(held.folder)
                 outcome = self._spawner.spawn(held.start, taken)
             finally:
                 os.close(taken.stdout)
                 os.close(taken.stderr)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
             outcome = NotSpawned(cause="spawn_failed", exit_code=None, text=f"the task cannot be set up: {error}")
         if isinstance(outcome, NotSpawned):
             held.exit_code = outcome.exit_code
@@ -258,6 +266,8 @@ class Runner:
         match held.phase:
             case Phase.QUEUED:
                 self._finish(held, cause=command.cause)
+            case Phase.RUNNING if command.only_if_queued:
+                self._tell_again(held)
             case Phase.RUNNING:
                 held.cause = held.cause or command.cause
                 self._terminate(held, command.grace_ns, boottime_ns())

@@ -6,7 +6,9 @@ The kernel copies, and shares the blocks where the file system can.
 import errno
 import os
 
+from messiahs.errors import CodecError
 from messiahs.executor.frames import Staged
+from messiahs.wire.limits import relative_path
 
 INLINE_BYTES, INLINE_FILES = 256 << 10, 16
 """So much the starter copies itself; more is copied by the task's own process before it becomes the task."""
@@ -31,6 +33,8 @@ def stage(inputs: tuple[Staged, ...]) -> None:
     for one in inputs:
         try:
             _copy(one)
+        except CodecError as error:
+            raise StagingError(f"input {one.name!r} leads out of the working directory") from error
         except OSError as error:
             raise StagingError(f"input {one.name}: {error.strerror}") from error
         except ValueError as error:
@@ -38,6 +42,8 @@ def stage(inputs: tuple[Staged, ...]) -> None:
 
 
 def _copy(staged: Staged) -> None:
+    # The wire has checked it; what is written here is written as the tasks' account.
+    relative_path(staged.name)
     source = os.open(staged.source, _SOURCE)
     try:
         if os.fstat(source).st_size != staged.size_bytes:

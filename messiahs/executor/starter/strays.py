@@ -1,7 +1,7 @@
 """Finding what a task left behind: descendants that left its process group, and what an earlier starter left.
 
-The starter adopts every orphan of its tasks. An orphan is told by the `TMPDIR` that it inherited, or by its working
-directory; both name the folder of one attempt only.
+The starter adopts every orphan of its tasks. An orphan is recognised by the mark of its attempt (`marks.py`), by the
+`TMPDIR` that it inherited, or by its working directory; the last two name the folder of one attempt only.
 """
 
 import os
@@ -31,6 +31,8 @@ class Children:
 
     def __init__(self) -> None:
         own = os.readlink("/proc/self")  # noqa: PTH115 - a name, not a path
+        self._level = len(_numbers(os.fsencode(own))) - 1
+        """The place of the starter's own namespace among those in which /proc names a process."""
         self._known: dict[bytes, Child] = {}
         self._names: dict[int, bytes] = {}
         try:
@@ -55,8 +57,16 @@ class Children:
             del self._known[name]
         return name
 
+    def own_number(self, name: bytes) -> int:
+        """Translate a number of /proc to the starter's own namespace; 0 if the process is gone.
+
+        A process in a further namespace below has more numbers, and the last one may be anybody's here.
+        """
+        numbers = _numbers(name)
+        return numbers[self._level] if len(numbers) > self._level else 0
+
     def _asked(self, name: bytes) -> Child | None:
-        number, standing = own_number(name), standing_of(name)
+        number, standing = self.own_number(name), standing_of(name)
         if not number or standing is None:
             return None
         self._names[number] = name
@@ -74,16 +84,16 @@ class Children:
         return names.split()
 
 
-def own_number(proc_number: bytes) -> int:
-    """Translate a number of /proc to the starter's own namespace; 0 if the process is gone."""
+def _numbers(name: bytes) -> list[int]:
+    """Give the numbers of a process, from the namespace of /proc inwards; none if it is gone."""
     try:
-        with open(b"/proc/%s/status" % proc_number, "rb") as file:  # noqa: PTH123 - once per stray
+        with open(b"/proc/%s/status" % name, "rb") as file:  # noqa: PTH123 - once per stray
             for line in file:
                 if line.startswith(b"NSpid:"):
-                    return int(line.split()[-1])
+                    return [int(number) for number in line.split()[1:]]
     except OSError:
         pass
-    return 0
+    return []
 
 
 def belongs_to(proc_number: bytes, prefix: bytes) -> bytes | None:

@@ -11,9 +11,9 @@ from itertools import islice
 
 from messiahs.core.ids import AttemptId
 from messiahs.executor.starter.groups import signal_group
-from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.executor.starter.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.sightings import NOBODYS
-from messiahs.executor.starter.table import NEVER, Held, Phase, Table
+from messiahs.executor.starter.table import Held, Phase, Table
 from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
 
 _LOOK_NS = 1_000_000_000

@@ -11,9 +11,9 @@ from enum import Enum
 from messiahs.core.ids import AttemptId, ClaimId
 from messiahs.executor.frames import Ended, Known, Running, Start
 from messiahs.executor.layout import folder_name
+from messiahs.executor.starter.kernel import NEVER
 from messiahs.executor.starter.spawn import NotSpawned
 
-NEVER = 1 << 63
 KILLED = NEVER - 1
 """As the time of a kill: it was done."""
 TIME_LIMIT, LEASE_EXPIRED, LOST = "time_limit", "lease_expired", "lost"
@@ -199,6 +199,11 @@ class Table:
     def next_due(self) -> int:
         """When the next limit, lease or kill may be due; never later than it is."""
         return self._next_due
+
+    def leased_until(self, now: int) -> int:
+        """Give the earliest end, after `now`, of a lease under which an attempt runs; `NEVER` if there is none."""
+        leases = (claim.lease_until for claim in self.claims.values() if claim.active)
+        return min((until for until in leases if until > now), default=NEVER)
 
     def due_by(self, now: int) -> list[tuple[Held, str]]:
         """Name the attempts to be ended now, each with its cause; an empty cause means: SIGKILL is due."""

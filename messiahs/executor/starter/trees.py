@@ -1,19 +1,21 @@
 """The processes of each attempt: finding all of them, stopping them, letting them go on, and what memory they use.
 
-A task's first process leads a group, and what it starts stays below it or, orphaned, becomes a child of the starter. So
-whatever of it left the group is found below the first process, or below an orphan that was seen with the attempt, is in
-its group, or shows its folder. An orphan of which nothing of that is true may be anybody's.
+A task's first process leads a group, and what it starts stays below it or, orphaned, becomes a child of the starter.
+There it bears the mark of its attempt. One that changed its mark is recognised by having been seen below its attempt,
+by the folder that it shows, or by its group; if none of these helps, it may belong to any attempt.
 """
 
 import os
 import signal
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from messiahs.executor.layout import ATTEMPTS
 from messiahs.executor.processes import Standing, signal_if, standing_of
+from messiahs.executor.starter.marks import Marks
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.sightings import NOBODYS, Seen, Sightings
-from messiahs.executor.starter.strays import Child, Children, belongs_to, own_number
+from messiahs.executor.starter.strays import Child, Children, belongs_to
 from messiahs.executor.starter.table import Held
 
 PER_TURN = 32
@@ -34,6 +36,11 @@ class Trees:
         self._children, self._pool, self._leaders = children, pool, leaders
         self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
         self._sightings = Sightings()
+        self._marks = Marks()
+
+    def begin(self, folder: str) -> None:
+        """Let what is started next be known as of an attempt."""
+        self._marks.put_on(folder)
 
     def roots(self) -> Roots:
         """Look once at all children, for every attempt."""
@@ -69,7 +76,10 @@ class Trees:
         return sum(_resident_bytes(name) for name, _ in self._members(folder, roots))
 
     def end_strays(self) -> set[str]:
-        """Kill what attempts that are over have left; name the folders of those that had something left."""
+        """Kill what attempts that are over have left; name the folders of those that had something left.
+
+        An orphan that has hidden its attempt is killed as well, and named `NOBODYS`.
+        """
         left: set[str] = set()
         running = {held.folder for held in self._leaders.values()}
         children = self._children.known()
@@ -77,13 +87,10 @@ class Trees:
             if child.number in self._leaders or child.number == self._pool.remover:
                 continue
             folder = self._owner(name, children)
-            # One that may be anyone's is ended when nobody runs.
-            if bool(running) if folder == NOBODYS else folder in running:
+            if folder in running:
                 continue
-            # Nobody but the starter reaps it, so that the number is its own.
-            os.kill(child.number, signal.SIGKILL)
-            if folder != NOBODYS:
-                left.add(folder)
+            signal_if(child.number, signal.SIGKILL, partial(_is_still, name, child.started))
+            left.add(folder)
         return left
 
     def reaped(self, number: int) -> None:
@@ -95,6 +102,7 @@ class Trees:
     def forget(self, folder: str) -> None:
         """Take note that an attempt has ended, and nothing of it is left."""
         self._sightings.forget(folder)
+        self._marks.forget(folder)
 
     def _owner(self, name: bytes, children: Mapping[bytes, Child]) -> str:
         """Name the folder of the attempt to which a child belongs."""
@@ -111,7 +119,10 @@ class Trees:
         return folder
 
     def _shown(self, name: bytes, children: Mapping[bytes, Child]) -> str:
-        """Name the folder that an orphan shows, or that of the attempt in whose group it is."""
+        """Name the attempt's folder by an orphan's mark, by what else it shows, or by the group that it is in."""
+        marked = self._marks.folder_of(name)
+        if marked is not None:
+            return marked
         folder = belongs_to(name, self._prefix)
         if folder is not None:
             return os.fsdecode(folder)
@@ -135,7 +146,7 @@ class Trees:
             visited.add(name)
             seen = self._sightings.of(name, standing.started)
             if seen is None or seen.folder != folder:
-                self._sightings.note(name, Seen(standing.started, own_number(name), folder))
+                self._sightings.note(name, Seen(standing.started, self._children.own_number(name), folder))
             yield name, standing
             waiting.extend((child, None) for child in _children_of(name))
 
@@ -143,7 +154,7 @@ class Trees:
         """Signal a process that was seen, if it is still that one."""
         seen = self._sightings.of(name, started)
         if seen is not None and seen.number:
-            signal_if(seen.number, number, lambda: _is_still(name, started))
+            signal_if(seen.number, number, partial(_is_still, name, started))
 
 
 def _is_still(name: bytes, started: int) -> bool:

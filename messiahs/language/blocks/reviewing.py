@@ -5,6 +5,7 @@ from typing import Final
 
 from lark import Token
 
+from messiahs.core.attributes import NOBODY_YET, SCOPES, SEEN_BY_THE_OWNER
 from messiahs.core.ports import Act
 from messiahs.language.blocks.certainty import Certainty
 from messiahs.language.blocks.draft import Draft
@@ -32,6 +33,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
     _warn_of_opposites(draft.running, certainty, notebook)
     warn_of_masked(draft, certainty)
     _warn_of_unused(items, notebook)
+    _warn_of_unset(items, notebook)
 
 
 def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None:
@@ -59,6 +61,22 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
         if token[1:] not in used:
             hint = "remove it: what nothing here reads need not be declared"
             notebook.warning(token, Code.UNUSED, f"{token} is declared and used nowhere in this policy", hint=hint)
+
+
+def _warn_of_unset(items: Sequence[Item], notebook: Notebook) -> None:
+    """Warn of what nothing sets yet, wherever it is read."""
+    unset = {
+        f"${scope}.{each.name}"
+        for each in SEEN_BY_THE_OWNER
+        if each.supplier == NOBODY_YET
+        for scope in SCOPES[each.scope]
+    }
+    for item in items:
+        for statement in (item.head, *(item.body or ())):
+            for word in statement.words:
+                if word in unset:
+                    hint = f"with `{word} default 0` the rest of the rule still counts"
+                    notebook.warning(word, Code.UNSAID, f"nothing sets {word} yet, so it is always unset", hint=hint)
 
 
 def _warn_of_lost_sensor(rule: CompiledRule, statement: Statement, certainty: Certainty, *, notebook: Notebook) -> None:

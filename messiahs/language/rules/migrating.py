@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from messiahs.core.ports import HereQuery, RunningQuery
 from messiahs.language.rules.accepting import calendar_facts, holds_here
 from messiahs.language.rules.conditions import Condition
-from messiahs.language.rules.readings import HERE, NOW, TASK
+from messiahs.language.rules.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,16 @@ class CompiledMigration:
     def offers_running(self) -> bool:
         """Say whether tasks that run may go too: they lose what they have done, so only if a rule lets them."""
         return bool(self.offered)
+
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether an `offer` rule asks for the memory that a task uses."""
+        return any(reads(condition, TASK, MEMORY) for condition in self.offered)
+
+    @property
+    def reads_waiting(self) -> bool:
+        """Say whether an `offer` rule asks for the tasks that wait."""
+        return any(reads(condition, HERE, name) for condition in self.offered for name in WAITING)
 
     def offers(self, query: RunningQuery, /) -> bool:
         """Say whether a task may go to whoever asks for it."""

@@ -100,7 +100,7 @@ def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
 
 def ranking_facts(query: RankQuery, /) -> Facts:
     """Give what is the same for all candidates."""
-    here = query.here.description() if query.here is not None else {}
+    here = {**query.module, **(query.here.description() if query.here is not None else {})}
     return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
 
 

@@ -5,6 +5,7 @@ Facts are one description per scope. Where many machines are judged at once, one
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.buckets import highest_in, lowest_in
@@ -15,7 +16,18 @@ from messiahs.core.vectors import Interval, MachineClass, Vector
 TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now", "machine"
 """The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
 
+MEMORY, WAITING = "mem_used", ("waiting", "waiting_above")
+"""Attributes of a task and of the own system that are measured, or counted, only if a rule reads them."""
+
 Facts = Mapping[str, Description]
+
+
+class Reader(Protocol):
+    """What reads attributes: a condition or an amount."""
+
+    @property
+    def readings(self) -> tuple["Reading", ...]:
+        """Everything that it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +104,11 @@ class Reading:
 
     def __str__(self) -> str:
         return f"${self.name}" if self.scope in {TASK, MACHINE} else f"${self.scope}.{self.name}"
+
+
+def reads(reader: Reader, scope: str, name: str, /) -> bool:
+    """Say whether a condition or an amount reads an attribute of a scope."""
+    return any((reading.scope, reading.name) == (scope, name) for reading in reader.readings)
 
 
 def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple[int, int]:

@@ -1,15 +1,11 @@
 """Rules about tasks that run on the own machine, ready to be judged (MESSIAHS 2: owners keep control)."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from messiahs.core.ports import Act, RunningQuery
 from messiahs.language.rules.accepting import calendar_facts
 from messiahs.language.rules.conditions import Condition
-from messiahs.language.rules.readings import HERE, NOW, TASK
-
-_MEMORY: Final = "mem_used"
-_WAITING: Final = ("waiting", "waiting_above")
+from messiahs.language.rules.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +28,12 @@ class CompiledRule:
     @property
     def reads_memory(self) -> bool:
         """Say whether it asks for the memory that the task uses."""
-        return self._reads(TASK, _MEMORY)
+        return self._reads(TASK, MEMORY)
 
     @property
     def reads_waiting(self) -> bool:
         """Say whether it asks for the tasks that wait."""
-        return any(self._reads(HERE, name) for name in _WAITING)
+        return any(self._reads(HERE, name) for name in WAITING)
 
     def is_due(self, query: RunningQuery, /) -> bool:
         """Say whether it wants its act; a task of which the head says nothing, or not this, is none of its."""
@@ -48,4 +44,4 @@ class CompiledRule:
 
     def _reads(self, scope: str, name: str) -> bool:
         conditions = (self.condition,) if self.head is None else (self.condition, self.head)
-        return any((reading.scope, reading.name) == (scope, name) for each in conditions for reading in each.readings)
+        return any(reads(condition, scope, name) for condition in conditions)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from messiahs.core.ports import Randomness, TaskOrderQuery
 from messiahs.language.rules.accepting import calendar_facts
 from messiahs.language.rules.ranking import First, KeyOrder, Most, RankKey, Turn, turns_of
-from messiahs.language.rules.readings import HERE, NOW, TASK, Facts
+from messiahs.language.rules.readings import HERE, MEMORY, NOW, TASK, Facts, reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +13,12 @@ class TaskRanking:
     """Orders tasks by its keys; what has no value comes last, and equal tasks stay as they came."""
 
     keys: tuple[RankKey, ...]
+
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether a key asks for the memory that a task uses."""
+        ranking = (key for key in self.keys if not isinstance(key, Turn))
+        return any(reads(key.condition if isinstance(key, First) else key.amount, TASK, MEMORY) for key in ranking)
 
     def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
         """Give the positions of all tasks, that of the first to be served in front."""

@@ -1,5 +1,6 @@
 """Whether what a trial expects is what its policy does, judged by the very policy that would decide."""
 
+from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.messages import DenyCode
 from messiahs.core.ports import Accepted, HereQuery, JoinQuery, RunningQuery
 from messiahs.language.blocks.stating import attributes_of
@@ -64,9 +65,10 @@ def _judge_accept(expected: ExpectAccept | ExpectRefuse, situation: Situation) -
 
 
 def _judge_send(wanted: Wanted, situation: Situation) -> Verdict:
-    policy, here = situation.policy, situation.here
-    if here is None:
+    policy = situation.policy
+    if situation.here is None:
         return Verdict(is_met=False, came="this system has no machine that could say anything")
+    here = SDV(sorted_pairs(situation.known_here))
     told = policy.describe_here(here, situation.now).description()
     names = {name for name, _ in wanted}
     settings = [setting for setting in policy.advertising.settings if setting.name in names]

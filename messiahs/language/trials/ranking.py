@@ -33,6 +33,7 @@ def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict
         tdv=tdv,
         here=situation.here,
         now=situation.now,
+        module=situation.module,
     )
     order = situation.policy.rank(query, NoChance())
     blocks = tuple(_candidate_block(candidate, query, situation) for candidate in query.candidates)

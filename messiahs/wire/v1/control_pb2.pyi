@@ -74,19 +74,41 @@ DENY_CODE_NO_SPACE: DenyCode
 DENY_CODE_NO_TASK: DenyCode
 
 class Hello(_message.Message):
-    __slots__ = ("system", "epoch", "wire_versions", "release")
+    __slots__ = ("system", "epoch", "wire_versions", "release", "given", "heard_epoch", "heard")
     SYSTEM_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     WIRE_VERSIONS_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
+    GIVEN_FIELD_NUMBER: _ClassVar[int]
+    HEARD_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    HEARD_FIELD_NUMBER: _ClassVar[int]
     system: str
     epoch: int
     wire_versions: _containers.RepeatedScalarFieldContainer[int]
     release: str
-    def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ...) -> None: ...
+    given: IdsGiven
+    heard_epoch: int
+    heard: IdsGiven
+    def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ..., given: _Optional[_Union[IdsGiven, _Mapping]] = ..., heard_epoch: _Optional[int] = ..., heard: _Optional[_Union[IdsGiven, _Mapping]] = ...) -> None: ...
+
+class IdsGiven(_message.Message):
+    __slots__ = ("submissions", "claims")
+    SUBMISSIONS_FIELD_NUMBER: _ClassVar[int]
+    CLAIMS_FIELD_NUMBER: _ClassVar[int]
+    submissions: int
+    claims: int
+    def __init__(self, submissions: _Optional[int] = ..., claims: _Optional[int] = ...) -> None: ...
+
+class Trust(_message.Message):
+    __slots__ = ("roots", "vouchers")
+    ROOTS_FIELD_NUMBER: _ClassVar[int]
+    VOUCHERS_FIELD_NUMBER: _ClassVar[int]
+    roots: _containers.RepeatedScalarFieldContainer[bytes]
+    vouchers: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
-    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers")
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -97,6 +119,8 @@ class SchedRequest(_message.Message):
     ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
     REMAINING_NS_FIELD_NUMBER: _ClassVar[int]
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
+    AVOIDS_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     origin: str
@@ -107,7 +131,9 @@ class SchedRequest(_message.Message):
     asks_left: int
     remaining_ns: int
     answers: bytes
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ...) -> None: ...
+    trust: Trust
+    avoids: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
     __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left")
@@ -154,7 +180,7 @@ class SchedDeny(_message.Message):
     def __init__(self, request: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., asks_left: _Optional[int] = ...) -> None: ...
 
 class TaskRequest(_message.Message):
-    __slots__ = ("id", "search", "requester", "wanting", "count", "hops_left", "asks_left", "remaining_ns")
+    __slots__ = ("id", "search", "requester", "wanting", "count", "hops_left", "asks_left", "remaining_ns", "trust")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     REQUESTER_FIELD_NUMBER: _ClassVar[int]
@@ -163,6 +189,7 @@ class TaskRequest(_message.Message):
     HOPS_LEFT_FIELD_NUMBER: _ClassVar[int]
     ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
     REMAINING_NS_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     requester: str
@@ -171,7 +198,8 @@ class TaskRequest(_message.Message):
     hops_left: int
     asks_left: int
     remaining_ns: int
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., requester: _Optional[str] = ..., wanting: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ...) -> None: ...
+    trust: Trust
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., requester: _Optional[str] = ..., wanting: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ...) -> None: ...
 
 class TaskAccept(_message.Message):
     __slots__ = ("request", "count", "asks_left")

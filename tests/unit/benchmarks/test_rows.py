@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from tests.benchmarks import judging, refusing, simulating, starting, vectors, viewing
+from tests.benchmarks import growing, judging, refusing, simulating, starting, vectors, viewing
 from tests.benchmarks.__main__ import all_rows
 from tests.benchmarks.measuring import (
     OURS,
@@ -36,6 +36,7 @@ IN_THIS_PROCESS = (
     *viewing.rows(),
     *refusing.rows(),
     *vectors.rows(),
+    *growing.rows(),
     *simulating.rows(),
     starting.rows()[0],
 )

@@ -45,6 +45,8 @@ sys.exit(main())
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     processes: list[subprocess.Popen[bytes]] = []
+    # The tests themselves may run below `nohup`.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     def start(*program: str) -> "subprocess.Popen[bytes]":
         program = program or ("-m", "messiahs.cli.main")
@@ -55,6 +57,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]
         return processes[-1]
 
     yield start
+    signal.signal(signal.SIGHUP, before)
     for process in processes:
         process.kill()
         process.communicate()
@@ -108,7 +111,7 @@ def is_full(reader: int) -> bool:
         os.close(writer)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_cancels_the_task_and_waits_for_its_end(
     tmp_path: Path, start_peer: StartPeer, started: Callable[[], "subprocess.Popen[bytes]"], number: int
 ) -> None:

@@ -13,6 +13,8 @@ import pytest
 from messiahs.cli.certificates import make_certificates
 from messiahs.cli.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main
+from messiahs.cli.own_account import warning_of
+from messiahs.config.settings import MachineSettings, ModuleSettings
 from messiahs.config.topology_reading import load_topology
 from messiahs.daemon.recorded import record_this_process, recorded_process
 from messiahs.daemon.store import RowStore
@@ -126,6 +128,33 @@ def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give
     own = tmp_path / "s" / "f" / "tls" / "root.pem"
     assert f"the one to give to `far` is {own}" in told
     assert b"BEGIN CERTIFICATE" in own.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("uid", "machine", "is_warned"),
+    [
+        (1, MachineSettings(), True),
+        (4_000_000_000, MachineSettings(), True),
+        (0, MachineSettings(), False),
+        (1, None, False),
+    ],
+)
+def test_who_lends_a_machine_from_an_account_of_their_own_is_told_what_tasks_may_do(
+    *, uid: int, machine: MachineSettings | None, is_warned: bool
+) -> None:
+    settings = ModuleSettings(
+        federation="f",
+        name="a",
+        state_directory=Path("/s"),
+        listen="127.0.0.1:1",
+        certificate_file=Path("/c"),
+        key_file=Path("/k"),
+        trust_file=Path("/t"),
+        machine=machine,
+    )
+    warning = warning_of(settings, uid)
+    assert ("`a` runs tasks as" in warning) is is_warned
+    assert ("keys and database" in warning) is is_warned
 
 
 def free_port() -> int:

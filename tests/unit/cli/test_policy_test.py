@@ -94,6 +94,46 @@ def test_mistakes_are_told_at_their_place(file: Path, capsys: pytest.CaptureFixt
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "place"),
+    [
+        (["test", "a.policytest"], "P106", ("a.policytest", 2)),
+        (["explain", "rules/bad.policy"], "P106", ("rules/bad.policy", 1)),
+        (["explain", "missing"], "P001", ("missing", 1)),
+        (["explain", "rules/a.policy", "--task", "mem=4xy"], "P103", ("--task", 1)),
+        (["diff", "rules/a.policy", "rules/bad.policy", "--replay", "."], "P106", ("rules/bad.policy", 1)),
+        (["load", "missing"], "P001", ("missing", 1)),
+    ],
+)
+def test_mistakes_are_told_as_json_too(
+    file: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: str, place: tuple[str, int]
+) -> None:
+    file.write_text('policy "rules/a.policy";\ntest "t" { expect acept; }')
+    (file.parent / "rules" / "bad.policy").write_text("foo;")
+    assert main(["policy", *words, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    (problem,) = document["problems"]
+    assert (document["schema"], problem["code"], problem["severity"]) == (1, code, "error")
+    assert (problem["file"], problem["line"]) == place
+
+
+@pytest.mark.parametrize("words", [["check"], ["explain"], ["diff", "rules/a.policy", "--replay", "."]])
+def test_tests_in_place_of_a_policy_are_told_so(
+    file: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert main(["policy", *words, str(file)]) == 1
+    told = capsys.readouterr().err
+    assert "a.policytest:1:1: error[P001]: this file holds tests of a policy, and no policy" in told
+    assert f"`messiahs policy test {file}` runs them" in told
+
+
+def test_a_policy_in_place_of_tests_is_told_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert file.exists()
+    assert main(["policy", "test", "rules/a.policy"]) == 1
+    told = "rules/a.policy is no file of tests; `messiahs policy check rules/a.policy` checks policies"
+    assert told in capsys.readouterr().err
+
+
 def test_without_a_file_there_must_be_some_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

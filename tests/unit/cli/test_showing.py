@@ -1,12 +1,17 @@
 """What people read about their tasks."""
 
+import json
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from messiahs.cli.exit_codes import failure_of
+from messiahs.cli.output import SCHEMA, print_document
 from messiahs.cli.showing import ran_of, show_reasons, show_tasks
 from messiahs.cli.waiting import progress_line
+from messiahs.core.texts import has_control
 
 NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 TASK: dict[str, Any] = {
@@ -57,6 +62,16 @@ def test_how_long_a_task_ran_is_told_in_few_letters(begun: str | None, ended: st
     assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == told
 
 
+def test_the_time_for_which_a_task_was_suspended_is_shown_apart() -> None:
+    begun = "2026-03-01T11:57:30Z"
+    running = {**TASK, "state": "executing", "started_at": begun, "ended_at": None, "suspended_s": 60.0}
+    assert ran_of(running, NOW) == "2 min 00 s + 60.0 s suspended"
+    suspended = {**running, "suspended_since": "2026-03-01T11:59:00Z"}
+    assert ran_of(suspended, NOW) == "30.0 s + 2 min 30 s suspended"
+    over = {**running, "state": "finished", "ended_at": "2026-03-01T11:59:30Z", "suspended_since": None}
+    assert ran_of(over, NOW) == "60.0 s + 60.0 s suspended"
+
+
 def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     hop = {"module": "leaf", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
     reason = {"module": "right", "code": "refused_by_policy", "rule": "accept", "text": "guests", "hops": [hop]}
@@ -104,3 +119,28 @@ def test_the_whole_story_of_a_task_has_what_owners_did_to_it(capsys: pytest.Capt
         "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
         "  2026-03-01T12:00:00.000Z attempt 1 vacated at right",
     ]
+
+
+STEERING = "\x1b[2J\x9b31m\u202e\nleft.9: finished"
+
+
+def test_no_text_of_others_steers_the_terminal_or_makes_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = {"module": "right", "code": "no_class", "rule": STEERING, "text": STEERING, "why": STEERING, "hops": []}
+    entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "event": "vacated", "text": STEERING}
+    denied = {**TASK, "state": "denied", "reasons": [reason], "history": [entry], "executed_on": STEERING}
+    held = {**TASK, "state": "executing", "substate": "suspended", "text": STEERING, "ended_at": None}
+    lost = {**TASK, "state": "aborted", "cause": STEERING, "exit_code": None, "name": STEERING}
+    show_tasks([denied, held, lost], now=NOW)
+    show_reasons([denied])
+    sys.stdout.write(failure_of({**lost, "text": STEERING}))
+    told = capsys.readouterr().out
+    assert STEERING.splitlines()[0] not in told
+    assert [line for line in told.splitlines() if line.startswith("left.9")] == []
+    assert has_control(told.replace("\n", "")) is False
+
+
+def test_json_is_safe_to_show_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    print_document({"text": STEERING})
+    told = capsys.readouterr().out
+    assert has_control(told.removesuffix("\n")) is False
+    assert json.loads(told) == {"schema": SCHEMA, "text": STEERING}

@@ -135,7 +135,14 @@ def test_status_shows_why_a_task_waits(state: Path, start_peer: StartPeer, capsy
         ({"state": "aborted", "signal": 11}, 139),
         ({"state": "aborted", "cause": "time_limit", "signal": 9}, 125),
         ({"state": "aborted", "cause": "output_missing", "exit_code": 0}, 125),
+        ({"state": "aborted", "cause": "output_missing", "exit_code": 3}, 3),
+        ({"state": "aborted", "cause": "too_many_outputs", "exit_code": 3}, 3),
+        ({"state": "aborted", "cause": "too_much_output", "exit_code": 3}, 3),
+        ({"state": "aborted", "cause": "too_much_output", "exit_code": 0}, 125),
+        ({"state": "aborted", "cause": "time_limit", "exit_code": 3}, 125),
         ({"state": "aborted", "cause": "not_found"}, 127),
+        ({"state": "aborted", "cause": "not_found", "exit_code": 127}, 127),
+        ({"state": "aborted", "cause": "not_found", "exit_code": 126}, 126),
         ({"state": "killed", "signal": 15}, 130),
         ({"state": "denied"}, 125),
         ({"members": 2, "counts": {"finished": 2}, "exit_codes": {"0": 2}}, 0),
@@ -147,11 +154,28 @@ def test_the_end_of_a_task_decides_the_exit_code(ended: dict[str, Any], code: in
     assert exit_code_of({"id": "left.1", **ended}) == code
 
 
+@pytest.mark.parametrize("code", [0, 3, 125])
+def test_a_missing_output_is_told_beside_the_exit_code(
+    state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str], code: int
+) -> None:
+    ended = {"id": "left.1", "state": "aborted", "cause": "output_missing", "text": "not there: out", "exit_code": code}
+    assert failure_of(ended) == f"left.1 aborted: output_missing: not there: out (exit code {code})"
+    start_peer((200, {"tasks": [{**DONE, **ended}], "unknown": []}), state=state)
+    assert main(["status"]) == 0
+    assert f"{code} (output_missing)" in capsys.readouterr().out
+
+
 def test_a_failure_of_the_federation_is_told_with_every_hop() -> None:
     hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
     reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
     told = failure_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
     assert told.splitlines() == ["root.1 denied", "    middle: no_capacity", "      leaf: no_class"]
+
+
+@pytest.mark.parametrize("code", [126, 127])
+def test_a_program_that_cannot_be_run_is_told_with_its_reason(code: int) -> None:
+    task = {"id": "left.1", "state": "aborted", "cause": "not_found", "exit_code": code, "text": "./x: no permission"}
+    assert failure_of(task) == "left.1 aborted: not_found: ./x: no permission"
 
 
 def test_a_task_that_itself_gives_125_is_no_failure_of_the_federation() -> None:

@@ -24,8 +24,8 @@ class Peer:
     `answers` come one after the other, the last one for ever; `by_path` goes before them, and answers whatever has its
     key in its path. Of a log, either `logs` has all, or each of `pieces` but the last is cut off after what it has.
     `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken; `outputs` are those of
-    tasks by name (one that ends with `.sh` is executable). While `cuts` is above 0, a file is cut off in the middle;
-    while `takes_files` is not set, a file is taken and not answered.
+    tasks by name (one that ends with `.sh` is executable), `declared` what they had declared (None: just those). While
+    `cuts` is above 0, a file is cut off in the middle; while `takes_files` is not set, one is taken and not answered.
     """
 
     socket_path: Path
@@ -36,6 +36,7 @@ class Peer:
     asked: list[tuple[str, str, dict[str, object]]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    declared: list[str] | None = None
     refuses_files: str = ""
     cuts: int = 0
     takes_files: threading.Event = field(default_factory=threading.Event)
@@ -91,12 +92,24 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body, wanted = self.rfile.read(size), self.path.rpartition("/")[2]
+        if wanted == "files":
+            self._take_many(body)
+            return
         if hashlib.sha256(body).hexdigest() != wanted:
             self._answer(400, {"error": "the hash differs"})
             return
         self.server.peer.takes_files.wait()
         self.server.peer.files[wanted] = body
         self._answer(200, {"sha256": wanted, "size": size})
+
+    def _take_many(self, body: bytes) -> None:
+        hashes = []
+        while body:
+            end = 8 + int.from_bytes(body[:8])
+            content, body = body[8:end], body[end:]
+            hashes.append(hashlib.sha256(content).hexdigest())
+            self.server.peer.files[hashes[-1]] = content
+        self._answer(200, {"sha256": hashes})
 
     def _reply(self, body: dict[str, object]) -> None:
         self.server.peer.asked.append((self.command, self.path, body))
@@ -125,7 +138,8 @@ class Handler(BaseHTTPRequestHandler):
             listed = [
                 {"name": each, "size": len(body), "executable": each.endswith(".sh")} for each, body in outputs.items()
             ]
-            self._answer(200, {"outputs": listed})
+            declared = self.server.peer.declared
+            self._answer(200, {"outputs": listed, "declared": list(outputs if declared is None else declared)})
             return
         body = outputs[name][int(parse_qs(urlsplit(self.path).query)["offset"][0]) :]
         self.send_response(200)

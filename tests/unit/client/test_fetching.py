@@ -29,6 +29,15 @@ def test_outputs_are_written_under_their_names(start_peer: StartPeer, tmp_path: 
     assert files_in(tmp_path / "new" / "into") == peer.outputs["left.1"]
 
 
+def test_each_output_is_asked_for_once(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {name: name.encode() for name in "abc"}}
+    fetched(peer, tmp_path / "into")
+    assert [path.rpartition("/")[2] for _, path, _ in peer.asked if "offset" in path] == [
+        f"{name}?offset=0" for name in "abc"
+    ]
+
+
 def test_those_of_a_member_go_to_the_folder_of_its_number(start_peer: StartPeer, tmp_path: Path) -> None:
     peer = start_peer()
     peer.outputs = {"left.1.3": {"out": b"x"}}
@@ -80,13 +89,40 @@ def test_what_was_there_is_replaced(start_peer: StartPeer, tmp_path: Path) -> No
     assert (tmp_path / "precious").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", "a//x", "."])
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", "a//x", ".", "a\0b", "a\x1b[2Jb"])
 def test_a_name_that_leads_outside_is_refused(start_peer: StartPeer, tmp_path: Path, name: str) -> None:
     peer = start_peer()
     peer.outputs = {"left.1": {name: b"x"}}
     with pytest.raises(ClientError, match="cannot be the name of a task's file"):
         fetched(peer, tmp_path / "into")
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", [".bashrc", ".ssh/authorized_keys", "out.txt.sh", "folder.d/x", "o"])
+def test_what_the_task_did_not_declare_is_refused_and_nothing_is_written(
+    start_peer: StartPeer, tmp_path: Path, name: str
+) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out.txt": b"x", "folder/deep/x": b"x", name: b"x"}}
+    peer.declared = ["out.txt", "folder"]
+    with pytest.raises(ClientError, match="was not declared"):
+        fetched(peer, tmp_path / "into")
+    assert not (tmp_path / "into").exists()
+
+
+def test_a_caller_that_knows_the_declaration_relies_on_no_other(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {".bashrc": b"x"}}
+    with ModuleClient(peer.socket_path) as module, pytest.raises(ClientError, match="was not declared"):
+        outputs_of(module, "left.1", declared=["out.txt"])
+
+
+def test_an_output_of_zeros_is_written_as_a_hole(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.outputs = {"left.1": {"out": b"x" + bytes(16 << 20)}}
+    fetched(peer, tmp_path / "into")
+    assert files_in(tmp_path / "into") == peer.outputs["left.1"]
+    assert (tmp_path / "into" / "out").stat().st_blocks * 512 < 8 << 20
 
 
 def test_nothing_is_written_through_a_link_to_a_folder(start_peer: StartPeer, tmp_path: Path) -> None:

@@ -159,7 +159,13 @@ def test_a_name_that_cannot_be_is_a_usage_error(name: str, why: str) -> None:
     assert caught.value.code == 2
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "a//b", "./a", "a/", ""])
+@pytest.mark.parametrize("name", ["../x", "/x", "a//b", "./a", "a/", "", "a\x1b[2J", "a\u2028b", "a\u202eb"])
 def test_a_name_from_outside_must_be_plain(name: str) -> None:
     with pytest.raises(ClientError):
-        check_received_name(name)
+        check_received_name(name, [name])
+
+
+def test_a_name_that_is_refused_is_shown_without_its_control_characters() -> None:
+    with pytest.raises(ClientError) as caught:
+        check_received_name("a\u202eb\x1b", ["a\u202eb\x1b"])
+    assert r"`a\u202eb\x1b`" in str(caught.value)

@@ -1,6 +1,9 @@
 """Which module is meant, and where its socket is."""
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,39 @@ def test_a_path_that_is_too_long_for_a_socket_is_refused_in_words(tmp_path: Path
 )
 def test_the_number_of_a_member_is_read_from_its_id(task: str, member: int) -> None:
     assert member_of(task) == member
+
+
+def as_another_account(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Look for modules with the rights of an account that owns nothing."""
+    script = (
+        "import os, sys; os.setgid(65534); os.setuid(65534)\n"
+        "from pathlib import Path\n"
+        "from messiahs.client.locating import locate_module\n"
+        "from messiahs.errors import ClientError\n"
+        "try: print(locate_module(*sys.argv[2:], state=Path(sys.argv[1]), environment={}).module)\n"
+        "except ClientError as error: print(error)\n"
+    )
+    warm = "import messiahs.client.locating, pwd\n"
+    command = [sys.executable, "-c", warm + script, str(state), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+@pytest.mark.parametrize("words", [(), ("blays",)])
+@pytest.mark.parametrize("closed", ["state", "state/campus"])
+def test_another_account_is_told_that_it_has_no_permission(
+    tmp_path_factory: pytest.TempPathFactory, closed: str, words: tuple[str, ...]
+) -> None:
+    base = tmp_path_factory.mktemp("base")
+    for parent in (base, *base.parents):
+        if parent.stat().st_mode & 0o055 != 0o055:
+            parent.chmod(0o755)
+    state = base / "state"
+    (state / "campus" / "blays").mkdir(parents=True)
+    (state / "campus" / "blays.sock").touch()
+    (base / closed).chmod(0o700)
+    told = as_another_account(state, *words).stdout
+    assert f"you have no permission to look into {base / closed}" in told
+    assert "chmod o+rx" in told
+    (base / closed).chmod(0o755)
+    assert as_another_account(state, *words).stdout == "blays\n"

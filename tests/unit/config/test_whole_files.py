@@ -89,3 +89,22 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         write_whole(tmp_path / "gone" / "f", b"x")
     with pytest.raises(FileNotFoundError):
         sync_folder(tmp_path / "gone")
+
+
+def test_what_is_there_already_is_not_written_again(tmp_path: Path, told: list[tuple[str, str]]) -> None:
+    file = tmp_path / "settings"
+    write_whole(file, b"first", mode=0o600)
+    written = list(told)
+    write_whole(file, b"first", mode=0o600)
+    assert told == written
+    for content, mode in ((b"other", 0o600), (b"other", 0o644)):
+        write_whole(file, content, mode=mode)
+        assert (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) == (content, mode)
+    assert len(told) == 3 * len(written)
+
+
+def test_a_link_gives_way_although_what_it_leads_to_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"first")
+    (tmp_path / "settings").symlink_to(tmp_path / "elsewhere")
+    write_whole(tmp_path / "settings", b"first")
+    assert not (tmp_path / "settings").is_symlink()

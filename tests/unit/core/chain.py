@@ -38,7 +38,7 @@ from messiahs.core.events import (
 from messiahs.core.ids import AttemptId, SystemId, TaskId
 from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.invariants import violations
-from messiahs.core.messages import Output
+from messiahs.core.messages import Output, TaskTransfer
 from messiahs.core.module import SchedulingModule
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Timeouts
@@ -101,6 +101,8 @@ class Chain:
     modules: dict[SystemId, SchedulingModule] = field(default_factory=dict)
     run_ns: Callable[[TaskId], int] = lambda _: 300 * MILLISECOND
     rules: Mapping[SystemId, str] = field(default_factory=lambda: _RULES)
+    stream_failure: str = ""
+    """`untrusted` or `refused`: no task stream to the executor can be opened; empty: all can."""
     _running: dict[AttemptId, SystemId] = field(default_factory=dict)
     _ended: dict[AttemptId, AttemptEnded] = field(default_factory=dict)
     _lives: dict[tuple[SystemId, SystemId], int] = field(default_factory=lambda: dict.fromkeys(LINKS, 0))
@@ -167,6 +169,10 @@ class Chain:
                 self._send(name, action.to, ControlReceived(sender=name, message=action.message))
             case SendVector():
                 self._send(name, action.to, VectorReceived(sender=name, message=action.message))
+            case SendTasks(message=TaskTransfer(claim=claim)) if self.stream_failure:
+                is_untrusted = self.stream_failure == "untrusted"
+                failed = TransferFailed(claim=claim, text=self.stream_failure, is_untrusted=is_untrusted)
+                self._later(MILLISECOND, lambda: self.post(name, failed))
             case SendTasks():
                 self._send(name, action.to, TransferReceived(sender=name, message=action.message))
             case FetchOutputs(attempt=attempt):

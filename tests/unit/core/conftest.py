@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from messiahs.core.ids import SystemId
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.ports import Policy
+from messiahs.core.trust import UNKNOWN, Trust
 from tests.unit.core.rig import CHILD, NEIGHBORS, PARENT, SIBLING, Rig, ScriptedPolicy, make_module
 
 ModuleFactory = Callable[..., Rig]
@@ -16,8 +18,14 @@ def module() -> Iterator[ModuleFactory]:
     """Make modules that have started and have heard nothing yet."""
     made: list[Rig] = []
 
-    def make(neighbors: tuple[Neighbor, ...] = NEIGHBORS, policy: Policy | None = None) -> Rig:
-        rig = Rig(module=make_module(neighbors=neighbors, policy=policy))
+    def make(
+        neighbors: tuple[Neighbor, ...] = NEIGHBORS,
+        policy: Policy | None = None,
+        *,
+        trust: Trust = UNKNOWN,
+        apart: tuple[SystemId, ...] = (),
+    ) -> Rig:
+        rig = Rig(module=make_module(neighbors=neighbors, policy=policy, trust=trust, apart=apart))
         rig.resume()
         made.append(rig)
         return rig

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from messiahs.core.actions import (
     Action,
     Answer,
+    DiscardAttempt,
     EndAttempt,
     FetchOutputs,
     Forget,
@@ -189,6 +190,8 @@ class Pair:
                 self._start_attempt(action.attempt)
             case EndAttempt():
                 self._end_attempt(AttemptEnded(attempt=action.attempt, cause=action.cause))
+            case DiscardAttempt():
+                self.backend.pop(action.attempt, None)
             case Answer():
                 self.answers.append(action)
             case _:

@@ -57,6 +57,7 @@ from messiahs.core.ports import (
 )
 from messiahs.core.resuming import Remains
 from messiahs.core.state import Identity, ModuleState
+from messiahs.core.trust import UNKNOWN, Trust
 from messiahs.core.vectors import EMPTY, Vector, vector_of
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.policy.absent import NoMigrating, no_entry
@@ -280,11 +281,16 @@ class Rig:
 
 
 def make_module(
-    *, neighbors: tuple[Neighbor, ...] = NEIGHBORS, policy: Policy | None = None, system: SystemId = ME
+    *,
+    neighbors: tuple[Neighbor, ...] = NEIGHBORS,
+    policy: Policy | None = None,
+    system: SystemId = ME,
+    trust: Trust = UNKNOWN,
+    apart: tuple[SystemId, ...] = (),
 ) -> SchedulingModule:
     return SchedulingModule(
         ModuleState(
-            identity=Identity(system=system, epoch=EPOCH, address=f"{system}:1"),
+            identity=Identity(system=system, epoch=EPOCH, address=f"{system}:1", trust=trust, apart=apart),
             neighbors={neighbor.system: neighbor for neighbor in neighbors},
             policy=policy if policy is not None else ScriptedPolicy(),
             parse=predicate_parser,
@@ -336,6 +342,11 @@ def status(attempt: AttemptId, state: TaskState = TaskState.FINISHED, **said: ob
 
 def statuses(*said: AttemptStatus, claim: ClaimId = CLAIM, window: int = 4, renewal: int = 0) -> TaskStatus:
     return TaskStatus(claim=claim, attempts=said, window=window, renewal=renewal)
+
+
+def have_results(rig: Rig, claim: ClaimId = CLAIM) -> None:
+    """Let a held claim have delivered results, so that its window is believed."""
+    rig.state.origin.claims[claim].results = 8
 
 
 def attempt(number: int = 1, *, member: int = 0, task: TaskId = TASK) -> AttemptId:

@@ -8,7 +8,7 @@ from messiahs.core.instants import SECOND
 from messiahs.core.members import untried_endings, with_untried
 from messiahs.core.messages import SchedRequest, TaskState
 from messiahs.core.resuming import Remains
-from messiahs.core.rows import Row, SubmissionRow, TaskRow, UntriedEnd, key_of
+from messiahs.core.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
 from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, make_module, only, sent, status, statuses
 
 MANY = 100_000
@@ -86,3 +86,23 @@ def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig
     known = {task.id.member: task.state for task in with_untried(replace(row, ended_at=None), rows)}
     assert list(untried_endings(row, rows)) == [(TaskState.DENIED, 0)]
     assert known == dict.fromkeys(range(1, 6), TaskState.EXECUTING)
+
+
+def test_the_row_of_an_array_that_has_ended_has_its_final_counts(rig: Rig) -> None:
+    one_bound(rig, 5)
+    cancel(rig)
+    ended = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0))
+    row = submission_in(ended)
+    assert sorted(row.endings, key=lambda each: each.count) == [
+        EndedMembers(state=TaskState.KILLED, exit_code=3, count=1),
+        EndedMembers(state=TaskState.KILLED, exit_code=None, count=4),
+    ]
+
+
+def test_an_array_that_is_retried_has_no_final_counts_until_it_has_ended_again(rig: Rig) -> None:
+    rows = rows_of(one_bound(rig, 2)) | rows_of(cancel(rig))
+    rows |= rows_of(rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0)))
+    (submission,) = [row for row in rows.values() if isinstance(row, SubmissionRow)]
+    tried = tuple(with_untried(submission, [row for row in rows.values() if isinstance(row, TaskRow)]))
+    again = rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tried, member=1))
+    assert (submission_in(again).ended_at, submission_in(again).endings) == (None, ())

@@ -117,8 +117,10 @@ def _outcome(chain: Chain) -> list[str]:
 def _left(chain: Chain) -> dict[str, list[RowKind]]:
     """Give the kinds of rows that every module still stores.
 
-    The hop's counters are left out: whether it was asked for a place depends on which message came late.
+    The hop's counters are left out, and what neighbors said of theirs: these depend on which message came late.
     """
     left = {name: {kind for kind, _ in rows} for name, rows in chain.rows.items()}
     left[HOP].discard(RowKind.COUNTERS)
+    for kinds in left.values():
+        kinds.discard(RowKind.REMEMBERED)
     return {name: sorted(kinds) for name, kinds in left.items()}

@@ -46,7 +46,8 @@ def _row(chain: Chain) -> TaskRow:
 
 
 def _left(chain: Chain) -> dict[str, list[RowKind]]:
-    kinds = {name: {kind for kind, _ in rows} - {RowKind.COUNTERS} for name, rows in chain.rows.items()}
+    kept = {RowKind.COUNTERS, RowKind.REMEMBERED}
+    kinds = {name: {kind for kind, _ in rows} - kept for name, rows in chain.rows.items()}
     return {name: sorted(each) for name, each in kinds.items()}
 
 

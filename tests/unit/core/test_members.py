@@ -1,5 +1,7 @@
 """Members of arrays: what each runs, and running again those that failed."""
 
+import pytest
+
 from messiahs.core.actions import Action, Store
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested
 from messiahs.core.ids import ClientKey
@@ -85,17 +87,27 @@ def _ended(rig: Rig) -> tuple[SubmissionRow, tuple[TaskRow, ...]]:
     return submission, tuple(each for each in stored if isinstance(each, TaskRow) and each.ended_at is not None)
 
 
-def test_a_retry_runs_again_what_failed_and_nothing_else(rig: Rig) -> None:
+def test_a_retry_runs_again_what_failed_or_was_killed_and_nothing_else(rig: Rig) -> None:
     submission, tried = _ended(rig)
     assert len(tried) == 3
     retry = RetryRequested(answer_to=AnswerTo(10), submission=submission, tried=tried)
     ((_, ask),) = sent(rig.handle(retry), SchedRequest)
-    assert ask.count == 1
+    assert ask.count == 2
     again = rig.state.origin.submissions[TASK]
-    assert (again.open_members, again.ended.total()) == (1, 2)
+    assert (again.open_members, again.ended.total()) == (2, 1)
     claim = CLAIM._replace(number=2)
-    transfer = told(rig.hear(CHILD, accept(ask.id, claim=claim)), TaskTransfer)
-    assert [task.attempt for task in transfer.tasks] == [attempt(2, member=2)]
+    transfer = told(rig.hear(CHILD, accept(ask.id, claim=claim, places=2)), TaskTransfer)
+    assert [task.attempt for task in transfer.tasks] == [attempt(2, member=2), attempt(2, member=3)]
+    done = rig.hear(CHILD, statuses(*(status(attempt(2, member=member)) for member in (2, 3)), claim=claim))
+    final = [each.row for each in only(done, Store) if isinstance(each.row, TaskRow) and each.row.ended_at is not None]
+    assert [row.state for row in final] == [TaskState.FINISHED, TaskState.FINISHED]
+
+
+@pytest.mark.parametrize(("member", "again"), [(1, ()), (2, (2,)), (3, (3,))])
+def test_a_retry_of_one_member_runs_that_one_if_it_failed(rig: Rig, member: int, again: tuple[int, ...]) -> None:
+    submission, tried = _ended(rig)
+    rig.handle(RetryRequested(answer_to=AnswerTo(10), submission=submission, tried=tried, member=member))
+    assert tuple(task.member for task in rig.state.origin.tasks) == again
 
 
 def test_a_retry_that_is_repeated_runs_nothing_twice(rig: Rig) -> None:
@@ -104,4 +116,4 @@ def test_a_retry_that_is_repeated_runs_nothing_twice(rig: Rig) -> None:
     rig.handle(retry)
     assert sent(rig.handle(retry), SchedRequest) == ()
     assert isinstance(rig.state.origin.submissions[TASK], Submission)
-    assert rig.state.origin.submissions[TASK].open_members == 1
+    assert rig.state.origin.submissions[TASK].open_members == 2

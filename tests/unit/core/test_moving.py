@@ -36,6 +36,7 @@ from tests.unit.core.rig import (
     ScriptedPolicy,
     accept,
     attempt,
+    have_results,
     only,
     remote,
     reported,
@@ -228,6 +229,7 @@ def test_without_another_place_the_origin_keeps_looking_while_the_task_runs(orig
 
 
 def test_a_task_that_is_moving_takes_no_other_of_its_shape_along(origin: Rig) -> None:
+    have_results(origin)
     origin.hear(CHILD, statuses(window=4))
     origin.hear(CHILD, REVOKE)
     actions = origin.submit(key="another")

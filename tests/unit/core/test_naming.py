@@ -93,8 +93,17 @@ def test_who_asks_for_tasks_has_that_name_too(module: ModuleFactory, asker: Syst
         actions = rig.wait(SECOND)
     else:
         search = SearchId(b"w" * 16)
-        budgets = {"count": 1, "hops_left": 4, "asks_left": 4, "remaining_ns": SECOND}
-        actions = rig.hear(CHILD, TaskRequest(id=MessageId(7), search=search, requester=CHILD, wanting="", **budgets))
+        asking = TaskRequest(
+            id=MessageId(7),
+            search=search,
+            requester=CHILD,
+            wanting="",
+            count=1,
+            hops_left=4,
+            asks_left=4,
+            remaining_ns=SECOND,
+        )
+        actions = rig.hear(CHILD, asking)
     assert told(actions, TaskRequest).requester == SITE
 
 

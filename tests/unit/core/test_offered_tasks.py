@@ -7,6 +7,7 @@ import pytest
 from messiahs.core.actions import Action
 from messiahs.core.ids import ClaimId, Epoch, MessageId, SearchId, SystemId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.leaving import room_in
 from messiahs.core.messages import (
     ClaimEnd,
     SchedDeny,
@@ -33,6 +34,7 @@ from tests.unit.core.rig import (
     ScriptedPolicy,
     accept,
     attempt,
+    have_results,
     request,
     sent,
     status,
@@ -165,8 +167,12 @@ def test_a_place_that_was_not_looked_for_to_answer_is_none_for_an_offered_task(o
     ((asked, ordinary),) = sent(origin.submit(key="another"), SchedRequest)
     origin.hear(CHILD, OFFER)
     # The search in flight was for the one that waits, and it has room for more.
-    given = origin.hear(asked, accept(ordinary.id, claim=OTHER, window=8))
-    assert (len(told(given, TaskTransfer).tasks), sent(given, TaskKill)) == (1, ())
+    given = origin.hear(asked, accept(ordinary.id, claim=OTHER))
+    assert len(told(given, TaskTransfer).tasks) == 1
+    have_results(origin, OTHER)
+    roomy = origin.hear(asked, statuses(claim=OTHER, window=8))
+    assert room_in(origin.state, origin.state.origin.claims[OTHER]) == 7
+    assert sent((*given, *roomy), TaskKill) == ()
 
 
 def test_tasks_that_wait_get_the_place_of_an_offered_one(origin: Rig) -> None:
@@ -179,6 +185,7 @@ def test_tasks_that_wait_get_the_place_of_an_offered_one(origin: Rig) -> None:
 
 
 def test_an_offer_keeps_no_task_from_the_places_beside_it(origin: Rig) -> None:
+    have_results(origin, CLAIM)
     origin.hear(CHILD, statuses(window=4))
     origin.hear(CHILD, OFFER)
     assert told(origin.submit(key="another"), TaskTransfer).claim == CLAIM
@@ -197,6 +204,7 @@ def test_a_task_that_has_moved_comes_not_back_by_an_older_claim_of_that_executor
     ((to, ask),) = sent(origin.submit(key="another"), SchedRequest)
     origin.hear(to, accept(ask.id, claim=second, window=1))
     offered_to_sibling(origin)
+    have_results(origin, second)
     origin.hear(CHILD, statuses(claim=second, window=4))
     ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved"), window=1))
     assert [(moved.claim, moved.tasks[0].attempt) for _, moved in sent(ended, TaskTransfer)] == [(OTHER, attempt(2))]

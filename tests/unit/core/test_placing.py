@@ -90,6 +90,7 @@ def test_a_claim_is_stored_and_tasks_are_bound_before_they_are_sent(rig: Rig) ->
             tdv=tdv(),
             requirement="",
             answered_at=rig.now,
+            places=2,
         )
     )
     rows = [action.row for action in (first, second) if isinstance(action, Store)]
@@ -104,10 +105,28 @@ def test_a_claim_is_stored_and_tasks_are_bound_before_they_are_sent(rig: Rig) ->
 
 def test_no_more_tasks_are_bound_than_the_window_allows_and_the_rest_follow(rig: Rig) -> None:
     ask = search(rig, members=5)
-    rig.hear(CHILD, accept(ask.id, places=2, window=3))
-    assert len(rig.state.origin.claims[CLAIM].bound) == 3
-    actions = rig.hear(CHILD, statuses(status(attempt(member=1)), window=3))
-    assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [4]
+    rig.hear(CHILD, accept(ask.id, places=3, window=2))
+    assert len(rig.state.origin.claims[CLAIM].bound) == 2
+    actions = rig.hear(CHILD, statuses(status(attempt(member=1)), window=2))
+    assert [task.attempt.task.member for task in told(actions, TaskTransfer).tasks] == [3]
+
+
+def test_a_large_window_is_filled_only_as_fast_as_results_are_taken(rig: Rig) -> None:
+    ask = search(rig, members=100)
+    rig.hear(CHILD, accept(ask.id, places=1, window=1_280))
+    claim = rig.state.origin.claims[CLAIM]
+    bound = []
+    for _ in range(4):
+        bound.append(len(claim.bound))
+        rig.hear(CHILD, statuses(*(status(each) for each in tuple(claim.bound)), window=1_280))
+    assert bound == [1, 2, 4, 8]
+
+
+def test_attempts_that_an_executor_loses_do_not_widen_its_window(rig: Rig) -> None:
+    ask = search(rig, members=100)
+    rig.hear(CHILD, accept(ask.id, places=2, window=1_280))
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause="lost"), window=1_280))
+    assert len(rig.state.origin.claims[CLAIM].bound) == 1
 
 
 def test_a_result_costs_the_same_however_many_other_claims_its_shape_has(module: ModuleFactory) -> None:
@@ -136,7 +155,9 @@ def _calls_for_a_result(rig: Rig, claims: int) -> int:
 def test_no_window_takes_all_tasks_of_a_large_array(rig: Rig) -> None:
     ask = search(rig, members=5_000)
     assert ask.count == 1_024
-    rig.hear(CHILD, accept(ask.id, places=10, window=1 << 40))
+    rig.hear(CHILD, accept(ask.id, places=1_024, window=1 << 40))
+    first = [status(attempt(member=member)) for member in range(1, 1_025)]
+    rig.hear(CHILD, statuses(*first, window=1 << 40))
     assert len(rig.state.origin.claims[CLAIM].bound) == 1_280
 
 
@@ -153,10 +174,11 @@ def test_tasks_with_equal_needs_share_a_search_and_others_have_their_own(rig: Ri
 
 
 def test_a_task_that_is_tried_again_takes_a_place_in_any_claim_that_has_room(rig: Rig) -> None:
-    ask = search(rig, members=2)
+    ask = search(rig, members=3)
     roomy = CLAIM._replace(number=2)
     rig.hear(CHILD, accept(ask.id))
-    rig.hear(CHILD, accept(ask.id, claim=roomy, window=2))
+    rig.hear(CHILD, accept(ask.id, claim=roomy, places=2))
+    rig.hear(CHILD, statuses(status(attempt(member=2)), claim=roomy, window=2))
     actions = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause="lost")))
     transfer = told(actions, TaskTransfer)
     assert (transfer.claim, [task.attempt for task in transfer.tasks]) == (roomy, [attempt(2, member=1)])
@@ -166,7 +188,8 @@ def test_a_claim_that_got_no_task_ends_when_the_last_one_is_bound_elsewhere(rig:
     ask = search(rig, members=2)
     full = CLAIM._replace(number=2)
     rig.hear(CHILD, accept(ask.id, claim=full, window=0))
-    actions = rig.hear(CHILD, accept(ask.id, window=2))
+    rig.hear(CHILD, accept(ask.id, window=2))
+    actions = rig.hear(CHILD, statuses(status(attempt(member=1)), window=2))
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=full)),)
 
 

@@ -172,6 +172,13 @@ def test_only_a_non_zero_exit_counts_as_a_failure_to_be_retried(rig: Rig, state:
     assert final(rig.hear(CHILD, statuses(status(attempt(), state)))).attempt == 1
 
 
+@pytest.mark.parametrize("cause", ["output_missing", "too_many_outputs"])
+def test_a_non_zero_exit_is_tried_again_although_an_output_is_missing_too(rig: Rig, cause: str) -> None:
+    bind(rig, retries=1)
+    said = status(attempt(1), TaskState.ABORTED, exit_code=3, cause=cause)
+    assert told(rig.hear(CHILD, statuses(said)), TaskTransfer).tasks[0].attempt == attempt(2)
+
+
 @pytest.mark.parametrize("state", [TaskState.REVOKED, TaskState.DENIED])
 def test_a_lost_or_denied_attempt_is_followed_by_the_next_elsewhere(bound: Rig, state: TaskState) -> None:
     actions = bound.hear(CHILD, statuses(status(attempt(), state)))

@@ -70,7 +70,7 @@ def live(kill_at: tuple[SystemId, int] | None = None, *, before_commit: bool = F
     return pair
 
 
-COMMITS = {LEFT: 5, RIGHT: 10}
+COMMITS = {LEFT: 6, RIGHT: 11}
 
 
 def test_the_life_that_is_interrupted_below_has_as_many_commits_as_are_tried() -> None:
@@ -98,7 +98,7 @@ def test_a_module_killed_at_any_commit_loses_and_repeats_nothing(
         assert not (state.executor.claims)
         assert not (state.executor.attempts)
     left_behind = [key.name for key, _ in pair.hosts[RIGHT].rows]
-    assert left_behind == ["COUNTERS"]
+    assert {"COUNTERS"} <= set(left_behind) <= {"COUNTERS", "REMEMBERED"}
 
 
 def resumed(

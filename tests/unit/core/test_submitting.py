@@ -123,7 +123,7 @@ def test_to_cancel_an_array_ends_what_waits_and_kills_what_is_bound(rig: Rig) ->
     bind(rig, members=4, places=2)
     actions = cancel(rig)
     kills = [message.attempts for _, message in sent(actions, TaskKill)]
-    assert kills == [(attempt(member=1),), (attempt(member=2),)]
+    assert kills == [(attempt(member=1), attempt(member=2))]
     assert rows(actions) == [(1, "executing"), (2, "executing")]
     assert runs(actions) == [(3, 4, "killed")]
     killed = [status(attempt(member=member), TaskState.KILLED) for member in (1, 2)]

@@ -3,8 +3,9 @@
 from messiahs.core.ids import SystemId
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import vector_for_child, vector_for_children, vector_for_parents, vector_for_siblings, view_of
+from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
 from messiahs.core.vectors import EMPTY, MachineClass, Vector
+from tests.unit.core.telling import state_with, told
 
 KEYS = ("is",)
 
@@ -43,16 +44,20 @@ VIEWS = {
 
 
 def for_child(child: Neighbor, hears: tuple[Neighbor, ...] = ()) -> Vector:
-    return vector_for_child(
-        child.system, OWN, neighbors=NEIGHBORS, views=VIEWS, hears=[each.system for each in hears], keys=KEYS
-    )
+    names = {child.system: [each.system for each in hears]}
+    state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears=names)
+    return told(state, child.system, VectorKind.FOR_CHILDREN)
 
 
 def test_parents_get_the_own_machine_and_what_primary_children_say() -> None:
+    state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears={})
+    assert told(state, PARENT.system, VectorKind.FOR_PARENTS) == bag("xcde")
     assert vector_for_parents(OWN, NEIGHBORS, views=VIEWS, keys=KEYS) == bag("xcde")
 
 
 def test_siblings_get_the_same_as_parents() -> None:
+    state = state_with(OWN, NEIGHBORS, keys=KEYS, views=VIEWS, hears={})
+    assert told(state, SIBLING.system, VectorKind.FOR_SIBLINGS) == bag("xcde")
     assert vector_for_siblings(OWN, NEIGHBORS, views=VIEWS, keys=KEYS) == bag("xcde")
 
 

@@ -154,6 +154,33 @@ def test_a_vector_carries_the_period_and_the_age_of_its_oldest_part(rig: Rig) ->
     assert (action.message.period_ns, action.message.age_ns) == (2 * SECOND, 8 * SECOND)
 
 
+def test_what_came_from_above_makes_no_vector_older_that_holds_nothing_of_it(rig: Rig) -> None:
+    rig.handle(heard(PARENT, VectorKind.FOR_CHILDREN, age_ns=100 * SECOND))
+    rig.handle(heard(SIBLING, VectorKind.FOR_SIBLINGS, age_ns=50 * SECOND))
+    rig.handle(heard(CHILD, VectorKind.FOR_PARENTS, age_ns=7 * SECOND))
+    ages = {each.message.kind: each.message.age_ns for each in only(rig.wait(3 * SECOND), SendVector)}
+    assert ages[VectorKind.FOR_PARENTS] == ages[VectorKind.FOR_SIBLINGS] < 10 * SECOND
+    assert ages[VectorKind.FOR_CHILDREN] > 100 * SECOND
+
+
+def test_what_a_child_said_itself_makes_its_own_vector_no_older(module: ModuleFactory) -> None:
+    rig = module()
+    rig.greet(CHILD, OTHER_CHILD)
+    rig.handle(heard(CHILD, VectorKind.FOR_PARENTS, age_ns=100 * SECOND))
+    ages = {each.to: each.message.age_ns for each in only(rig.wait(3 * SECOND), SendVector)}
+    assert ages[CHILD] == 0
+    assert ages[OTHER_CHILD] >= 100 * SECOND
+
+
+def test_a_machine_that_nobody_else_knows_of_has_no_age(module: ModuleFactory) -> None:
+    rig = module()
+    rig.measure()
+    rig.greet(PARENT)
+    rig.handle(heard(PARENT, VectorKind.FOR_CHILDREN, age_ns=100 * SECOND))
+    (action,) = only(rig.hear(PARENT, SystemStatusQuery()), SendVector)
+    assert action.message.age_ns == 0
+
+
 def test_no_age_grows_out_of_its_field(rig: Rig) -> None:
     rig.handle(heard(CHILD, VectorKind.FOR_PARENTS, age_ns=(1 << 63) - 1, period_ns=(1 << 63) - 1))
     (action,) = only(rig.hear(PARENT, SystemStatusQuery()), SendVector)

@@ -1,12 +1,15 @@
 """How many tasks wait behind a neighbor: counted by the same sums as machines, beside them in every vector."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+import pytest
 
 from messiahs.core.actions import Action, SendVector
 from messiahs.core.events import AnswerTo, CancelRequested, VectorReceived
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MILLISECOND, SECOND
 from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
     CHILD,
@@ -96,3 +99,70 @@ def test_whoever_is_told_nothing_of_machines_is_told_nothing_of_tasks(module: Mo
     rig = linked(module, ScriptedPolicy(silent_to=(PARENT,)))
     rig.submit(members=3)
     assert {system: count for system, count in told(rig.wait(2 * SECOND)).items() if not count} == {PARENT: 0}
+
+
+STEPCHILD = SystemId("stepchild")
+WITH_STEPCHILD = (*NEIGHBORS, Neighbor(system=STEPCHILD, is_child=True))
+
+
+def with_stepchild(module: ModuleFactory) -> Rig:
+    rig = module(neighbors=WITH_STEPCHILD)
+    rig.greet(*(neighbor.system for neighbor in WITH_STEPCHILD))
+    rig.wait(SECOND)
+    return rig
+
+
+def hear_all(rig: Rig, kinds: Mapping[SystemId, VectorKind], **said: object) -> None:
+    for system, kind in kinds.items():
+        given = {"vector": view(), "period_ns": 2 * SECOND, "age_ns": 0, **said}
+        rig.handle(VectorReceived(sender=system, message=StatusVector(kind=kind, **given)))  # type: ignore[arg-type]
+
+
+def test_a_child_of_another_primary_parent_is_told_what_waits_here_and_below_and_not_what_it_said(
+    module: ModuleFactory,
+) -> None:
+    rig = with_stepchild(module)
+    rig.submit(members=3)
+    for system, waiting in ((CHILD, 10), (OTHER_CHILD, 20), (PARENT, 100), (SIBLING, 1_000)):
+        hear(rig, system, waiting=waiting)
+    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 3 + 10 + 20
+
+
+def test_an_only_task_that_waits_at_a_child_does_not_come_back_to_it_from_its_second_parent(
+    module: ModuleFactory,
+) -> None:
+    rig = with_stepchild(module)
+    # The child's primary parent is a sibling of this module, or its parent: either tells of the task.
+    hear_all(rig, {STEPCHILD: VectorKind.FOR_PARENTS}, waiting=1)
+    hear_all(rig, {SIBLING: VectorKind.FOR_SIBLINGS, PARENT: VectorKind.FOR_CHILDREN}, waiting=1)
+    assert told(rig.wait(2 * SECOND)) == {STEPCHILD: 0, CHILD: 2, OTHER_CHILD: 2, PARENT: 0, SIBLING: 0}
+
+
+def test_a_task_that_a_child_of_a_child_has_told_of_itself_is_not_told_to_it_as_anothers(module: ModuleFactory) -> None:
+    rig = with_stepchild(module)
+    # This module is above the child's primary parent, too.
+    hear_all(rig, {STEPCHILD: VectorKind.FOR_PARENTS, CHILD: VectorKind.FOR_PARENTS}, waiting=1)
+    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 0
+    hear(rig, OTHER_CHILD, waiting=5)
+    assert told(rig.wait(2 * SECOND))[STEPCHILD] == 5
+
+
+def test_a_child_of_another_primary_parent_keeps_the_classes_of_all_others(module: ModuleFactory) -> None:
+    rig = with_stepchild(module)
+    for system in (CHILD, OTHER_CHILD, PARENT, SIBLING, STEPCHILD):
+        rig.see(system)
+    machines = {each.to: each.message.vector.machines for each in only(rig.wait(3 * SECOND), SendVector)}
+    assert machines == {STEPCHILD: 4, CHILD: 3, OTHER_CHILD: 3, PARENT: 2, SIBLING: 2}
+
+
+@pytest.mark.parametrize("said", ["makes_room", "lets_go"])
+def test_that_others_above_make_room_or_let_tasks_go_is_not_told_to_a_child_of_another_primary_parent(
+    module: ModuleFactory, said: str
+) -> None:
+    rig = with_stepchild(module)
+    hear_all(rig, {SIBLING: VectorKind.FOR_SIBLINGS, STEPCHILD: VectorKind.FOR_PARENTS}, **{said: True})
+    answers = {each.to: getattr(each.message, said) for each in only(rig.wait(3 * SECOND), SendVector)}
+    assert answers == {STEPCHILD: False, CHILD: True, OTHER_CHILD: True, PARENT: False, SIBLING: False}
+    hear_all(rig, {CHILD: VectorKind.FOR_PARENTS}, **{said: True})
+    answers = {each.to: getattr(each.message, said) for each in only(rig.wait(3 * SECOND), SendVector)}
+    assert answers == {STEPCHILD: True, CHILD: True, OTHER_CHILD: True, PARENT: True, SIBLING: True}

@@ -1,6 +1,11 @@
 """Which files are still needed."""
 
+import asyncio
+import logging
+import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 from messiahs.core.descriptions import TDV
 from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId
@@ -8,7 +13,9 @@ from messiahs.core.instants import Instant
 from messiahs.core.messages import AttemptStatus, Command, InputFile, TaskState
 from messiahs.core.rows import AttemptRow, SubmissionRow
 from messiahs.core.state import Submission
-from messiahs.daemon.collecting import live_inputs
+from messiahs.daemon.arrivals import ArrivingFiles
+from messiahs.daemon.collecting import collect_for_ever, live_inputs
+from messiahs.daemon.files import FileStore
 from tests.unit.core.rig import make_module
 
 TASK = TaskId(SystemId("blays"), Epoch(1), 1)
@@ -45,3 +52,48 @@ def test_what_live_submissions_their_members_and_attempts_name_is_needed_and_not
             status=AttemptStatus(attempt=attempt, state=status),
         )
     assert live_inputs(state) == {bytes([number]) * 32 for number in (1, 2, 3, 5)}
+
+
+class _Messages(logging.Handler):
+    """Gives what is logged in the event loop's own thread."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.queue: asyncio.Queue[str] = asyncio.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.queue.put_nowait(record.getMessage())
+
+
+async def _until(messages: _Messages, text: str) -> None:
+    while text not in await messages.queue.get():
+        pass
+
+
+async def _collect_after_an_error(folder: Path) -> None:
+    files = FileStore(folder)
+    (sha256,) = files.keep_all((b"nobody needs it",))
+    os.utime(files.path(sha256), (0, 0))
+    arrivals = ArrivingFiles(files, claim_of=lambda _: None, in_use=frozenset)
+    messages, log = _Messages(), logging.getLogger("messiahs.daemon.collecting")
+    away = folder.with_name("away")
+    shutil.move(folder, away)
+    level = log.level
+    log.addHandler(messages)
+    log.setLevel(logging.INFO)
+    collecting = asyncio.create_task(collect_for_ever(arrivals, make_module().state, period_seconds=0))
+    try:
+        async with asyncio.timeout(60):
+            await _until(messages, "could not be deleted")
+            shutil.move(away, folder)
+            await _until(messages, "were deleted")
+    finally:
+        collecting.cancel()
+        log.removeHandler(messages)
+        log.setLevel(level)
+    assert files.size(sha256) is None
+
+
+def test_collecting_goes_on_after_an_error(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    asyncio.run(_collect_after_an_error(tmp_path / "files"))

@@ -1,7 +1,8 @@
-"""SIGHUP to a daemon that is only just starting: its certificate is a pipe, at which it waits after its policy."""
+"""SIGHUP to a daemon that is only just starting: its starter waits at a pipe, long after its policy was read."""
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.cli.certificates import make_certificates, tls_paths
-from messiahs.config.settings import ModuleSettings, save_settings
+from messiahs.config.settings import MachineSettings, ModuleSettings, save_settings
 from messiahs.daemon.supervise import PLAN_FILE
 
 OLD = 'policy "old"; accept from any { limit 1 tasks; }'
@@ -25,14 +26,12 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make the state of a federation of one module, `a`, whose certificate is a pipe."""
+    """Make the state of a federation of one module, `a`, with a machine."""
     made = tmp_path / "f"
     made.mkdir()
     (made / "a").mkdir()
     make_certificates(made, ["a"])
     paths = tls_paths(made, "a")
-    paths.certificate_file.rename(made / "certificate")
-    os.mkfifo(paths.certificate_file)
     (tmp_path / "own.policy").write_text(OLD)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -46,15 +45,31 @@ def folder(tmp_path: Path) -> Path:
         key_file=paths.key_file,
         trust_file=paths.trust_file,
         policy_file=tmp_path / "own.policy",
+        machine=MachineSettings(),
     )
     save_settings(settings, made / "a" / "settings.json")
     (made / PLAN_FILE).write_text(json.dumps({"modules": ["a"]}))
     return made
 
 
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a pipe: a line from it lets the starter begin, for which its daemon waits."""
+    unshare = shutil.which("unshare")
+    made = tmp_path / "gate"
+    os.mkfifo(made)
+    (tmp_path / "bin").mkdir()
+    waiting = tmp_path / "bin" / "unshare"
+    waiting.write_text(f'#!/bin/sh\nread -r line <{made}\nexec {unshare} "$@"\n')
+    waiting.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    return made
+
+
 @pytest.fixture(params=["alone", "supervised"])
-def process(folder: Path, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[bytes]"]:
+def process(folder: Path, gate: Path, request: pytest.FixtureRequest) -> Iterator["subprocess.Popen[bytes]"]:
     """Start the daemon."""
+    assert gate.is_fifo()
     words = {
         "alone": ["messiahs.daemon", str(folder / "a" / "settings.json")],
         "supervised": ["messiahs.daemon.supervise", str(folder)],
@@ -82,17 +97,17 @@ def log(folder: Path) -> str:
 
 
 def test_a_hangup_during_the_start_ends_nothing_and_what_has_changed_since_is_read_again(
-    folder: Path, process: "subprocess.Popen[bytes]"
+    folder: Path, gate: Path, process: "subprocess.Popen[bytes]"
 ) -> None:
     until((folder / "a" / "daemon.pid").exists, process)
     daemon = int(json.loads((folder / "a" / "daemon.pid").read_text())["pid"])
-    certificate = opened(folder / "a" / "certificate.pem", process)
+    held = opened(gate, process)
     own = folder.parent / "own.policy"
     assert sha256(OLD.encode()).hexdigest() in log(folder)
     own.write_text(NEW)
     os.kill(daemon, signal.SIGHUP)
-    os.write(certificate, (folder / "certificate").read_bytes())
-    os.close(certificate)
+    os.write(held, b"go on\n")
+    os.close(held)
     until(lambda: f"{sha256(NEW.encode()).hexdigest()}, is in force" in log(folder), process)
     assert int(json.loads((folder / "a" / "daemon.pid").read_text())["pid"]) == daemon
 

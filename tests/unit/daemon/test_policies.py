@@ -1,6 +1,7 @@
 """Which policy a daemon follows: its own file, or what was loaded in its place, also after a restart."""
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -191,3 +192,10 @@ def test_a_load_that_cannot_be_kept_changes_nothing(site: Site, caplog: pytest.L
     assert "is in force" not in caplog.text
     assert _shown(policies) == ("own", str(site.file), False)
     assert site.changes == []
+
+
+def test_a_daemon_whose_policy_file_is_a_pipe_ends_with_a_word(site: Site) -> None:
+    site.file.unlink()
+    os.mkfifo(site.file)
+    with pytest.raises(PolicyError, match="it is a pipe, and not a regular file"):
+        site.start()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.core.actions import SendTasks
 from messiahs.core.events import Event, TransferFailed, TransferReceived
+from messiahs.core.ids import AttemptId
 from messiahs.core.messages import BoundTask, Command, InputFile
 from messiahs.daemon.sending import SMALL_BYTES, Sending, divided
 from tests.contract.channel_modules import (
@@ -56,13 +57,36 @@ def test_files_come_before_their_tasks_and_a_large_one_travels_once_for_all_who_
         sending = Sending(nyneve.files, nyneve.channels, on_event=events.append)
         before = counted(cs)
         jobs = [asyncio.create_task(sending.send(sends(cs, small, large, count=10))) for _ in range(10)]
-        await until(lambda: sending.bringing == {CLAIM}, "that files are on their way")
+        # In every turn of the loop, since it does not last.
+        while sending.bringing != {CLAIM} and not all(job.done() for job in jobs):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+        assert sending.bringing == {CLAIM}
         await asyncio.gather(*jobs)
         await until(lambda: sum(len(one.message.tasks) for one in cs.of_kind(TransferReceived)) == 100, "the tasks")
         assert cs.files.path(input_of(large).sha256).read_bytes() == large
         assert counted(cs) - before == 2
         assert events == []
         assert sending.bringing == frozenset()
+
+    play(make_memory(MemoryNetwork()), scene)
+
+
+def test_a_task_that_was_cancelled_while_its_files_were_on_their_way_is_not_sent() -> None:
+    async def scene(world: World) -> None:
+        cs, nyneve = await world.start(CS), await world.start(NYNEVE)
+        nyneve.files.keep(b"small")
+        action = sends(cs, b"small", count=3)
+        first, cancelled, last = (task.attempt for task in action.message.tasks)
+        sending = Sending(
+            nyneve.files, nyneve.channels, on_event=lambda _: None, is_wanted=lambda attempt: attempt != cancelled
+        )
+        await sending.send(action)
+
+        def arrived() -> list[AttemptId]:
+            return [task.attempt for one in cs.of_kind(TransferReceived) for task in one.message.tasks]
+
+        await until(lambda: last in arrived(), "the others")
+        assert arrived() == [first, last]
 
     play(make_memory(MemoryNetwork()), scene)
 

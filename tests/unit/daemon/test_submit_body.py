@@ -1,8 +1,15 @@
-"""What a submit may not say."""
+"""What a submit may not say, and what makes it another one than that whose key it has."""
+
+import dataclasses
 
 import pytest
 
-from messiahs.daemon.submit_body import SubmitBody, problem_of
+from messiahs.core.descriptions import TDV
+from messiahs.core.events import AnswerTo, Submitted
+from messiahs.core.ids import SystemId, TaskId
+from messiahs.core.instants import Instant
+from messiahs.core.rows import SubmissionRow
+from messiahs.daemon.submit_body import InputBody, SubmitBody, difference, problem_of, submitted_by
 from messiahs.wire.limits import FILE_LIMIT
 
 
@@ -10,3 +17,69 @@ from messiahs.wire.limits import FILE_LIMIT
 def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number:x}" for number in range(count)))
     assert problem_of(body) == problem
+
+
+TASK_TDV = TDV((("cpus", 1), ("origin", "left"), ("user", "ann")))
+BODY = SubmitBody(key="k", argv=("echo", "a b"), env={"A": "1"}, members=2, items=("x", "y"), name="n", outputs=("o",))
+FILE = InputBody(name="in", sha256="ab" * 32, size=1)
+
+
+def _submitted(tdv: TDV = TASK_TDV, **said: object) -> Submitted:
+    body = SubmitBody(**{field: getattr(BODY, field) for field in SubmitBody.__struct_fields__} | said)
+    return submitted_by(body, tdv, answer_to=AnswerTo(1))
+
+
+def _stored() -> SubmissionRow:
+    parts = {field.name for field in dataclasses.fields(SubmissionRow)}
+    said = {name: value for name, value in _as_dict(_submitted()).items() if name in parts}
+    return SubmissionRow(id=TaskId(SystemId("left"), 1, 17), submitted_at=Instant(1), **said)  # type: ignore[arg-type]
+
+
+def _as_dict(event: Submitted) -> dict[str, object]:
+    return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+
+
+def test_a_repeated_submit_is_the_same_whatever_its_deadline() -> None:
+    assert difference(_stored(), _submitted()) == ""
+    assert difference(_stored(), _submitted(deadline_s=5)) == ""
+
+
+def test_another_command_under_the_same_key_is_named_beside_the_first() -> None:
+    told = difference(_stored(), _submitted(argv=("rm", "x")))
+    assert told == "whose command is `echo 'a b'`, and this one's is `rm x`"
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ({"env": {"A": "2"}}, "environment"),
+        ({"inputs": (FILE,)}, "inputs"),
+        ({"member_inputs": ((FILE,), ())}, "inputs"),
+        ({"outputs": ()}, "outputs"),
+        ({"items": ("x", "z")}, "members"),
+        ({"tdv": TDV((("cpus", 2), *TASK_TDV.pairs[1:]))}, "needs or stated attributes"),
+        ({"requirement": "$x = 1"}, "requirement"),
+        ({"name": "m"}, "name"),
+        ({"retries": 1}, "`--retries`"),
+        ({"waits": False, "name": "m"}, "name, `--no-wait`"),
+    ],
+)
+def test_whatever_else_differs_under_the_same_key_is_named(said: dict[str, object], what: str) -> None:
+    tdv = said.pop("tdv", TASK_TDV)
+    assert isinstance(tdv, TDV)
+    assert difference(_stored(), _submitted(tdv, **said)) == f"whose command is `echo 'a b'`, with other {what}"
+
+
+def test_a_long_command_is_shown_in_part() -> None:
+    assert len(difference(_stored(), _submitted(argv=("x" * 100_000,)))) < 400
+
+
+@pytest.mark.parametrize("item", ["../../../tasks", "/etc/passwd", "", "a\0b", "..", "a//b"])
+def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(item: str) -> None:
+    body = SubmitBody(key="k", argv=("true",), outputs=("{}",), items=("fine/name", item), members=2)
+    assert "is no relative path" in problem_of(body)
+
+
+def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
+    body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}{'n' * 200}" for number in range(1_000)))
+    assert problem_of(body).endswith("bytes of names, at most 131072 are allowed")

@@ -1,6 +1,7 @@
 """Where the folders of attempts lie, and what is refused there."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from messiahs.core.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.errors import ExecutorError
 from messiahs.executor.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
-from messiahs.executor.layout import Account, can_traverse, folder_name, prepare_attempts_root
+from messiahs.executor.layout import Account, can_traverse, folder_name, prepare_attempts_root, prepare_files_root
 from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive, kill
 from messiahs.executor.starter.spawn import NotSpawned, find_program
 
@@ -45,27 +46,62 @@ def test_a_folder_that_the_account_cannot_reach_is_made_elsewhere(tmp_path: Path
     assert can_traverse(closed, OWN)
     assert not can_traverse(closed, OTHER)
     assert prepare_attempts_root(closed, OWN, fallback=fallback) == closed / "tasks"
-    if os.geteuid() == 0:
-        root = prepare_attempts_root(closed, OTHER, fallback=fallback)
-        assert root.parent == fallback
-        assert (root.stat().st_uid, root.stat().st_mode & 0o777) == (OTHER.uid, 0o700)
-        assert prepare_attempts_root(closed, OTHER, fallback=fallback) == root
+    root = prepare_attempts_root(closed, OTHER, fallback=fallback)
+    assert root.parent == fallback
+    assert (root.stat().st_uid, root.stat().st_mode & 0o777) == (OWN.uid, 0o711)
+    assert prepare_attempts_root(closed, OTHER, fallback=fallback) == root
+    assert prepare_files_root(closed, OTHER, fallback=fallback) != root
 
 
-@pytest.mark.parametrize("kind", ["link", "file", "open to others"])
-def test_what_someone_else_put_there_is_refused(tmp_path: Path, kind: str) -> None:
-    root = tmp_path / "tasks"
-    match kind:
-        case "link":
-            (tmp_path / "target").mkdir(mode=0o700)
-            root.symlink_to(tmp_path / "target")
-        case "file":
-            root.touch()
-        case _:
-            root.mkdir()
-            root.chmod(0o777)
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_what_stands_in_the_place_of_a_folder_is_refused(tmp_path: Path, kind: str) -> None:
+    _plant(tmp_path / "tasks", kind)
     with pytest.raises(ExecutorError, match="remove it"):
         prepare_attempts_root(tmp_path, OWN, fallback=tmp_path)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0])
+def test_a_folder_of_ours_that_a_task_opened_or_closed_is_repaired(tmp_path: Path, mode: int) -> None:
+    root = prepare_attempts_root(tmp_path, OWN, fallback=tmp_path)
+    root.chmod(mode)
+    assert prepare_attempts_root(tmp_path, OWN, fallback=tmp_path) == root
+    assert root.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("prepare", [prepare_attempts_root, prepare_files_root])
+@pytest.mark.parametrize("kind", ["link", "file", "open to others", "another account's"])
+def test_whoever_takes_our_name_among_others_first_gets_nothing_of_ours(
+    tmp_path: Path, kind: str, prepare: Callable[..., Path]
+) -> None:
+    if kind == "another account's" and os.geteuid() != 0:
+        pytest.skip("needs root to make a folder of another account")
+    closed, fallback = tmp_path / "closed", tmp_path / "fallback"
+    closed.mkdir(mode=0o700)
+    fallback.mkdir()
+    expected = prepare(closed, OTHER, fallback=fallback)
+    expected.rmdir()
+    _plant(expected, kind)
+    root = prepare(closed, OTHER, fallback=fallback)
+    assert root != expected
+    assert (root.stat().st_uid, root.stat().st_mode & 0o777) == (OWN.uid, 0o711)
+    assert prepare(closed, OTHER, fallback=fallback) == root
+
+
+def _plant(root: Path, kind: str) -> None:
+    """Make what someone else could make."""
+    match kind:
+        case "link":
+            target = root.with_name("target")
+            target.mkdir(mode=0o700)
+            root.symlink_to(target)
+        case "file":
+            root.touch()
+        case "open to others":
+            root.mkdir()
+            root.chmod(0o777)
+        case _:
+            root.mkdir(mode=0o700)
+            os.chown(root, OTHER.uid, OTHER.gid)
 
 
 def test_frames_survive_any_cut_of_the_stream() -> None:

@@ -2,7 +2,8 @@
 
 from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.executor.frames import Ended, Running, Start
-from messiahs.executor.starter.table import LEASE_EXPIRED, NEVER, TIME_LIMIT, Held, Phase, Table, ran_ns
+from messiahs.executor.starter.kernel import NEVER
+from messiahs.executor.starter.table import LEASE_EXPIRED, TIME_LIMIT, Held, Phase, Table, ran_ns
 
 
 def start(number: int, *, claim: int = 1, places: int = 1, limit_ns: int | None = None, lease: int = 1000) -> Start:

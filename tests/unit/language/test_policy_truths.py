@@ -120,7 +120,6 @@ def test_the_largest_part_that_decides_nothing_is_a_warning(predicate: str, plac
         "has $mem",
         "has $mem and $mem default 0 > 1GiB",
         "$cpus = 1 xor $n = 1",
-        "$peer.balance < 0s",
         '$peer.relation in ("child", "sibling")',
     ],
 )

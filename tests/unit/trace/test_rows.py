@@ -1,5 +1,7 @@
 """The stored form of rows: keys that sort, bodies with a format number, and errors that say what to do."""
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from messiahs.core.descriptions import TDV
@@ -15,8 +17,8 @@ from messiahs.core.rows import (
     RowKind,
     TaskRow,
 )
-from messiahs.errors import StoreError
-from messiahs.trace.rows import FORMAT, decode_row, encode_key, encode_row, member_range
+from messiahs.errors import StoreError, UnusableStateError
+from messiahs.trace.rows import FORMAT, check_row, decode_row, encode_key, encode_row, member_range
 
 BLAYS = SystemId("blays")
 EPOCH = Epoch(2**64 - 1)
@@ -58,8 +60,7 @@ def task_key(task: TaskId) -> bytes:
 
 @pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
 def test_a_row_comes_back_as_it_was(row: Row) -> None:
-    kind, _, body = encode_row(row)
-    assert decode_row(kind, body) == row
+    assert decode_row(*encode_row(row)) == row
 
 
 def test_a_row_is_stored_under_the_key_that_forgets_it() -> None:
@@ -67,8 +68,7 @@ def test_a_row_is_stored_under_the_key_that_forgets_it() -> None:
 
 
 def test_decoded_ids_are_ids_and_not_plain_tuples() -> None:
-    kind, _, body = encode_row(ATTEMPT)
-    row = decode_row(kind, body)
+    row = decode_row(*encode_row(ATTEMPT))
     assert isinstance(row, AttemptRow)
     assert str(row.id) == "blays.17.3#1"
 
@@ -111,37 +111,79 @@ def test_the_range_is_the_same_for_every_member() -> None:
     assert member_range(TASK) == member_range(TASK._replace(member=0))
 
 
+def without_checksum(row: Row) -> tuple[int, bytes, bytes]:
+    """Store a row as the release before did."""
+    kind, key, body = encode_row(row)
+    return kind, key, bytes((FORMAT - 1,)) + body[5:]
+
+
+@pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
+def test_a_row_of_the_release_before_is_read(row: Row) -> None:
+    assert decode_row(*without_checksum(row)) == row
+
+
+@pytest.mark.parametrize("row", [CountersRow(submissions=3, claims=4), FULL_TASK, GRANTED, ATTEMPT])
+def test_every_flipped_bit_of_a_row_or_its_key_is_noticed(row: Row) -> None:
+    kind, key, body = encode_row(row)
+    for spoiled_body in flipped(body):
+        with pytest.raises(UnusableStateError):
+            decode_row(kind, key, spoiled_body)
+    for spoiled_key in flipped(key):
+        with pytest.raises(UnusableStateError, match="checksum"):
+            check_row(kind, spoiled_key, body)
+
+
+def flipped(content: bytes) -> Iterator[bytes]:
+    for place in range(8 * len(content)):
+        spoiled = bytearray(content)
+        spoiled[place // 8] ^= 1 << place % 8
+        yield bytes(spoiled)
+
+
+def test_text_that_is_no_utf_8_is_damage_and_not_a_crash() -> None:
+    kind, key, body = without_checksum(FULL_TASK)
+    with pytest.raises(UnusableStateError, match="damaged"):
+        decode_row(kind, key, body.replace(b"xinu", b"xin\xff"))
+
+
 def test_a_row_of_a_newer_release_says_which_release_to_run() -> None:
-    kind, _, body = encode_row(FULL_TASK)
-    with pytest.raises(StoreError, match=r"format 2.*run that release"):
-        decode_row(kind, bytes((FORMAT + 1,)) + body[1:])
+    kind, key, body = encode_row(FULL_TASK)
+    with pytest.raises(StoreError, match=rf"format {FORMAT + 1}.*run that release"):
+        decode_row(kind, key, bytes((FORMAT + 1,)) + body[1:])
 
 
 def test_a_kind_that_is_not_known_is_refused() -> None:
+    _, key, body = without_checksum(FULL_TASK)
     with pytest.raises(StoreError, match="kind 99"):
-        decode_row(99, encode_row(FULL_TASK)[2])
+        decode_row(99, key, body)
 
 
-@pytest.mark.parametrize("body", [b"", b"\x00", bytes((FORMAT,)), bytes((FORMAT,)) + b"\xc1", bytes((FORMAT, 0x80))])
+OLD = bytes((FORMAT - 1,))
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00", bytes((FORMAT,)), OLD, OLD + b"\xc1", OLD + bytes((0x80,))])
 def test_a_damaged_row_says_what_to_do(body: bytes) -> None:
     with pytest.raises(StoreError, match=r"row of kind task is damaged .*restore"):
-        decode_row(RowKind.TASK, body)
+        decode_row(RowKind.TASK, task_key(TASK), body)
 
 
-def test_a_row_that_is_cut_off_anywhere_is_damaged() -> None:
-    kind, _, body = encode_row(FULL_TASK)
+@pytest.mark.parametrize("encode", [encode_row, without_checksum])
+def test_a_row_that_is_cut_off_anywhere_is_damaged(encode: Callable[[Row], tuple[int, bytes, bytes]]) -> None:
+    kind, key, body = encode(FULL_TASK)
     for length in range(len(body)):
         with pytest.raises(StoreError):
-            decode_row(kind, body[:length])
+            decode_row(kind, key, body[:length])
 
 
-def test_a_row_under_the_kind_of_another_is_damaged() -> None:
+@pytest.mark.parametrize("encode", [encode_row, without_checksum])
+def test_a_row_under_the_kind_of_another_is_damaged(encode: Callable[[Row], tuple[int, bytes, bytes]]) -> None:
+    _, key, body = encode(FULL_TASK)
     with pytest.raises(StoreError, match="damaged"):
-        decode_row(RowKind.ATTEMPT, encode_row(FULL_TASK)[2])
+        decode_row(RowKind.ATTEMPT, key, body)
 
 
 def test_reasons_nested_without_end_are_damage_and_not_a_crash() -> None:
     reason = bytes((0x83,)) + b"\xa6module\xa1a\xa4code\xa8no_class\xa4hops\x91"
-    body = bytes((FORMAT, 0x82)) + b"\xa2id\x94\xa1a\x01\x01\x00\xa7reasons\x91" + reason * 100_000
+    body = OLD + bytes((0x82,)) + b"\xa2id\x94\xa1a\x01\x01\x00\xa7reasons\x91" + reason * 100_000
     with pytest.raises(StoreError, match="damaged"):
-        decode_row(RowKind.TASK, body)
+        decode_row(RowKind.TASK, task_key(TASK), body)

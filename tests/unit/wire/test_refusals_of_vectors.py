@@ -85,6 +85,8 @@ def test_a_status_vector_is_refused(spoil: Callable[[update_pb2.StatusVector], N
         lambda vector: set_strings(vector, "speed", "arch", "x86_64"),
         lambda vector: set_strings(vector, "a-b", "speed", "x86_64"),
         lambda vector: set_strings(vector, "arch", "speed", "x" * 65),
+        lambda vector: set_strings(vector, "arch", "speed", "x86\x1b[2J"),
+        lambda vector: set_strings(vector, "arch", "speed", "\u202e46_68x"),
         lambda vector: vector.shapes[0].columns.append(8 * 99 + 1),
         lambda vector: vector.shapes[0].columns.append(4),
         lambda vector: vector.classes.extend([vector.classes[0]] * 64),

@@ -1,0 +1,111 @@
+"""Where a module's state may lie: in folders that nobody but root and this user can change.
+
+Whoever could put a link, a pid file or settings there would decide what is written, ended or run, as root if root runs
+the module.
+"""
+
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from messiahs.errors import ClientError
+
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_LINK_LIMIT: Final = 40
+_OVERFLOW_UID: Final = Path("/proc/sys/kernel/overflowuid")
+_UID_MAP: Final = Path("/proc/self/uid_map")
+
+
+def check_way(path: Path) -> None:
+    """Raise a ClientError if somebody else could replace a folder on the way to `path`.
+
+    What is not there, or cannot be entered, is passed over.
+    """
+    trusted = {0, os.geteuid(), *_uids_of_nobody_here()}
+    for place, found in _way(path):
+        if found.st_uid not in trusted:
+            raise _unsafe(path, f"{place} belongs to {_name_of(found.st_uid)}")
+        if stat.S_ISDIR(found.st_mode) and _others_can_write(found) and not found.st_mode & stat.S_ISVTX:
+            raise _unsafe(path, f"others can write into {place}", f"`chmod go-w {place}` (or +t)")
+
+
+def check_federation(directory: Path) -> None:
+    """Raise a ClientError unless STATE/FEDERATION and what lies in it are this user's own, for this user to change."""
+    check_way(directory)
+    own = directory.lstat()
+    if own.st_uid != os.geteuid():
+        owner = _name_of(own.st_uid)
+        raise _unsafe(directory, f"{directory} belongs to {owner}", f"only {owner} runs and ends what is there")
+    if not stat.S_ISDIR(own.st_mode):
+        raise _unsafe(directory, f"{directory} is a link or a file, and not a folder", "remove it")
+    for folder in (directory, *(each for each in directory.iterdir() if each.is_dir() and not each.is_symlink())):
+        for place, found in _entries(folder):
+            # Folders of tasks belong to the account of the tasks.
+            is_of_tasks = folder != directory and stat.S_ISDIR(found.st_mode)
+            if found.st_uid not in {0, own.st_uid} and not is_of_tasks:
+                raise _unsafe(directory, f"{place} belongs to {_name_of(found.st_uid)}", "remove it")
+
+
+def _way(path: Path, links: int = 0) -> Iterator[tuple[Path, os.stat_result]]:
+    """Give every folder and link on the way to a path as far as it is there, also those that links lead through."""
+    if links > _LINK_LIMIT:
+        raise ClientError(f"the path {path} goes through too many links")
+    place = Path(path.anchor)
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        yield place, place.lstat()
+        for part in path.parts[1:]:
+            place /= part
+            found = place.lstat()
+            yield place, found
+            if stat.S_ISLNK(found.st_mode):
+                yield from _way(place.parent / place.readlink(), links + 1)
+
+
+def _entries(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    with suppress(FileNotFoundError, PermissionError):
+        for place in folder.iterdir():
+            with suppress(FileNotFoundError):
+                yield place, place.lstat()
+
+
+def _others_can_write(found: os.stat_result) -> bool:
+    """Say so; a group that is the user's own alone is nobody else, unless the user is root."""
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    return bool(found.st_mode & stat.S_IWGRP) and found.st_gid != 0 and not _is_private_group(found.st_gid)
+
+
+def _is_private_group(gid: int) -> bool:
+    if os.geteuid() == 0 or gid != os.getegid():
+        return False
+    try:
+        return set(grp.getgrgid(gid).gr_mem) <= {pwd.getpwuid(os.geteuid()).pw_name}
+    except KeyError:
+        return False
+
+
+def _uids_of_nobody_here() -> set[int]:
+    """Give the number that stands for all accounts outside of this user namespace, if no process here can have it."""
+    with suppress(OSError, ValueError):
+        overflow = int(_OVERFLOW_UID.read_text(encoding="ascii"))
+        ranges = [tuple(map(int, line.split())) for line in _UID_MAP.read_text(encoding="ascii").splitlines()]
+        if not any(first <= overflow < first + count for first, _, count in ranges):
+            return {overflow}
+    return set()
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
+
+
+def _unsafe(path: Path, why: str, remedy: str = "") -> ClientError:
+    told = f"{remedy}, or choose" if remedy else "choose"
+    return ClientError(f"{path} is not safe from other users: {why}; {told} another place with `--state`")

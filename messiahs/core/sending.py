@@ -1,0 +1,99 @@
+"""One vector for one neighbor, with what stands beside the machines in it (MESSIAHS 5.3.1, 6.2 status_vector)."""
+
+from dataclasses import dataclass
+
+from messiahs.core.actions import SendVector
+from messiahs.core.beside import Account, account_of, age_ns, beside_vector
+from messiahs.core.ids import SystemId
+from messiahs.core.instants import Instant
+from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.state import ModuleState
+from messiahs.core.summing import sum_up
+from messiahs.core.vectors import Vector
+from messiahs.core.views import Sums
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """What is told in one turn is told of this: the sums, and what stands beside them (mutable)."""
+
+    now: Instant
+    sums: Sums
+    account: Account
+    work_ns: int = 0
+    """What was done in this turn, as it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """A vector as it leaves, and when its oldest part came about (None: it has none but the own machine)."""
+
+    vector: Vector
+    oldest: Instant | None
+
+
+def turn_of(state: ModuleState, now: Instant) -> Turn:
+    """Look at what is known now."""
+    return Turn(now=now, sums=sum_up(state), account=account_of(state))
+
+
+def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
+    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
+    kinds = (
+        (neighbor.is_parent, VectorKind.FOR_PARENTS),
+        (neighbor.is_child, VectorKind.FOR_CHILDREN),
+        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
+    )
+    return tuple(kind for is_so, kind in kinds if is_so)
+
+
+def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: VectorKind, summed: Summed) -> StatusVector:
+    """Give the message that tells a neighbor of a vector."""
+    beside = beside_vector(state, turn.account, neighbor, kind)
+    return StatusVector(
+        kind=kind,
+        vector=summed.vector,
+        period_ns=state.policy.timeouts.update_period_ns,
+        age_ns=age_ns(summed.oldest, turn.now),
+        hears=_hears(state, kind),
+        waiting=beside.waiting,
+        makes_room=beside.makes_room,
+        lets_go=beside.lets_go,
+    )
+
+
+def send(
+    state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, oldest: Instant | None, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Send a neighbor a vector, or with `only_changed` none if it knows that already, but for its age."""
+    key = neighbor.system, message.kind
+    sent = state.updates.sent.get(key)
+    if only_changed and sent is not None and _is_said(sent, message):
+        state.updates.oldest_sent[key] = oldest
+        return ()
+    state.updates.sent[key], state.updates.oldest_sent[key] = message, oldest
+    return (SendVector(to=neighbor.system, message=message),)
+
+
+def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> None:
+    """Forget that a neighbor was ever told."""
+    state.updates.sent.pop((system, kind), None)
+    state.updates.oldest_sent.pop((system, kind), None)
+
+
+def _is_said(sent: StatusVector, message: StatusVector) -> bool:
+    return (
+        sent.vector == message.vector
+        and sent.hears == message.hears
+        and bool(sent.waiting) == bool(message.waiting)
+        and sent.makes_room == message.makes_room
+        and sent.lets_go == message.lets_go
+    )
+
+
+def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
+    """Name the siblings that are heard, to a parent."""
+    if kind is not VectorKind.FOR_PARENTS:
+        return ()
+    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))

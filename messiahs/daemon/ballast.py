@@ -1,0 +1,42 @@
+"""Room that is kept on the disk for the start of a daemon: one that was killed while the disk is full comes up again.
+
+A starting daemon needs a little room before it can say anything: for its pid file, for SQLite's index of the log, for a
+starter and its journal. This file takes that room while there is plenty, and gives it back when there is none.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+BALLAST_BYTES: Final = 1 << 20
+_PLENTY_BYTES = 16 << 20
+_FILE = "ballast"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def give_ballast(folder: Path) -> None:
+    """Give the room back if the disk of a module's folder is full."""
+    with suppress(OSError):
+        if _free_bytes(folder) < BALLAST_BYTES:
+            (folder / _FILE).unlink(missing_ok=True)
+
+
+def take_ballast(folder: Path) -> None:
+    """Take the room if it is not taken and there is plenty; without it nothing but such a start is lost."""
+    file = folder / _FILE
+    with suppress(OSError):
+        if file.exists() or _free_bytes(folder) < _PLENTY_BYTES:
+            return
+        descriptor = os.open(file, _NEW, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, BALLAST_BYTES)
+        except OSError:
+            file.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _free_bytes(folder: Path) -> int:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize

@@ -1,0 +1,57 @@
+"""A mark that all processes of an attempt inherit, whatever else they change: their group, environment and folder.
+
+The mark is the soft limit on file locks (`RLIMIT_LOCKS`): the kernel has enforced none since Linux 2.4.25, but children
+inherit it and /proc shows it. The starter sets its own limit before it starts a task. A program that sets this limit
+changes its mark; no ordinary program does. Without enough room below the hard limit, which only a privileged process
+can raise, no attempt is marked, and what else a process shows has to do.
+"""
+
+import resource
+
+_FILE_LOCKS = 10
+"""`RLIMIT_LOCKS`, which the standard library does not name."""
+_SHOWN = b"Max file locks"
+_LARGEST = 1 << 62
+_LEAST_ROOM = 1 << 23
+"""Minimum hard limit: twice the number of processes that Linux allows, so that a free mark always exists."""
+
+
+class Marks:
+    """The marks of the attempts that run, each with the attempt's folder (mutable); no two share a mark."""
+
+    def __init__(self) -> None:
+        _, hard = resource.getrlimit(_FILE_LOCKS)
+        self._hard = hard
+        self._largest = _LARGEST if hard == resource.RLIM_INFINITY else hard
+        self._last = 0
+        self._folders: dict[int, str] = {}
+        self._marks: dict[str, int] = {}
+
+    def put_on(self, folder: str) -> None:
+        """Let every process that is started from now on bear the mark of an attempt, until the next call."""
+        if self._largest < _LEAST_ROOM:
+            return
+        self._last = self._last % self._largest + 1
+        while self._last in self._folders:
+            self._last = self._last % self._largest + 1
+        resource.setrlimit(_FILE_LOCKS, (self._last, self._hard))
+        self._folders[self._last] = folder
+        self._marks[folder] = self._last
+
+    def folder_of(self, name: bytes) -> str | None:
+        """Name the folder of the attempt whose mark a process bears; None if it bears none of an attempt that runs."""
+        try:
+            with open(b"/proc/%s/limits" % name, "rb") as file:  # noqa: PTH123 - once per stray
+                for line in file:
+                    if line.startswith(_SHOWN):
+                        soft = line[len(_SHOWN) :].split()[0]
+                        return self._folders.get(int(soft)) if soft.isdigit() else None
+        except OSError:
+            pass
+        return None
+
+    def forget(self, folder: str) -> None:
+        """Take note that nothing of an attempt is left."""
+        mark = self._marks.pop(folder, None)
+        if mark is not None:
+            self._folders.pop(mark, None)

@@ -1,0 +1,48 @@
+"""Powers of root that a starter keeps when it takes the tasks' account, so that folders can belong to the daemon's.
+
+They are kept as what the process may take up, and are in effect only within a `with`. A program that it starts has none
+of them: a task is an ordinary process of its account.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterable
+from typing import Self
+
+CHOWN, DAC_OVERRIDE, FOWNER = 0, 1, 3
+"""To give a folder away, to change what is in one of another account, and to set its mode."""
+_VERSION_3 = 0x20080522
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Data(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+class Powers:
+    """Capabilities of this process: all others are given up. In effect within a `with`, which cannot be nested."""
+
+    def __init__(self, capabilities: Iterable[int]) -> None:
+        mask = sum(1 << capability for capability in capabilities)
+        self._library = ctypes.CDLL(None, use_errno=True)
+        self._header = _Header(version=_VERSION_3, pid=0)
+        self._on = (_Data * 2)(_Data(effective=mask, permitted=mask))
+        self._off = (_Data * 2)(_Data(effective=0, permitted=mask))
+        self._set(self._off)
+
+    def __enter__(self) -> Self:
+        """Put them into effect. Raises `OSError`."""
+        self._set(self._on)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take them out of effect."""
+        self._set(self._off)
+
+    def _set(self, data: "ctypes.Array[_Data]") -> None:
+        if self._library.capset(ctypes.byref(self._header), data) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"capabilities cannot be set: {os.strerror(number)}")

@@ -1,0 +1,134 @@
+"""The starter's process, from its arguments to its end.
+
+Everything is imported, opened and bound before the starter gives up root, because the account of the tasks may not
+even reach the interpreter.
+"""
+
+import argparse
+import fcntl
+import gc
+import os
+import resource
+import signal
+import socket
+from pathlib import Path
+
+from messiahs.executor.frames import PROTOCOL, Hello
+from messiahs.executor.layout import Account
+from messiahs.executor.processes import identity_of
+from messiahs.executor.starter.identity import LOCK_FILE, SOCKET, note_identity
+from messiahs.executor.starter.journal import Journal
+from messiahs.executor.starter.kernel import (
+    adopt_orphans,
+    boot_id,
+    die_with_parent,
+    give_up_new_privileges,
+    keep_capabilities,
+)
+from messiahs.executor.starter.pool import Owner, Pool
+from messiahs.executor.starter.powers import CHOWN, DAC_OVERRIDE, FOWNER, Powers
+from messiahs.executor.starter.runner import Runner
+from messiahs.executor.starter.serve import Server
+from messiahs.executor.starter.spawn import Spawner
+from messiahs.executor.starter.strays import Children
+from messiahs.executor.starter.watchdog import Watch
+
+ALREADY_RUNNING = 3
+
+
+def serve(watch: Watch) -> int:
+    """Be the starter of a module, unless it has one (exit code 3)."""
+    options = _options()
+    if options.open_files is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(options.open_files, most), most))
+    os.umask(0o077)
+    os.chdir(options.directory)
+    lock = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return ALREADY_RUNNING
+    # Behind a namespace /proc still tells the number by which the daemon knows this process.
+    identity = identity_of(int(os.readlink("/proc/self")))  # noqa: PTH115 - a name, not a path
+    assert identity is not None
+    note_identity(Path(), identity)
+    listener = _bound_socket()
+    journal, children, daemon, boot = Journal(Path()), Children(), (os.geteuid(), os.getegid()), boot_id()
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    account = Account(name=options.user, uid=options.uid, gid=options.gid)
+    powers = _become(account)
+    os.umask(0o022)
+    _block_signals()
+
+    owner = None if powers is None else Owner(uid=daemon[0], gid=daemon[1], powers=powers)
+    pool = Pool(Path(options.attempts), owner)
+    spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
+    runner = Runner(pool=pool, journal=journal, spawner=spawner, children=children, boot=boot)
+    runner.notes_processes = os.getpid() != 1
+    runner.watch = watch
+    hello = Hello(
+        protocol=PROTOCOL,
+        pid=identity.pid,
+        attempts_root=options.attempts,
+        degraded=options.degraded,
+        has_rebooted=runner.recover(),
+        uid=account.uid,
+    )
+    # What it holds has no cycles: looking for them among thousands of waiting attempts is time lost.
+    gc.freeze()
+    gc.set_threshold(100_000)
+    listener.listen()
+    Server(listener=listener, runner=runner, hello=hello, owner=daemon[0]).run()
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="messiahs-starter")
+    parser.add_argument("--directory", required=True, help="the starter's own files")
+    parser.add_argument("--attempts", required=True, help="the folders of attempts")
+    parser.add_argument("--user", required=True)
+    parser.add_argument("--uid", required=True, type=int)
+    parser.add_argument("--gid", required=True, type=int)
+    parser.add_argument("--path", required=True, help="PATH of the tasks")
+    parser.add_argument("--degraded", default="", help="why it has no process namespace")
+    parser.add_argument("--namespace", action="store_true", help="be the init of a process namespace")
+    parser.add_argument("--open-files", type=int, help="how many files a task may open")
+    return parser.parse_args()
+
+
+def _bound_socket() -> socket.socket:
+    """Bind under a name relative to the present folder: a full path may be too long for a socket."""
+    Path(SOCKET).unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(SOCKET)
+    return listener
+
+
+def _become(account: Account) -> Powers | None:
+    """Take the tasks' account for good, and tie the life of the tasks to that of the starter.
+
+    A former root keeps the powers that it needs for folders of its own.
+    """
+    powers = None
+    if os.geteuid() == 0:
+        assert account.uid != 0
+        os.setgroups([account.gid])
+        os.setresgid(account.gid, account.gid, account.gid)
+        keep_capabilities(keeps=True)
+        os.setresuid(account.uid, account.uid, account.uid)
+        powers = Powers((CHOWN, DAC_OVERRIDE, FOWNER))
+        keep_capabilities(keeps=False)
+        give_up_new_privileges()
+    if os.getpid() == 1:
+        die_with_parent()
+    else:
+        adopt_orphans()
+    return powers
+
+
+def _block_signals() -> None:
+    """Keep SIGTERM waiting until the loop asks for it; what a terminal sends concerns nobody here, but for tasks."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,104 @@
+"""What it costs to ask for the status of a large array that has ended."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from messiahs.core.actions import Store
+from messiahs.core.descriptions import TDV, sorted_pairs
+from messiahs.core.ids import AttemptId, ClientKey, SystemId, TaskId
+from messiahs.core.instants import SECOND, Instant
+from messiahs.core.messages import AttemptStatus, Command, Output, TaskState
+from messiahs.core.rows import CountersRow, EndedMembers, HistoryEntry, SubmissionRow, TaskRow
+from messiahs.daemon.store import RowStore
+from tests.benchmarks.federations import LONE, ORIGIN, Measurable, up
+from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
+
+STATUS, MEMBERS = "status", "status --members"
+EARLIER = "an array of an earlier release"
+_TASK = f"{ORIGIN}.1"
+_EARLIER_TASK = f"{ORIGIN}.2"
+
+
+def rows() -> tuple[Row, ...]:
+    """Give the row about an array that has ended."""
+    return (
+        Row(
+            name="status",
+            what="the status of an array whose members have all finished, as a command from start to end",
+            budgets=(Budget(figure=STATUS, at_least=150, aim=100),),
+            enter=_ended_array,
+        ),
+    )
+
+
+@contextmanager
+def _ended_array(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
+    with up(LONE) as measurable:
+        measurable.federation.down()
+        _write_rows(measurable, sizes.ended_members)
+        measurable.federation.up()
+
+        def contender(name: str, task: str) -> Contender:
+            def measure() -> list[Reading]:
+                return [
+                    Reading(STATUS, "ms", _milliseconds(measurable, "status", task)),
+                    Reading(MEMBERS, "ms", _milliseconds(measurable, "status", "--members", "--json", task)),
+                ]
+
+            return Contender(name=name, measure=measure, processes=measurable.processes)
+
+        # Arrays that ended under an earlier release have no final counts in their row: every member is read.
+        yield (contender(OURS, _TASK), contender(EARLIER, _EARLIER_TASK))
+
+
+def _milliseconds(measurable: Measurable, *words: str) -> float:
+    command = [sys.executable, "-m", "messiahs.cli.main", *words]
+    begun_at = time.perf_counter()
+    subprocess.run(command, env=measurable.federation.environment, check=True, stdout=subprocess.DEVNULL)
+    return (time.perf_counter() - begun_at) * 1000
+
+
+def _write_rows(measurable: Measurable, members: int) -> None:
+    store = RowStore(measurable.federation.state / measurable.federation.name / ORIGIN / "module.db")
+    now = store.newest()
+    store.commit([Store(row=CountersRow(submissions=2))], now)
+    endings = (EndedMembers(state=TaskState.FINISHED, exit_code=0, count=members),)
+    for number, final_counts in ((1, endings), (2, ())):
+        submission = TaskId(SystemId(ORIGIN), store.epoch(), number)
+        writes = [Store(row=_member(submission._replace(member=member), now)) for member in range(1, members + 1)]
+        store.commit([Store(row=_submission(submission, members, final_counts, now)), *writes], now)
+    store.close()
+
+
+def _submission(task: TaskId, members: int, endings: tuple[EndedMembers, ...], now: Instant, /) -> SubmissionRow:
+    return SubmissionRow(
+        id=task,
+        key=ClientKey(str(task)),
+        tdv=TDV(sorted_pairs({"cpus": 1, "origin": ORIGIN, "user": "ann"})),
+        requirement="",
+        command=Command(argv=("true", "{}")),
+        members=members,
+        submitted_at=now,
+        ended_at=now,
+        endings=endings,
+    )
+
+
+def _member(task: TaskId, now: Instant) -> TaskRow:
+    outputs = tuple(Output(name=name, size_bytes=0) for name in ("stdout", "stderr"))
+    return TaskRow(
+        id=task,
+        state=TaskState.FINISHED,
+        substate=None,
+        attempt=1,
+        started_at=now,
+        ended_at=now,
+        executed_on=ORIGIN,
+        result=AttemptStatus(
+            attempt=AttemptId(task, 1), state=TaskState.FINISHED, exit_code=0, ran_ns=SECOND, outputs=outputs
+        ),
+        history=tuple(HistoryEntry(at=now, event=event, attempt=1, module=ORIGIN) for event in ("bound", "finished")),
+    )

@@ -1,0 +1,76 @@
+"""What a task leaves behind ends with it, whatever it did to hide, and nothing else ends."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from messiahs.executor.os_process import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
+
+LONG_NAP = str(10_000_000 + os.getpid())
+"""Seconds that nobody else sleeps at the same time."""
+
+Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+
+@pytest.fixture(params=["namespace", "degraded"])
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
+    """Play a scene with a fresh executor, with and without a process namespace."""
+    with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
+        yield lambda act: play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        "setsid sleep $0 & sleep 0.05",
+        "cd /; setsid env -i sleep $0 & sleep 0.05",
+        "cd /; exec env -i sh -c 'setsid sh -c \"sleep $0 & wait\" & sleep 0.05' $0",
+        "cd /; prlimit --locks=123456789: setsid env -i setsid sleep $0 & sleep 0.05",
+    ],
+)
+def test_whatever_a_task_leaves_behind_ends_with_it_while_another_runs(play: Play, leaving: str) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60")
+        await rig.start_of(1)
+        rig.run(2, "sh", "-c", leaving, LONG_NAP)
+        end = await rig.end_of(2)
+        assert (end.cause, end.text) == ("", "")
+        assert nappers() == []
+        assert attempt_id(1) not in rig.ends()
+
+    play(act)
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        "setsid unshare -Urfp setsid sleep $0 & sleep 0.1; kill -9 $!",
+        "unshare -Urfp setsid sh -c 'setsid sleep $0 & sleep $0' $0 & sleep 0.1; kill -9 $!",
+    ],
+)
+def test_a_stray_in_a_process_namespace_of_its_own_is_ended_and_nothing_else(play: Play, leaving: str) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60")
+        await rig.start_of(1)
+        rig.run(2, "sh", "-c", leaving, LONG_NAP)
+        end = await rig.end_of(2)
+        assert (end.cause, end.text) == ("", "")
+        assert nappers() == []
+        assert rig.losses == []
+        assert attempt_id(1) not in rig.ends()
+
+    play(act)
+
+
+def nappers() -> list[Path]:
+    """Name the processes of this machine that sleep for as long as nothing else does."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdecimal() and (entry / "cmdline").read_bytes() == f"sleep\0{LONG_NAP}\0".encode():
+                found.append(entry)
+    return found

@@ -1,0 +1,16 @@
+"""The table of reasons in the page for users has every code that a task can be denied with."""
+
+import re
+from pathlib import Path
+
+from messiahs.core.messages import DenyCode
+
+PAGE = Path(__file__).parents[2] / "docs" / "users.md"
+NO_REASON_OF_A_TASK = {DenyCode.NO_TASK, DenyCode.DRAINING}
+"""The answer to a module that asks for tasks, and what no module says yet."""
+
+
+def test_every_code_is_explained() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("| code | means |\n|---|---|\n")[2].split("\n\n")[0]
+    explained = re.findall(r"`([a-z_]+)`", "\n".join(line.split("|")[1] for line in table.splitlines()))
+    assert sorted(explained) == sorted(set(DenyCode) - NO_REASON_OF_A_TASK)

@@ -1,0 +1,72 @@
+"""Running again what failed, and submitting again under a key: what the user named, and nothing else."""
+
+import signal
+import socket
+import subprocess
+import sys
+
+from tests.live.conftest import PATIENCE_SECONDS, Federation
+
+FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
+
+
+def _ends(pair: Federation, array: str) -> list[tuple[int, int]]:
+    tasks = pair.document("status", "--members", array)["tasks"]
+    return [(task["attempt"], task["exit_code"]) for task in tasks]
+
+
+def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(pair: Federation) -> None:
+    array = pair.submit("--array", "1-3", *FAILS_AT_FIRST)
+    assert pair.run("wait", array).returncode == 1
+    assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 1 runs again\n"
+    assert pair.run("wait", f"{array}.2").returncode == 0
+    assert _ends(pair, array) == [(1, 1), (2, 0), (1, 1)]
+    assert pair.run("retry", array, "--failed").stdout == f"{array}: 2 run again\n"
+    assert pair.run("wait", array).returncode == 0
+    assert _ends(pair, array) == [(2, 0), (2, 0), (2, 0)]
+    assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 0 run again\n"
+
+
+def test_what_was_cancelled_counts_as_failed_and_runs_again(pair: Federation) -> None:
+    array = pair.submit("--array", "1-2", "--require", '$side eq "nowhere"', "--", "true")
+    assert pair.run("cancel", array).returncode == 0
+    assert pair.run("wait", array).returncode == 1
+    assert len(pair.document("status", "--failed", array)["tasks"]) == 2
+    assert pair.run("retry", array, "--failed").stdout == f"{array}: 2 run again\n"
+    assert pair.status(array)["counts"] == {"queued": 2}
+    assert pair.run("cancel", array).returncode == 0
+
+
+def test_a_key_gives_the_same_id_for_the_same_command_alone(pair: Federation) -> None:
+    words = ("--key", "nightly", "--array", "1-2", "--", "echo", "a b")
+    first = pair.submit(*words)
+    assert pair.submit(*words) == first
+    # Ended tasks are no longer in memory.
+    assert pair.run("wait", first).returncode == 0
+    assert pair.submit(*words) == first
+    other = pair.run("submit", "--key", "nightly", "--", "echo", "c")
+    assert other.returncode == 1
+    told = f"the key `nightly` is that of {first}, whose command is `echo 'a b'`, and this one's is `echo c`"
+    assert told in other.stderr
+    assert "with other members" in pair.run("submit", "--key", "nightly", "--", "echo", "a b").stderr
+    assert pair.run("run", "--key", "nightly", "--", "echo", "c").returncode == 125
+
+
+def test_data_that_came_too_late_to_be_refused_is_told(pair: Federation) -> None:
+    command = [sys.executable, "-m", "messiahs.cli.main", "run", "--", "sh", "-c", "echo begun; sleep 999"]
+    pipe = subprocess.PIPE
+    ours, other = socket.socketpair()
+    with (
+        ours,
+        other,
+        subprocess.Popen(
+            command, stdin=other.fileno(), stdout=pipe, stderr=pipe, text=True, env=pair.environment
+        ) as running,
+    ):
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begun\n"
+        ours.send(b"late")
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=PATIENCE_SECONDS)
+    assert running.returncode == 130
+    assert "the data on standard input was not used" in told

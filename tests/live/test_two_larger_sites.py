@@ -1,0 +1,108 @@
+"""Two sites of two modules each: `uni` with its child `phys`, and `chem` with its child `lab`; `chem` is below `uni`.
+
+Each site has a root of its own, and only `uni` and `chem` know the root of the other site.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import eventually
+from tests.live.test_two_sites import Site, exchange_roots, free_port
+
+Sites = dict[str, Site]
+
+
+@pytest.fixture
+def described(tmp_path: Path) -> Iterator[Sites]:
+    """Describe all four, with roots that were exchanged; nothing runs yet."""
+    places = {"uni": tmp_path / "a", "phys": tmp_path / "a", "chem": tmp_path / "b", "lab": tmp_path / "b"}
+    sites = {name: Site(name=name, folder=folder) for name, folder in places.items()}
+    parents = {"phys": "uni", "chem": "uni", "lab": "chem"}
+    ports = {name: free_port() for name in sites}
+    for name, known in (("uni", ("uni", "phys", "chem")), ("chem", ("chem", "lab", "uni"))):
+        lines = ["version: 1", "federation: pact", "defaults: {update_period: 200ms}", "systems:"]
+        for other in known:
+            above = f", parent: {parents[other]}" if other in parents else ""
+            told = f"machine: {{slots: 1, attributes: {{site: {other}}}}}"
+            if places[other] != places[name]:
+                told = "external: true, trust: theirs.pem"
+            lines.append(f"  {other}: {{host: 127.0.0.1, port: {ports[other]}{above}, {told}}}")
+        sites[name].folder.mkdir()
+        (sites[name].folder / "site.yaml").write_text("\n".join(lines) + "\n")
+    exchange_roots(sites["uni"], sites["chem"])
+    yield sites
+    for site in sites.values():
+        if site.process is not None and site.process.poll() is None:
+            site.end()
+
+
+@pytest.fixture
+def sites(described: Sites) -> Sites:
+    """Start all four, each site with its own root."""
+    return started(described)
+
+
+def started(sites: Sites) -> Sites:
+    """Start all four, and wait until `phys` and `lab` know of every machine."""
+    for site in sites.values():
+        site.start()
+    eventually(lambda: sites["phys"].machines("down") == 4 and sites["lab"].machines("down") == 4)
+    return sites
+
+
+def task_at(site: Site) -> dict[str, Any]:
+    """Describe the last task of a module."""
+    return dict(site.document("status")["tasks"][-1])
+
+
+def leaves(reasons: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        leaf for reason in reasons for leaf in leaves(reason["hops"]) or [(str(reason["module"]), str(reason["code"]))]
+    ]
+
+
+def on(*names: str) -> tuple[str, str]:
+    """Require one of some machines."""
+    return "--require", " or ".join(f'$site eq "{name}"' for name in names)
+
+
+def test_a_task_is_not_placed_where_its_stream_could_not_go_and_status_says_why(sites: Sites) -> None:
+    phys = sites["phys"]
+    assert phys.run("submit", *on("chem"), "--", "true").returncode == 0
+    eventually(lambda: ("chem", "unreachable") in leaves(task_at(phys)["reasons"]))
+    assert task_at(phys)["attempt"] == 0
+    shown = phys.run("status", "phys.1")
+    assert "the root that vouches for phys is not trusted here" in shown.stdout
+    # The search goes on to whoever can be reached.
+    done = phys.run("run", *on("chem", "lab", "uni"), "--", "true")
+    assert (done.returncode, phys.executed_on()) == (0, "uni")
+
+
+def test_a_cancelled_task_that_could_not_be_placed_is_killed_at_once(sites: Sites) -> None:
+    phys = sites["phys"]
+    phys.run("submit", *on("lab"), "--", "true")
+    eventually(lambda: ("chem", "unreachable") in leaves(task_at(phys)["reasons"]))
+    assert phys.run("cancel", "phys.1").returncode == 0
+    assert task_at(phys)["state"] == "killed"
+
+
+def test_neighbors_of_two_sites_run_tasks_for_each_other(sites: Sites) -> None:
+    done = sites["uni"].run("run", *on("chem"), "--", "echo", "from afar")
+    assert (done.returncode, done.stdout) == (0, "from afar\n")
+    denied = sites["uni"].run("run", "--no-wait", *on("lab"), "--", "true")
+    assert denied.returncode == 125
+    assert "unreachable" in denied.stderr
+
+
+def test_sites_whose_modules_trust_both_roots_run_each_others_tasks(described: Sites) -> None:
+    roots = [described[name].root for name in ("uni", "chem")]
+    ours, theirs = (root.read_bytes() for root in roots)
+    roots[0].write_bytes(ours + theirs)
+    roots[1].write_bytes(theirs + ours)
+    sites = started(described)
+    done = sites["phys"].run("run", *on("lab"), "--", "echo", "from afar")
+    assert (done.returncode, done.stdout) == (0, "from afar\n")
+    assert sites["lab"].run("run", *on("phys"), "--", "true").returncode == 0

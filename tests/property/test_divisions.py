@@ -1,0 +1,120 @@
+"""One compaction for many children: without some of them, it keeps all that a compacted vector promises."""
+
+from collections.abc import Sequence
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messiahs.core.attributes import Value
+from messiahs.core.compaction import compact, encoded_size
+from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.dividing import Division
+from messiahs.core.ids import SystemId
+from messiahs.core.split_tree import Memory
+from messiahs.core.vectors import Vector, coalesce, vector_of
+from tests.property.seating import can_hold_all
+
+KEYS = ("arch", "site", "speed")
+VALUES: dict[str, st.SearchStrategy[Value]] = {
+    "arch": st.sampled_from(["arm", "sparc", "x86_64"]),
+    "speed": st.integers(-9, 400),
+    "load": st.integers(0, 300),
+    "site": st.sampled_from(["a", "b", 3]),
+}
+MACHINES = st.fixed_dictionaries({}, optional=VALUES).map(lambda said: SDV(sorted_pairs(said)))
+BROODS = st.lists(st.lists(MACHINES, max_size=4), max_size=8)
+
+
+def _name(number: int) -> SystemId:
+    return SystemId(f"child-{number}")
+
+
+def _vectors(brood: Sequence[Sequence[SDV]]) -> dict[SystemId, Vector]:
+    return {_name(number): coalesce(map(vector_of, machines), keys=KEYS) for number, machines in enumerate(brood)}
+
+
+def _many(seed: int, children: int) -> list[list[SDV]]:
+    random = Random(seed)
+    return [
+        [
+            SDV(
+                sorted_pairs(
+                    {
+                        "arch": random.choice(("arm", "sparc")),
+                        "speed": random.randrange(1 << random.randrange(16)),
+                        "load": random.randrange(100),
+                        f"e{random.randrange(12)}": f"{random.randrange(40):060}",
+                    }
+                )
+            )
+            for _ in range(random.randrange(3))
+        ]
+        for _ in range(children)
+    ]
+
+
+@given(st.lists(MACHINES, max_size=3), BROODS, st.sets(st.integers(0, 9)))
+@settings(deadline=None)
+def test_what_fits_is_the_sum_of_all_others_without_any_loss(
+    own: list[SDV], brood: list[list[SDV]], numbers: set[int]
+) -> None:
+    vectors, fixed = _vectors(brood), coalesce(map(vector_of, own), keys=KEYS)
+    kept = frozenset(map(_name, numbers))
+    others = (vector for child, vector in vectors.items() if child not in kept)
+    assert Division((fixed,), vectors, keys=KEYS).without(kept) == coalesce((fixed, *others), keys=KEYS)
+
+
+@given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
+@settings(deadline=None, max_examples=25)
+def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_counts_it(
+    seed: int, children: int, numbers: set[int]
+) -> None:
+    brood, kept = _many(seed, children), frozenset(map(_name, numbers))
+    keys = ("arch", "speed")
+    left = Division((), _vectors(brood), keys=keys).without(kept)
+    machines = [machine for number, some in enumerate(brood) if number not in numbers for machine in some]
+    assert len(left.classes) <= 64
+    assert encoded_size(left) <= 4096
+    assert left == coalesce([left], keys=keys)
+    # Extensions for which there is no room are left out of all classes, so they are not looked for.
+    names = {name for each in left.classes for name, _ in each.attributes}
+    assert can_hold_all([_only(machine, names) for machine in machines], left)
+
+
+@given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
+@settings(deadline=None, max_examples=25)
+def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
+    seed: int, children: int, numbers: set[int]
+) -> None:
+    vectors, kept = _vectors(_many(seed, children)), frozenset(map(_name, numbers))
+    names = list(vectors)
+    Random(seed).shuffle(names)
+    one = Division((), vectors, keys=KEYS)
+    other = Division((), {name: vectors[name] for name in names}, keys=KEYS[::-1])
+    assert one.vector == other.vector == compact(coalesce(vectors.values(), keys=KEYS), keys=KEYS)
+    assert one.without(kept) == other.without(kept)
+
+
+@given(st.integers(0, 2**32), st.integers(70, 120), st.lists(st.integers(0, 200), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=25)
+def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_not(
+    seed: int, children: int, changes: list[int]
+) -> None:
+    brood, memory = _many(seed, children), Memory()
+    for change in changes:
+        # Some children say something else, and one comes or goes.
+        brood = [
+            _many(seed + change, children)[number] if number % 97 == change % 97 else machines
+            for number, machines in enumerate(brood)
+        ][change % 3 :]
+        vectors = _vectors(brood)
+        remembering = Division((), vectors, keys=KEYS, memory=memory)
+        forgetful = Division((), vectors, keys=KEYS)
+        assert remembering.vector == forgetful.vector
+        kept = frozenset(map(_name, range(change % 20)))
+        assert remembering.without(kept) == forgetful.without(kept)
+
+
+def _only(machine: SDV, names: set[str]) -> SDV:
+    return SDV(tuple(pair for pair in machine.pairs if pair[0] in names))

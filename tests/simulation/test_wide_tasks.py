@@ -1,0 +1,96 @@
+"""A task of all slots behind a stream of narrow ones, in virtual time: it starts within a bound."""
+
+import pytest
+
+from messiahs.core.events import AnswerTo, Submitted
+from messiahs.core.ids import ClientKey, SystemId
+from messiahs.core.instants import MINUTE, SECOND, Instant
+from messiahs.core.messages import Command
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.rows import TaskRow
+from messiahs.policy.open_policy import OpenPolicy
+from messiahs.sim.checkers import Checks
+from messiahs.sim.federation import SimulatedFederation
+from messiahs.sim.host import SimulatedSystem
+from messiahs.sim.machine import RunTimes
+from tests.unit.core.rig import sdv, tdv
+
+HUB, MACHINE, WIDE = SystemId("hub"), SystemId("machine"), SystemId("wide")
+STREAMS = tuple(map(SystemId, ("one", "three", "two")))
+SLOTS = 4
+MEMBERS = 500
+BOUND_NS = 20 * SECOND
+"""Beyond the longest run of a task that was there before: 5 s of patience, a turn of 5 s, and until it asks again."""
+
+
+def star(seed: int, *, mean_ns: int) -> SimulatedFederation:
+    """Make a machine of four slots and systems with users, all of them children of one hub."""
+    below = (MACHINE, *STREAMS, WIDE)
+    up = Neighbor(system=HUB, is_parent=True, is_primary_parent=True)
+    children = tuple(Neighbor(system=name, is_child=True, is_primary_child=True) for name in below)
+    policy, machine = OpenPolicy(), sdv(slots=SLOTS)
+    systems = {HUB: SimulatedSystem(name=HUB, neighbors=children, machine=None, policy=policy)}
+    for name in below:
+        has_machine = name == MACHINE
+        systems[name] = SimulatedSystem(
+            name=name, neighbors=(up,), machine=machine if has_machine else None, policy=policy
+        )
+    checks = Checks({MACHINE: machine.description()}, clocks={name: each.clock for name, each in systems.items()})
+    times = RunTimes(seed=seed, mean_ns=mean_ns)
+    federation = SimulatedFederation(systems, seed=seed, run_times=times, watcher=checks)
+    checks.agenda = federation.agenda
+    federation.run(lambda: False, until=Instant(5 * SECOND))
+    return federation
+
+
+def submit(federation: SimulatedFederation, system: SystemId, *, cpus: int, members: int = 0) -> None:
+    event = Submitted(
+        answer_to=AnswerTo(1),
+        key=ClientKey(system),
+        tdv=tdv(cpus=cpus, origin=system, user=system),
+        requirement="",
+        command=Command(argv=("true",)),
+        members=members,
+    )
+    federation.post(system, event)
+
+
+def ended(federation: SimulatedFederation, system: SystemId) -> list[TaskRow]:
+    return [row for task, row in federation.ended.items() if task.system == system]
+
+
+def ran_ns(row: TaskRow) -> int:
+    assert row.result is not None
+    return row.result.ran_ns
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("owner", [WIDE, MACHINE])
+def test_a_task_of_all_slots_starts_within_a_bound_behind_narrow_ones_without_end(owner: SystemId, seed: int) -> None:
+    federation = star(seed, mean_ns=2 * SECOND)
+    for system in STREAMS:
+        submit(federation, system, cpus=1, members=MEMBERS)
+    federation.run(lambda: False, until=Instant(federation.now + 20 * SECOND))
+    submitted_at = federation.now
+    submit(federation, owner, cpus=SLOTS)
+    federation.run(lambda: bool(ended(federation, owner)), until=Instant(federation.now + 5 * MINUTE))
+    (row,) = ended(federation, owner)
+    assert row.ended_at is not None
+    narrow = [each for system in STREAMS for each in ended(federation, system)]
+    assert len(narrow) < len(STREAMS) * MEMBERS
+    longest_ns = max(map(ran_ns, narrow))
+    assert row.ended_at - ran_ns(row) - submitted_at <= BOUND_NS + longest_ns
+
+
+def test_narrow_tasks_alone_keep_all_slots_busy() -> None:
+    federation = star(1, mean_ns=1 * SECOND)
+    began_at = federation.now
+    for system in STREAMS:
+        submit(federation, system, cpus=1, members=MEMBERS)
+    federation.run(lambda: len(federation.ended) == len(STREAMS) * MEMBERS, until=Instant(federation.now + 60 * MINUTE))
+    rows = federation.ended.values()
+    last = max(row.ended_at for row in rows if row.ended_at is not None)
+    busy = sum(map(ran_ns, rows)) / (SLOTS * (last - began_at))
+    assert len(rows) == len(STREAMS) * MEMBERS
+    # What is lost is the turns: nothing is reserved while every slot that becomes free is enough for whoever asks.
+    assert busy > 0.9

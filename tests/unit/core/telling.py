@@ -1,0 +1,40 @@
+"""A module that has heard vectors, and what it tells a neighbor: by the code that a running module uses."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from messiahs.core.ids import SystemId
+from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.core.neighbors import Neighbor
+from messiahs.core.state import ModuleState
+from messiahs.core.summing import sum_up, vector_for
+from messiahs.core.sums import Views
+from messiahs.core.vectors import Vector
+from messiahs.core.views import View
+from messiahs.policy.open_policy import OpenPolicy
+from tests.unit.core.rig import START, make_module
+
+Hears = Mapping[SystemId, Collection[SystemId]]
+
+
+def state_with(
+    own: Vector, neighbors: Iterable[Neighbor], *, keys: tuple[str, ...], views: Views, hears: Hears
+) -> ModuleState:
+    """Give the state of a module whose neighbors have said `views`, and whose children hear the siblings in `hears`."""
+    state = make_module(neighbors=tuple(neighbors), policy=OpenPolicy(keys=keys)).state
+    state.updates.own = own
+    for (system, kind), vector in views.items():
+        hear(state, system, kind=kind, vector=vector, hears=hears.get(system, ()))
+    return state
+
+
+def hear(
+    state: ModuleState, system: SystemId, *, kind: VectorKind, vector: Vector, hears: Collection[SystemId] = ()
+) -> None:
+    """Let a neighbor have said a vector."""
+    message = StatusVector(kind=kind, vector=vector, period_ns=1, age_ns=0, hears=tuple(hears))
+    state.updates.views[system, kind] = View(message=message, received_at=START)
+
+
+def told(state: ModuleState, system: SystemId, kind: VectorKind, /) -> Vector:
+    """Give what a neighbor is told now."""
+    return vector_for(state, state.neighbors[system], kind, sum_up(state))

@@ -1,0 +1,174 @@
+"""The local API's connections: nobody holds it with requests that never become whole."""
+
+import asyncio
+import logging
+import resource
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from messiahs.daemon.api import serve
+from messiahs.daemon.door import Limits, limits_of_this_process, raise_file_limit
+from messiahs.daemon.log_lines import ALIKE_LIMIT, RateLimit
+from messiahs.errors import StoreError
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HALF = WHOLE[:20]
+HELD = WHOLE.replace(b"quick", b"held")
+PATIENT = Limits(of_one=16, of_all=32, head_seconds=3_600.0, body_seconds=3_600.0)
+
+
+class Lab:
+    """An API with two questions: one is answered at once, the other one when `release` is set (mutable)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.release, self.held = folder / "a.sock", asyncio.Event(), 0
+        self.changed = asyncio.Condition()
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def quick(self, request: web.Request) -> web.Response:
+        """Answer with the size of the body."""
+        return web.json_response({"bytes": len(await request.read())})
+
+    async def damaged(self, _: web.Request) -> web.Response:
+        """Find rows that cannot be read."""
+        raise StoreError("a row is damaged: restore it")
+
+    async def hold(self, _: web.Request) -> web.Response:
+        """Answer when `release` is set."""
+        async with self.changed:
+            self.held += 1
+            self.changed.notify_all()
+        await self.release.wait()
+        return web.json_response({})
+
+    async def say(self, words: bytes) -> Streams:
+        """Connect and send some bytes."""
+        reader, writer = await asyncio.open_unix_connection(self.path)
+        self.writers.append(writer)
+        writer.write(words)
+        await writer.drain()
+        return reader, writer
+
+    async def hold_many(self, count: int) -> list[Streams]:
+        """Make requests that wait for their answers."""
+        held = [await self.say(HELD) for _ in range(count)]
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.held >= count)
+        return held
+
+
+def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /) -> None:
+    async def main() -> None:
+        lab = Lab(folder)
+        routes = [web.route("*", "/quick", lab.quick), web.get("/held", lab.hold), web.get("/damaged", lab.damaged)]
+        runner = await serve(routes, lab.path, limits)
+        try:
+            await test(lab)
+        finally:
+            lab.release.set()
+            for writer in lab.writers:
+                writer.close()
+            await asyncio.gather(*(writer.wait_closed() for writer in lab.writers), return_exceptions=True)
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
+async def status_of(streams: Streams) -> int:
+    return int((await streams[0].readline()).split()[1])
+
+
+def test_600_half_sent_requests_keep_nobody_waiting(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        half = [await lab.say(HALF) for _ in range(600)]
+        assert await status_of(await lab.say(WHOLE)) == 200
+        # The oldest ones made room.
+        assert await half[0][0].read() == b""
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_connections_that_are_ended_do_not_fill_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(RateLimit())
+
+    async def test(lab: Lab) -> None:
+        for _ in range(600):
+            await lab.say(HALF)
+        assert await status_of(await lab.say(WHOLE)) == 200
+
+    run(tmp_path, PATIENT, test)
+    assert 0 < sum("a connection was ended" in record.getMessage() for record in caplog.records) <= ALIKE_LIMIT
+
+
+def test_requests_that_are_being_answered_are_never_cut_off_and_too_many_of_them_are_refused(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        held = await lab.hold_many(PATIENT.of_one)
+        refused, _ = await lab.say(WHOLE)
+        said = await refused.read()
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert said.endswith(b'{"error": "you have too many connections with this module: end some"}')
+        lab.release.set()
+        assert [await status_of(each) for each in held] == [200] * PATIENT.of_one
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_a_request_that_does_not_become_whole_is_ended_however_slowly_it_goes_on(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        silent, (trickled, writer) = await lab.say(b""), await lab.say(HALF)
+        ended = asyncio.ensure_future(trickled.read())
+        while not ended.done():
+            writer.write(b"x")
+            await asyncio.wait([ended], timeout=0.01)
+        assert isinstance(ended.exception(), ConnectionError | None)
+        assert await silent[0].read() == b""
+
+    run(tmp_path, Limits(of_one=4, of_all=4, head_seconds=0.2, body_seconds=3_600.0), test)
+
+
+def test_a_body_that_stops_coming_is_ended_and_an_answer_may_take_its_time(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        held = await lab.hold_many(1)
+        stopped, _ = await lab.say(b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1234")
+        assert await stopped.read() == b""
+        lab.release.set()
+        assert await status_of(held[0]) == 200
+
+    run(tmp_path, Limits(of_one=4, of_all=4, head_seconds=0.1, body_seconds=0.1), test)
+
+
+def test_rows_that_cannot_be_read_are_told_of_in_words(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        streams = await lab.say(WHOLE.replace(b"quick", b"damaged"))
+        assert await status_of(streams) == 500
+        assert b"a row is damaged: restore it" in await streams[0].readuntil(b"}")
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_most_files_are_left_to_everything_else() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        limits = limits_of_this_process()
+        assert limits.of_one < limits.of_all <= 512 // 4
+        assert raise_file_limit() == 512
+        assert limits_of_this_process().of_one > limits.of_one or before[1] <= 512
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_one_connection_after_the_other_is_served(tmp_path: Path, count: int) -> None:
+    async def test(lab: Lab) -> None:
+        for _ in range(count):
+            reader, writer = await lab.say(WHOLE)
+            assert await status_of((reader, writer)) == 200
+            writer.close()
+
+    run(tmp_path, PATIENT, test)

@@ -1,0 +1,38 @@
+"""Marks of attempts under a hard limit on file locks that an unprivileged starter cannot raise."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+_PUT_ON = """
+import resource
+from messiahs.executor.starter.marks import Marks
+marks, shown = Marks(), []
+for folder in "abc":
+    marks.put_on(folder)
+    shown.append(marks.folder_of(b"self"))
+marks.forget("a")
+print(shown, marks.folder_of(b"self"))
+"""
+
+
+def _limited(hard: int | str, *arguments: str) -> str:
+    command = ["prlimit", f"--locks={hard}:{hard}", sys.executable, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+@pytest.mark.parametrize("hard", [0, 1, 2, 1000])
+def test_no_attempt_is_marked_below_a_hard_limit_that_is_too_small(hard: int) -> None:
+    assert _limited(hard, "-c", _PUT_ON) == "[None, None, None] None"
+
+
+def test_each_attempt_has_a_mark_of_its_own_below_a_large_hard_limit() -> None:
+    assert _limited(1 << 30, "-c", _PUT_ON) == "['a', 'b', 'c'] c"
+
+
+@pytest.mark.parametrize("hard", [0, 1])
+def test_tasks_run_and_are_weighed_though_no_mark_is_possible(hard: int) -> None:
+    _, weighed = json.loads(_limited(hard, "-m", "tests.unit.executor.lone_runner", "2"))
+    assert sum(weighed) > 0

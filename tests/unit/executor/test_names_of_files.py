@@ -1,0 +1,30 @@
+"""Names of inputs and outputs at the executor, should one ever come past the checks of the wire."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.causes import OUTPUT_MISSING
+from messiahs.executor.frames import Staged
+from messiahs.executor.starter.declared import find_outputs
+from messiahs.executor.starter.staging import StagingError, stage
+
+OUTSIDE = ["../secret", "a/../../secret", "..", "/etc/passwd", "", "a//b", "."]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_no_declared_output_is_looked_for_outside_of_the_work_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "work" / "a").mkdir(parents=True)
+    (tmp_path / "secret").write_text("another task's")
+    found = find_outputs(str(tmp_path / "work"), (name,))
+    assert (found.cause, found.files) == (OUTPUT_MISSING, {})
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_no_input_is_put_outside_of_the_work_folder(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "work" / "a").mkdir(parents=True)
+    (tmp_path / "source").write_text("x")
+    monkeypatch.chdir(tmp_path / "work")
+    with pytest.raises(StagingError):
+        stage((Staged(name, str(tmp_path / "source"), 1, is_executable=False),))
+    assert not (tmp_path / "secret").exists()

@@ -1,0 +1,211 @@
+"""The folders of attempts: what is used again, and what is repaired where tasks share the daemon's account."""
+
+import fcntl
+import os
+import select
+import shutil
+import struct
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from messiahs.executor.starter.pool import Pool
+
+_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
+_NO_DUMP = 0x40
+_AGE_NS = 100_000_000
+_NOBODY = 65534
+
+
+def test_a_folder_that_its_task_left_alone_is_used_again(pool: Pool) -> None:
+    with held_inode(used(pool, lambda _: None)) as inode:
+        assert (Path(pool.take("second").folder) / "work").stat().st_ino == inode
+
+
+def _set_attribute(folder: Path) -> None:
+    try:
+        os.setxattr(folder / "work", "user.poison", b"1")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+
+
+def _set_flag(folder: Path) -> None:
+    descriptor = os.open(folder / "stdout", os.O_RDONLY)
+    try:
+        (flags,) = struct.unpack("L", fcntl.ioctl(descriptor, _GET_FLAGS, bytes(8)))
+        fcntl.ioctl(descriptor, _SET_FLAGS, struct.pack("L", flags | _NO_DUMP))
+    except OSError:
+        pytest.skip("this file system has no flags")
+    finally:
+        os.close(descriptor)
+
+
+def _come_and_go(folder: Path) -> None:
+    (folder / "work" / "file").touch()
+    (folder / "work" / "file").unlink()
+
+
+def _change_mode_and_back(folder: Path) -> None:
+    (folder / "work").chmod(0o777)
+    (folder / "work").chmod(0o700)
+
+
+def _write_and_truncate(folder: Path) -> None:
+    (folder / "stderr").write_text("x")
+    os.truncate(folder / "stderr", 0)
+
+
+def _link(folder: Path) -> None:
+    os.link(folder / "stdout", folder.parent.parent / "kept")
+
+
+def _put_beside(folder: Path) -> None:
+    (folder / ".profile").touch()
+
+
+CHANGES = [
+    _set_attribute,
+    _set_flag,
+    _come_and_go,
+    _change_mode_and_back,
+    _write_and_truncate,
+    _link,
+    _put_beside,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_folder_that_was_changed_in_any_way_is_never_used_again(pool: Pool, change: Callable[[Path], None]) -> None:
+    with held_inode(used(pool, change)) as inode:
+        assert (Path(pool.take("second").folder) / "work").stat().st_ino != inode
+
+
+@pytest.mark.parametrize("change", [_set_attribute, _come_and_go, _put_beside])
+def test_a_folder_that_was_changed_in_the_pool_is_not_used(pool: Pool, change: Callable[[Path], None]) -> None:
+    used(pool, lambda _: None)
+    (folder,) = (Path(pool.root) / "pool").iterdir()
+    change(folder)
+    with held_inode(folder) as inode:
+        taken = Path(pool.take("second").folder)
+        assert (taken / "work").stat().st_ino != inode
+        assert sorted(entry.name for entry in taken.iterdir()) == ["stderr", "stdout", "work"]
+
+
+def _remove_all(root: Path) -> None:
+    shutil.rmtree(root)
+
+
+def _replace_by_links(root: Path) -> None:
+    for name in ("pool", "attempts", "trash"):
+        (root / name).rename(root / f"{name}-{time.time_ns()}")
+        (root / name).symlink_to("/proc")
+
+
+def _close_all(root: Path) -> None:
+    for name in ("pool", "attempts", "trash", ""):
+        (root / name).chmod(0)
+
+
+@pytest.mark.parametrize("damage", [_remove_all, _replace_by_links, _close_all])
+def test_shared_folders_that_a_task_of_the_same_account_damaged_are_repaired(
+    public: Path, damage: Callable[[Path], None]
+) -> None:
+    def act() -> None:
+        pool = opened(public / "tasks")
+        pool.take("first")
+        damage(Path(pool.root))
+        taken = pool.take("second")
+        os.write(taken.stdout, b"well")
+        assert pool.sizes("second") == (4, 0)
+        damage(Path(pool.root))
+        pool.give_back("second")
+        assert Path(pool.take("third").folder, "work").is_dir()
+
+    as_ordinary_user(act, public)
+
+
+def test_sizes_are_told_though_a_task_of_the_same_account_closed_the_way_to_them(public: Path) -> None:
+    def act() -> None:
+        pool = opened(public / "tasks")
+        os.write(pool.take("first").stdout, b"well")
+        _close_all(Path(pool.root))
+        assert pool.sizes("first") == (4, 0)
+
+    as_ordinary_user(act, public)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Give a folder that an ordinary user can reach, with one for attempts in it."""
+    folder = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
+    (folder / "tasks").mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[Pool]:
+    """Give a pool with one folder, whose making lies behind."""
+    (tmp_path / "tasks").mkdir()
+    pool = opened(tmp_path / "tasks")
+    yield pool
+    with suppress(ChildProcessError):
+        if pool.remover:
+            os.waitpid(pool.remover, 0)
+
+
+def opened(root: Path) -> Pool:
+    pool = Pool(root)
+    pool.open(set())
+    pool.prepare_one()
+    made = time.time_ns()
+    while time.time_ns() - made < _AGE_NS:
+        select.select([], [], [], 0.01)
+    return pool
+
+
+def used(pool: Pool, change: Callable[[Path], None]) -> Path:
+    """Use a folder for an attempt that changes it; give its open work folder."""
+    name = "first"
+    taken = pool.take(name)
+    os.close(taken.stdout)
+    os.close(taken.stderr)
+    descriptor = os.open(f"{taken.folder}/work", os.O_RDONLY)
+    change(Path(taken.folder))
+    pool.give_back(name)
+    return Path(f"/proc/self/fd/{descriptor}")
+
+
+@contextmanager
+def held_inode(folder: Path) -> Iterator[int]:
+    """Give the number of a folder's work folder, which no other gets meanwhile."""
+    descriptor = os.open(folder if folder.parent.name == "fd" else folder / "work", os.O_RDONLY)
+    try:
+        yield os.fstat(descriptor).st_ino
+    finally:
+        os.close(descriptor)
+
+
+def as_ordinary_user(act: Callable[[], None], folder: Path) -> None:
+    """Act in a process that is not root, for whom modes count, and to whom all in `folder` belongs."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                for entry in (folder, *folder.rglob("*")):
+                    os.chown(entry, _NOBODY, _NOBODY)
+                os.chdir(folder)
+                os.setgroups([])
+                os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+                os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            act()
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
