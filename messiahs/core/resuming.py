@@ -5,7 +5,7 @@ Every action is idempotent under its attempt id, so what may have been done befo
 
 from dataclasses import dataclass, replace
 
-from messiahs.core.actions import Action, DiscardAttempt, EndAttempt
+from messiahs.core.actions import Action, DiscardAttempt, EndAttempt, Forget
 from messiahs.core.delivering import send_unconfirmed
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.events import AttemptEnded
@@ -28,6 +28,7 @@ from messiahs.core.rows import (
     PassedClaimRow,
     RememberedRow,
     Row,
+    RowKind,
     SubmissionRow,
     TaskRow,
 )
@@ -74,6 +75,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     submissions: list[SubmissionRow] = []
     held: list[HeldClaimRow] = []
     attempts: list[AttemptRow] = []
+    actions: list[Action] = []
     for row in remains.rows:
         match row:
             case CountersRow():
@@ -87,7 +89,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
             case GrantedClaimRow():
                 _resume_granted(state, row, now)
             case PassedClaimRow():
-                state.hop.passed[row.id] = row
+                actions.extend(_resume_passed(state, row))
             case AttemptRow():
                 attempts.append(row)
             case RememberedRow():
@@ -98,7 +100,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     for claim in held:
         _resume_held(state, claim, now)
     _resume_bindings(state, now)
-    actions = _resume_attempts(state, attempts, remains, now)
+    actions.extend(_resume_attempts(state, attempts, remains, now))
     if remains.forgotten is not None:
         actions.extend(on_older_copy(state, remains.forgotten, now))
     for holding in state.origin.claims.values():
@@ -128,6 +130,19 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
     # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
     claim.renewals = state.randomness.bits(_RENEWAL_BITS)
     watch(state, claim, now)
+
+
+def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
+    """Take up a claim that passes here, or forget it if one of its two neighbors has left the topology.
+
+    No message of it can pass any more, and its last one would never come. The neighbor that is left hears so once it is
+    linked: its query is answered `is_forgotten`, and its status by the end of the claim (passing.py). The origin waits
+    for the end of the lease in any case, since its attempts may still run.
+    """
+    if row.toward_origin in state.neighbors and row.toward_executor in state.neighbors:
+        state.hop.passed[row.id] = row
+        return ()
+    return (Forget(key=(RowKind.PASSED_CLAIM, row.id)),)
 
 
 def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:

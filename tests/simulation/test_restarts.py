@@ -3,6 +3,7 @@
 What is on its way when a daemon dies is what can go wrong, so tasks are short here and messages slow.
 """
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,7 +13,7 @@ from messiahs.core.ids import ClientKey, SystemId
 from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant
 from messiahs.core.messages import Command
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.rows import TaskRow
+from messiahs.core.rows import PassedClaimRow, TaskRow
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.sim.checkers import Checks
 from messiahs.sim.conditions import Conditions
@@ -80,6 +81,26 @@ class Chain:
         if away_ns:
             self.federation.later(at_ns, die)
 
+    def wait_for_passing_claim(self) -> None:
+        """Let time pass until a claim passes through `middle`."""
+        middle = self.federation.members[MIDDLE]
+        self.federation.run(lambda: bool(middle.module.state.hop.passed), until=Instant(self.federation.now + SECOND))
+        assert middle.module.state.hop.passed
+
+    def disconnect(self, name: SystemId, neighbor: SystemId, *, at_ns: Duration, for_ns: Duration) -> None:
+        """Restart a daemon after a while without one of its neighbors, and with it again after another."""
+        host = self.federation.members[name]
+        configured = host.system
+        others = tuple(each for each in configured.neighbors if each.system != neighbor)
+
+        def restart(neighbors: tuple[Neighbor, ...]) -> None:
+            host.crash()
+            host.system = replace(configured, neighbors=neighbors)
+            host.start()
+
+        self.federation.later(at_ns, lambda: restart(others))
+        self.federation.later(Duration(at_ns + for_ns), lambda: restart(configured.neighbors))
+
     def finish(self) -> list[TaskRow]:
         """Let all tasks end, and give them as they are stored."""
         until = Instant(self.federation.now + 60 * MINUTE)
@@ -114,3 +135,17 @@ def test_a_restart_that_is_shorter_than_the_lease_costs_no_attempt(
         assert len(tasks) == TASKS
         again = [row for row in tasks if row.attempt != 1]
         assert not again, "\n".join([f"seed {seed}: {again[0]}", *chain.checks.last_about(again[0].id, 60)])
+
+
+@pytest.mark.parametrize("departed", [TOP, LEAF])
+def test_tasks_end_once_though_a_hop_was_without_a_neighbor_for_a_while(departed: SystemId) -> None:
+    for seed, at_ns in enumerate(CRASHES_NS):
+        chain = Chain((TOP, MIDDLE, LEAF), seed=seed)
+        chain.submit()
+        chain.wait_for_passing_claim()
+        chain.disconnect(MIDDLE, departed, at_ns=at_ns, for_ns=Duration(10 * SECOND))
+        chain.federation.run(lambda: False, until=Instant(chain.federation.now + 5 * SECOND))
+        middle = chain.federation.members[MIDDLE]
+        kept = [row for row in middle.disk.rows() if isinstance(row, PassedClaimRow)]
+        assert (middle.module.state.hop.passed, kept) == ({}, [])
+        assert len(chain.finish()) == TASKS
