@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import select
 import shutil
 import struct
 import tempfile
@@ -19,6 +18,7 @@ from messiahs.executor.starter.pool import Pool
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 _NO_DUMP = 0x40
 _AGE_NS = 100_000_000
+"""How much older than they are the pool takes its folders to be: enough to use them again."""
 _NOBODY = 65534
 
 
@@ -139,6 +139,13 @@ def test_sizes_are_told_though_a_task_of_the_same_account_closed_the_way_to_them
     as_ordinary_user(act, public)
 
 
+@pytest.fixture(autouse=True)
+def clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the wall clock ahead of the times that the kernel gives to changes of files."""
+    of_the_system = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: of_the_system() + _AGE_NS)
+
+
 @pytest.fixture
 def public() -> Iterator[Path]:
     """Give a folder that an ordinary user can reach, with one for attempts in it."""
@@ -150,7 +157,7 @@ def public() -> Iterator[Path]:
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[Pool]:
-    """Give a pool with one folder, whose making lies behind."""
+    """Give a pool with one prepared folder."""
     (tmp_path / "tasks").mkdir()
     pool = opened(tmp_path / "tasks")
     yield pool
@@ -160,12 +167,17 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
 
 
 def opened(root: Path) -> Pool:
+    """Open a pool with one prepared folder; every change of a file from now on bears a later time."""
     pool = Pool(root)
     pool.open(set())
     pool.prepare_one()
-    made = time.time_ns()
-    while time.time_ns() - made < _AGE_NS:
-        select.select([], [], [], 0.01)
+    probe = root / "probe"
+    probe.touch()
+    prepared_ns = probe.stat().st_ctime_ns
+    # The kernel's clock for the times of files moves by ticks of some milliseconds.
+    while probe.stat().st_ctime_ns == prepared_ns:
+        probe.touch()
+    probe.unlink()
     return pool
 
 
