@@ -34,13 +34,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
 )
 def test_whatever_a_task_leaves_behind_ends_with_it_while_another_runs(play: Play, leaving: str) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sleep", "60")
-        await rig.start_of(1)
-        rig.run(2, "sh", "-c", leaving, LONG_NAP)
-        end = await rig.end_of(2)
-        assert (end.cause, end.text) == ("", "")
-        assert nappers() == []
-        assert attempt_id(1) not in rig.ends()
+        await leave_behind(rig, leaving)
 
     play(act)
 
@@ -54,16 +48,21 @@ def test_whatever_a_task_leaves_behind_ends_with_it_while_another_runs(play: Pla
 )
 def test_a_stray_in_a_process_namespace_of_its_own_is_ended_and_nothing_else(play: Play, leaving: str) -> None:
     async def act(rig: Rig) -> None:
-        rig.run(1, "sleep", "60")
-        await rig.start_of(1)
-        rig.run(2, "sh", "-c", leaving, LONG_NAP)
-        end = await rig.end_of(2)
-        assert (end.cause, end.text) == ("", "")
-        assert nappers() == []
+        await leave_behind(rig, leaving)
         assert rig.losses == []
-        assert attempt_id(1) not in rig.ends()
 
     play(act)
+
+
+async def leave_behind(rig: Rig, leaving: str) -> None:
+    """Let a task leave a process behind while another runs; require that only what was left behind ends with it."""
+    rig.run(1, "sleep", "60")
+    await rig.start_of(1)
+    rig.run(2, "sh", "-c", leaving, LONG_NAP)
+    end = await rig.end_of(2)
+    assert (end.cause, end.text) == ("", "")
+    assert nappers() == []
+    assert attempt_id(1) not in rig.ends()
 
 
 def nappers() -> list[Path]:

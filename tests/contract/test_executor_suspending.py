@@ -226,8 +226,7 @@ def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_par
         await rig.until(lambda: _ticks(process) > ticks or _state(process) == "T")
         await rig.until(lambda: _state(process) == "T")
         rig.executor.perform(RESUME)
-        ticks = _ticks(process)
-        await rig.until(lambda: _ticks(process) > ticks)
+        await _goes_on(rig, process)
         rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause="killed"))
         await rig.end_of(1)
         assert _named("left") == []
@@ -245,8 +244,7 @@ def test_what_hides_its_folder_is_stopped_with_its_own_task_and_goes_on_with_it(
         rig.executor.perform(SUSPEND)
         await rig.until(lambda: _state(process) == "T")
         rig.executor.perform(ResumeAttempt(attempt=attempt_id(1)))
-        ticks = _ticks(process)
-        await rig.until(lambda: _ticks(process) > ticks)
+        await _goes_on(rig, process)
 
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
@@ -259,8 +257,7 @@ def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: St
         await rig.until(lambda: len(_named("alien")) == 1)
         (process,) = _named("alien")
         rig.executor.perform(SUSPEND)
-        ticks = _ticks(process)
-        await rig.until(lambda: _ticks(process) > ticks)
+        await _goes_on(rig, process)
         rig.executor.perform(SuspendAttempt(attempt=attempt_id(2)))
         await rig.executor.running()
         assert _state(process) == "T"
@@ -269,8 +266,7 @@ def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: St
         await rig.until(lambda: _ticks(process) > ticks or _state(process) == "T")
         await rig.until(lambda: _state(process) == "T")
         rig.executor.perform(ResumeAttempt(attempt=attempt_id(2)))
-        ticks = _ticks(process)
-        await rig.until(lambda: _ticks(process) > ticks)
+        await _goes_on(rig, process)
 
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
@@ -346,6 +342,12 @@ def _fields(process: int) -> list[str]:
 
 def _state(process: int) -> str:
     return _fields(process)[0]
+
+
+async def _goes_on(rig: Rig, process: int) -> None:
+    """Wait until a process has used the processor for longer than it had."""
+    ticks = _ticks(process)
+    await rig.until(lambda: _ticks(process) > ticks)
 
 
 def _ticks(process: int) -> int:

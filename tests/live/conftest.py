@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,18 @@ from messiahs.cli.temporary import remove_tasks
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60.0
+_ASK = """
+import http.client, os, socket, sys
+folder, name, uid, method, path = sys.argv[1:]
+os.chdir(folder)
+peer = socket.socket(socket.AF_UNIX)
+os.seteuid(int(uid))
+peer.connect(name)
+asked = http.client.HTTPConnection("module")
+asked.sock = peer
+asked.request(method, path)
+print(asked.getresponse().status)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +77,13 @@ class Federation:
     def status(self, task: str) -> dict[str, Any]:
         """Give the status document of one task or array."""
         return dict(self.document("status", task)["tasks"][0])
+
+    def status_code_for(self, uid: int, method: str, *, path: str, module: str) -> int:
+        """Ask the local API of a module as another user; give the HTTP status code. Only root can."""
+        # The process enters the folder while it is still root: others cannot reach it.
+        socket = self.folder(module).with_suffix(".sock")
+        command = [sys.executable, "-c", _ASK, str(socket.parent), socket.name, str(uid), method, path]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     def up(self) -> None:
         """Bring the topology up."""
@@ -133,9 +153,34 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
     made = Federation(topology=ROOT / "topologies" / f"{name}.yaml", name=name, state=state, module=module)
+    with brought_up(made):
+        yield made
+
+
+@contextmanager
+def brought_up(made: Federation) -> Iterator[None]:
+    """Bring a federation up; afterwards take it down and remove what its tasks left behind."""
     made.up()
     try:
-        yield made
+        yield
     finally:
         made.down()
-        remove_tasks(state)
+        remove_tasks(made.state)
+
+
+def fixed_machine(*, slots: int = 1, **other: str) -> str:
+    """Give the YAML of a machine with fixed values; `other` replaces them or adds to them."""
+    values = {
+        "probe": "fixed",
+        "nproc": slots,
+        "slots": slots,
+        "speed": 500,
+        "load": "0%",
+        "arch": "x86_64",
+        "os": "Linux",
+        "total_mem": "8GiB",
+        "avail_mem": "8GiB",
+        "total_disk": "200GiB",
+        "avail_disk": "100GiB",
+    }
+    return "{" + ", ".join(f"{name}: {value}" for name, value in {**values, **other}.items()) + "}"

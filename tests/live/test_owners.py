@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.temporary import remove_tasks
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
 
 TOPOLOGY = """version: 1
 federation: desks
@@ -23,10 +22,6 @@ systems:
   left: {parent: top, machine: MACHINE}
   right: {parent: top, machine: MACHINE}
 """
-MACHINE = (
-    "{probe: fixed, nproc: 1, slots: 1, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
-    "avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, console: CONSOLE}"
-)
 POLICY = """policy "desk";
 attribute $kind string optional;
 accept from any {
@@ -110,7 +105,7 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
     folder = tmp_path_factory.mktemp("desks")
     topology = TOPOLOGY
     for name in ("left", "right"):
-        topology = topology.replace("MACHINE", MACHINE.replace("CONSOLE", str(folder / name)), 1)
+        topology = topology.replace("MACHINE", fixed_machine(console=str(folder / name)), 1)
     (folder / "desks.yaml").write_text(topology)
     (folder / "desk.policy").write_text(POLICY)
     made = Desks(
@@ -118,12 +113,8 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
         folder=folder,
     )
     made.leave("left", "right")
-    made.federation.up()
-    try:
+    with brought_up(made.federation):
         yield made
-    finally:
-        made.federation.down()
-        remove_tasks(folder / "state")
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.temporary import remove_tasks
 from messiahs.client.module import ModuleClient
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
 
 TOPOLOGY = """version: 1
 federation: site
@@ -22,10 +21,6 @@ systems:
   leaf: {parent: top, machine: MARKED}
   twig: {parent: top, machine: MACHINE}
 """
-MACHINE = (
-    "{probe: fixed, nproc: 2, slots: 2, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
-    "avail_mem: 4GiB, total_disk: 200GiB, avail_disk: 100GiB}"
-)
 BELOW = ("--require", '$arch eq "x86_64"')
 """A task that the machine of `top` itself does not take."""
 OPEN = """policy "open";
@@ -63,21 +58,15 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Share a site among the tests of this file; each writes the policies that it needs."""
     folder = tmp_path_factory.mktemp("site")
-    machines = {"MACHINE": MACHINE, "MARKED": f"{MACHINE[:-1]}, attributes: {{side: leaf}}}}"}
-    topology = TOPOLOGY.replace("SPARC", MACHINE.replace("x86_64", "sparc"))
-    for word, machine in machines.items():
-        topology = topology.replace(word, machine)
+    topology = TOPOLOGY
+    for word, other in (("MACHINE", {}), ("MARKED", {"attributes": "{side: leaf}"}), ("SPARC", {"arch": "sparc"})):
+        topology = topology.replace(word, fixed_machine(slots=2, avail_mem="4GiB", **other))
     for name, text in (("site.yaml", topology), ("open.policy", OPEN), ("top.policy", TOP), ("bad.policy", BAD)):
         (folder / name).write_text(text)
     (folder / "closed.policy").write_text(CLOSED)
-    state = folder / "state"
-    made = Federation(topology=folder / "site.yaml", name="site", state=state, module="top")
-    made.up()
-    try:
+    made = Federation(topology=folder / "site.yaml", name="site", state=folder / "state", module="top")
+    with brought_up(made):
         yield Site(federation=made, folder=folder)
-    finally:
-        made.down()
-        remove_tasks(state)
 
 
 @pytest.fixture(autouse=True)

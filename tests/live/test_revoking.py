@@ -1,14 +1,11 @@
 """An administrator revokes tasks of others at the machine where they run: they leave, and go elsewhere."""
 
 import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from messiahs.cli.temporary import remove_tasks
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
 
 TOPOLOGY = """version: 1
 federation: host
@@ -18,10 +15,6 @@ systems:
   left:  {parent: top, machine: MACHINE}
   right: {parent: top, machine: MACHINE}
 """
-MACHINE = (
-    "{probe: fixed, nproc: 1, slots: 1, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
-    "avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB}"
-)
 POLICY = 'policy "host"; accept from any { limit 9 tasks; } timeouts { kill_grace 20s; }'
 POLITE = """
 [ "$MESSIAHS_ATTEMPT" = 1 ] || { echo elsewhere; exit 0; }
@@ -35,15 +28,11 @@ STUBBORN = POLITE.replace("'exit 0'", "''")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     """Share two machines of one slot among the tests of this file."""
     folder = tmp_path_factory.mktemp("host")
-    (folder / "host.yaml").write_text(TOPOLOGY.replace("MACHINE", MACHINE))
+    (folder / "host.yaml").write_text(TOPOLOGY.replace("MACHINE", fixed_machine()))
     (folder / "host.policy").write_text(POLICY)
     made = Federation(topology=folder / "host.yaml", name="host", state=folder / "state", module="top")
-    made.up()
-    try:
+    with brought_up(made):
         yield made
-    finally:
-        made.down()
-        remove_tasks(folder / "state")
 
 
 def begin(host: Federation, script: str, *, name: str) -> tuple[str, str]:
@@ -99,21 +88,6 @@ def test_what_does_not_run_here_cannot_be_revoked(host: Federation) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v1/attempts"), ("POST", "/v1/attempts/revoke")])
 def test_only_the_modules_own_user_and_root_may_see_and_revoke(host: Federation, method: str, path: str) -> None:
-    folder = host.folder("left").parent
-    folder.chmod(0o711)
-    assert _ask_as(65534, folder, method, path) == 403
-    assert _ask_as(0, folder, method, path) == (200 if method == "GET" else 400)
-
-
-def _ask_as(uid: int, folder: Path, method: str, path: str) -> int:
-    """Ask as another user, from a process that went to the folder while it was still root."""
-    script = (
-        "import http.client, os, socket, sys\n"
-        "os.chdir(sys.argv[1])\n"
-        "peer = socket.socket(socket.AF_UNIX)\n"
-        "os.seteuid(int(sys.argv[2])); peer.connect('left.sock')\n"
-        "asked = http.client.HTTPConnection('module'); asked.sock = peer\n"
-        "asked.request(sys.argv[3], sys.argv[4]); print(asked.getresponse().status)"
-    )
-    command = ["python3", "-c", script, str(folder), str(uid), method, path]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    host.folder("left").parent.chmod(0o711)
+    assert host.status_code_for(65534, method, path=path, module="left") == 403
+    assert host.status_code_for(0, method, path=path, module="left") == (200 if method == "GET" else 400)

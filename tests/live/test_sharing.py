@@ -5,22 +5,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from messiahs.cli.temporary import remove_tasks
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
 from tests.live.test_owners import LOCKING, lock_in
 
-MACHINE = (
-    "{probe: fixed, nproc: SLOTS, slots: SLOTS, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB, "
-    "avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB}"
-)
 COUSINS = f"""version: 1
 federation: cousins
 defaults: {{policy: open.policy, update_period: 500ms}}
 systems:
   top:        {{}}
-  busy:       {{parent: top, policy: busy.policy, machine: {MACHINE.replace("SLOTS", "1")}}}
+  busy:       {{parent: top, policy: busy.policy, machine: {fixed_machine()}}}
   department: {{parent: top}}
-  idle:       {{parent: department, policy: idle.policy, machine: {MACHINE.replace("SLOTS", "2")}}}
+  idle:       {{parent: department, policy: idle.policy, machine: {fixed_machine(slots=2)}}}
 """
 OPEN = 'policy "open"; accept from any { limit 100 tasks; }\n'
 BUSY = """policy "busy";
@@ -44,7 +39,7 @@ HOSTING = f"""version: 1
 federation: hosting
 defaults: {{policy: open.policy, update_period: 500ms}}
 systems:
-  hosting: {{policy: hosting.policy, machine: {MACHINE.replace("SLOTS", "1")}}}
+  hosting: {{policy: hosting.policy, machine: {fixed_machine()}}}
   acme:    {{parent: hosting}}
   bidder:  {{parent: hosting}}
 """
@@ -67,12 +62,8 @@ def site(folder: Path, topology: str, *, module: str, **policies: str) -> Iterat
     for policy, text in {"open": OPEN, **policies}.items():
         (folder / f"{policy}.policy").write_text(text)
     made = Federation(topology=folder / f"{name}.yaml", name=name, state=folder / "state", module=module)
-    made.up()
-    try:
+    with brought_up(made):
         yield made
-    finally:
-        made.down()
-        remove_tasks(made.state)
 
 
 def members(made: Federation, task: str) -> list[dict[str, Any]]:
