@@ -105,10 +105,24 @@ async def _tell_of_damage(request: web.Request, handler: Handler) -> web.StreamR
         return refusal(500, str(error))
 
 
+@web.middleware
+async def _bear_hanging_up(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let a client hang up before it has sent everything or read the whole answer: that is no error of this module."""
+    try:
+        return await handler(request)
+    except ConnectionError:
+        if request.transport is not None and not request.transport.is_closing():
+            raise
+        _LOG.debug("the client of %s %s hung up in the middle", request.method, request.path)
+        # Nobody reads it.
+        return web.Response()
+
+
 async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
     """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
     door = Door(limits)
-    application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=(door.middleware, _tell_of_damage))
+    middlewares = (door.middleware, _bear_hanging_up, _tell_of_damage)
+    application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
     await runner.setup()

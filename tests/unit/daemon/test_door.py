@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import resource
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALF = WHOLE[:20]
 HELD = WHOLE.replace(b"quick", b"held")
+ENDLESS = WHOLE.replace(b"quick", b"endless")
+HALF_A_BODY = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n1234"
+"""The server answers at once that it reads the body."""
 PATIENT = Limits(of_one=16, of_all=32, head_seconds=3_600.0, body_seconds=3_600.0)
 
 
@@ -27,11 +31,31 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.path, self.release, self.held = folder / "a.sock", asyncio.Event(), 0
         self.changed = asyncio.Condition()
+        self.ends: asyncio.Queue[str] = asyncio.Queue()
+        """What each request ended with whose client hung up."""
         self.writers: list[asyncio.StreamWriter] = []
 
     async def quick(self, request: web.Request) -> web.Response:
         """Answer with the size of the body."""
-        return web.json_response({"bytes": len(await request.read())})
+        with self.noting_hangups():
+            return web.json_response({"bytes": len(await request.read())})
+
+    async def endless(self, request: web.Request) -> web.StreamResponse:
+        """Answer for as long as somebody reads."""
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with self.noting_hangups():
+            while True:
+                await response.write(bytes(65_536))
+
+    @contextmanager
+    def noting_hangups(self) -> Iterator[None]:
+        """Note what a handler is told when its client hangs up."""
+        try:
+            yield
+        except ConnectionError as error:
+            self.ends.put_nowait(type(error).__name__)
+            raise
 
     async def damaged(self, _: web.Request) -> web.Response:
         """Find rows that cannot be read."""
@@ -64,7 +88,12 @@ class Lab:
 def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /) -> None:
     async def main() -> None:
         lab = Lab(folder)
-        routes = [web.route("*", "/quick", lab.quick), web.get("/held", lab.hold), web.get("/damaged", lab.damaged)]
+        routes = [
+            web.route("*", "/quick", lab.quick),
+            web.get("/held", lab.hold),
+            web.get("/damaged", lab.damaged),
+            web.get("/endless", lab.endless),
+        ]
         runner = await serve(routes, lab.path, limits)
         try:
             await test(lab)
@@ -140,6 +169,22 @@ def test_a_body_that_stops_coming_is_ended_and_an_answer_may_take_its_time(tmp_p
         assert await status_of(held[0]) == 200
 
     run(tmp_path, Limits(of_one=4, of_all=4, head_seconds=0.1, body_seconds=0.1), test)
+
+
+@pytest.mark.parametrize("words", [ENDLESS, HALF_A_BODY], ids=["answer", "body"])
+def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, words: bytes
+) -> None:
+    async def test(lab: Lab) -> None:
+        reader, writer = await lab.say(words)
+        await reader.readline()
+        writer.transport.abort()
+        assert "Reset" in await lab.ends.get()
+        assert await status_of(await lab.say(WHOLE)) == 200
+
+    caplog.set_level(logging.INFO)
+    run(tmp_path, PATIENT, test)
+    assert caplog.messages == []
 
 
 def test_rows_that_cannot_be_read_are_told_of_in_words(tmp_path: Path) -> None:
