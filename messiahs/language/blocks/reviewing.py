@@ -13,7 +13,7 @@ from messiahs.language.blocks.masking import warn_of_masked
 from messiahs.language.blocks.truths import certainty_in
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not
 from messiahs.language.rules.conditions import Condition
-from messiahs.language.rules.readings import HERE
+from messiahs.language.rules.readings import HERE, TASK, reads
 from messiahs.language.rules.running import CompiledRule
 from messiahs.language.text.problems import Code, Notebook
 from messiahs.language.text.structure import Item, Statement
@@ -25,12 +25,17 @@ _BY_PEER: Final = ("ACCEPT", "REVEAL")
 def review(items: Sequence[Item], draft: Draft) -> None:
     """Warn of everything of that kind."""
     notebook = draft.reader.notebook
+    if not items:
+        start = Token("$START", "", start_pos=0, end_pos=0)
+        hint = 'nobody is accepted but the own users; let others in with `accept`, or begin with `policy "NAME";`'
+        notebook.warning(start, Code.EMPTY, "this file contains no policy", hint=hint)
     certainty = certainty_in(draft.reader.vocabulary, draft.reader.effort)
     for block in _BY_PEER:
         _warn_of_unreachable([item.head for item in items if item.head.words[0].type == block], notebook)
     for rule, statement in draft.running:
         _warn_of_lost_sensor(rule, statement, certainty, notebook=notebook)
     _warn_of_opposites(draft.running, certainty, notebook)
+    _warn_of_never_resumed(draft.running, notebook)
     warn_of_masked(draft, certainty)
     _warn_of_unused(items, notebook)
     _warn_of_unset(items, notebook)
@@ -107,6 +112,16 @@ def _warn_of_opposites(
                 message = f"this can be true together with `{rule.rule}`, which wins"
                 notebook.warning(statement.words[0], Code.TOGETHER, message, hint="let them exclude each other")
                 break
+
+
+def _warn_of_never_resumed(rules: Sequence[tuple[CompiledRule, Statement]], notebook: Notebook, /) -> None:
+    """Warn of the first rule that suspends tasks where none resumes them, or ends what has been suspended for long."""
+    suspending = [statement for rule, statement in rules if Act.SUSPEND in {rule.act, rule.then}]
+    has_end = any(rule.act is Act.RESUME or reads(rule.condition, TASK, "suspended") for rule, _ in rules)
+    if suspending and not has_end:
+        hint = "write when it goes on, as in: resume when $here.load < 50%;"
+        message = "no rule resumes what this suspends"
+        notebook.warning(suspending[0].words[0], Code.NEVER_RESUMED, message, hint=hint)
 
 
 def _parts_of(rule: CompiledRule) -> list[tuple[Condition, Expression]]:

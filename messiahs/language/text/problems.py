@@ -48,6 +48,8 @@ class Code(StrEnum):
     UNSAID = "P411"
     UNUSED = "P412"
     TERMINALS_ONLY = "P413"
+    EMPTY = "P414"
+    NEVER_RESUMED = "P415"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,7 +7,15 @@ from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 
 OPTIONAL = "attribute $a int optional; attribute $b int;"
-REVIEWED = {Code.TOGETHER, Code.LOST_SENSOR, Code.NEGATED_OPTIONAL, Code.VAIN_PRESENCE, Code.UNREACHABLE}
+REVIEWED = {
+    Code.TOGETHER,
+    Code.LOST_SENSOR,
+    Code.NEGATED_OPTIONAL,
+    Code.VAIN_PRESENCE,
+    Code.UNREACHABLE,
+    Code.EMPTY,
+    Code.NEVER_RESUMED,
+}
 
 
 def _warnings(text: str) -> list[tuple[str, str]]:
@@ -34,7 +42,14 @@ def _warnings(text: str) -> list[tuple[str, str]]:
             Code.TOGETHER,
         ),
         ("running { resume when $here.tasks > 3; suspend when $here.load > 50%; }", "2:11", Code.TOGETHER),
-        ("running { suspend when $here.keyboard_idle < 30s; }", "2:19", Code.LOST_SENSOR),
+        (
+            "running { suspend when $here.keyboard_idle < 30s; resume when $here.keyboard_idle > 1h; }",
+            "2:19",
+            Code.LOST_SENSOR,
+        ),
+        ("running { suspend when $here.load > 50%; suspend when $here.tasks > 3; }", "2:11", Code.NEVER_RESUMED),
+        ("running { vacate when $task.ran > 1h; suspend when $here.load > 50%; }", "2:39", Code.NEVER_RESUMED),
+        ("running { move when $here.load > 50% grace 1min then suspend; }", "2:11", Code.NEVER_RESUMED),
         ("running { vacate when $here.keyboard_idle < 30s and $here.load > 5%; }", "2:18", Code.LOST_SENSOR),
         ("rank candidates by first where not $a = 1;", "2:32", Code.NEGATED_OPTIONAL),
         ("rank candidates by first where $b = 1 and not ($b = 2 or $a = 1);", "2:43", Code.NEGATED_OPTIONAL),
@@ -61,8 +76,10 @@ def test_what_is_probably_not_meant_is_a_warning(text: str, place: str, code: Co
         "running { suspend unless $here.keyboard_idle >= 30s; resume when $here.keyboard_idle >= 5min; }",
         "running { suspend when $here.waiting_above >= 1; resume when $here.waiting_above = 0; }",
         "running tasks where $b = 1 { suspend when 1 = 1; } running tasks where $b = 2 { resume when 1 = 1; }",
-        "running { suspend unless $here.keyboard_idle >= 30s; kill when $task.mem_used > 1GiB; }",
-        "running { suspend when $here.keyboard_idle default 0s < 30s; }",
+        "running { suspend unless $here.keyboard_idle >= 30s; vacate when $task.suspended > 1h; }",
+        "running { suspend when $here.load > 50%; move when $here.load > 20% and $task.suspended > 1min; }",
+        "running { kill when $task.mem_used > 1GiB; }",
+        "running { suspend when $here.keyboard_idle default 0s < 30s; resume when $here.keyboard_idle > 5min; }",
         "rank candidates by first where not $b = 1;",
         "rank candidates by first where not $a default 0 = 1;",
         "rank candidates by first where not has $a;",
@@ -74,6 +91,14 @@ def test_what_is_probably_not_meant_is_a_warning(text: str, place: str, code: Co
 )
 def test_what_is_meant_is_no_warning(text: str) -> None:
     assert _warnings(text) == []
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
+def test_a_file_without_anything_is_said_to_contain_no_policy(text: str) -> None:
+    (problem,) = policy(text).warnings
+    assert (problem.line, problem.column, problem.code) == (1, 1, Code.EMPTY)
+    assert problem.message == "this file contains no policy"
+    assert policy('policy "only a name";').warnings == ()
 
 
 def test_the_examples_have_few_warnings() -> None:
