@@ -366,7 +366,7 @@ def _leave(state: ModuleState, claim: HeldClaim) -> None:
 
 
 def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
-    row = replace(row, substate=Substate.QUEUED, started_at=None, suspended_ns=0)
+    row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
     state.origin.tasks[row.id] = row
     add_again(state, shape, row.id)
     return (Store(row=row),)

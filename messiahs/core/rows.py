@@ -126,6 +126,7 @@ class TaskRow:
     started_at: Instant | None = None
     ended_at: Instant | None = None
     executed_on: str = ""
+    """Where the present or last attempt is or was; empty while the task waits for a place."""
     failures: int = 0
     is_cancelled: bool = False
     """It is over for its user, though its attempt may still run: cancelled, or overdue if there is a `result`."""

@@ -126,6 +126,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
             failures=0,
             result=None,
             reasons=(),
+            executed_on="",
             started_at=None,
             suspended_ns=0,
             ended_at=None,

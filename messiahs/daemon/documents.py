@@ -28,7 +28,8 @@ def task_document(
     """Describe one task; `reasons` say why it waits.
 
     One that was cancelled is killed at once, and an overdue one aborted, though it may run where it was until its
-    executor is heard of, at most until `may_run_until`.
+    executor is heard of, at most until `may_run_until`. A killed task has no exit code: if it exited by itself
+    before it could be killed, its history says so.
     """
     result = row.result
     state, substate = shown_state(row)
@@ -41,12 +42,12 @@ def task_document(
         "argv": list(command_of(submission, row.id).argv),
         "state": state.value,
         "substate": substate.value if substate is not None else None,
-        "exit_code": result.exit_code if result is not None else None,
+        "exit_code": result.exit_code if result is not None and state is not TaskState.KILLED else None,
         "signal": result.signal if result is not None else None,
         "cause": result.cause if result is not None else "",
         "text": result.text if result is not None else _owners_text(row),
         "attempt": row.attempt,
-        "executed_on": row.executed_on,
+        "executed_on": "" if row.is_wanted_again else row.executed_on,
         "submitted_at": time_document(submission.submitted_at),
         "started_at": time_document(_started_at(row)),
         "ended_at": time_document(row.ended_at),

@@ -95,6 +95,7 @@ def test_a_retry_runs_again_what_failed_or_was_killed_and_nothing_else(rig: Rig)
     assert ask.count == 2
     again = rig.state.origin.submissions[TASK]
     assert (again.open_members, again.ended.total()) == (2, 1)
+    assert [row.executed_on for row in rig.state.origin.tasks.values()] == ["", ""]
     claim = CLAIM._replace(number=2)
     transfer = told(rig.hear(CHILD, accept(ask.id, claim=claim, places=2)), TaskTransfer)
     assert [task.attempt for task in transfer.tasks] == [attempt(2, member=2), attempt(2, member=3)]

@@ -391,4 +391,5 @@ def test_what_an_owner_revoked_is_tried_again_and_consumes_no_retry(rig: Rig) ->
     row = rig.state.origin.tasks[TASK]
     assert (row.state, row.substate, row.failures) == (TaskState.EXECUTING, Substate.QUEUED, 0)
     assert (row.history[-1].event, row.history[-1].text) == ("vacated", "the day begins")
+    assert (row.executed_on, row.history[-1].module) == ("", "far")
     assert rig.state.origin.lost_at == {CHILD: rig.now}

@@ -44,8 +44,18 @@ def test_a_cancelled_task_is_killed_at_once_and_may_run_for_a_while() -> None:
     document = task_document(row, SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
     assert (document["state"], document["substate"]) == ("killed", None)
     assert (document["may_run_on"], document["may_run_until"]) == ("right", "1970-01-01T00:00:05.000Z")
-    again = task_document(replace(row, is_wanted_again=True), SUBMISSION, reasons=())
-    assert (again["state"], again["substate"]) == ("executing", "queued")
+    again = task_document(replace(row, is_wanted_again=True), SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
+    assert (again["state"], again["substate"], again["executed_on"]) == ("executing", "queued", "")
+    assert again["may_run_on"] == "right"
+
+
+@pytest.mark.parametrize(("state", "shown"), [(TaskState.FINISHED, 0), (TaskState.KILLED, None)])
+def test_a_killed_task_has_no_exit_code_even_if_it_exited_before_it_could_be_killed(
+    state: TaskState, shown: int | None
+) -> None:
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0)
+    row = TaskRow(id=TASK, state=state, ended_at=Instant(SECOND), result=result)
+    assert task_document(row, SUBMISSION, reasons=())["exit_code"] == shown
 
 
 def test_an_overdue_task_is_aborted_at_once_and_may_run_for_a_while() -> None:
