@@ -54,12 +54,15 @@ def share(text: str) -> int:
 
 
 def _whole(text: str, units: dict[str, int], what: str, examples: str) -> int:
-    match = _NUMBER_AND_UNIT.fullmatch(text.strip())
+    compact = "".join(text.split())
+    match = _NUMBER_AND_UNIT.fullmatch(compact)
     if match is None:
         raise MessiahsError(f"`{text}` is not {what}: write for example {examples}")
     digits, decimals, unit = match.group(1), match.group(2) or "", match.group(3)
     if unit not in units:
-        raise MessiahsError(f"`{text}` is not {what}: {_suggestion(text.strip(), unit, units) or f'write {examples}'}")
+        raise MessiahsError(f"`{text}` is not {what}: {_suggestion(compact, unit, units) or f'write {examples}'}")
+    if compact != text.strip():
+        raise MessiahsError(f"`{text}` is not {what}: write {compact}, without a space")
     number = (digits + decimals).lstrip("0") or "0"
     scale: int = 10 ** len(decimals)
     steps, rest = divmod(int(number[: _DIGITS + 1]) * units[unit], scale)

@@ -48,10 +48,15 @@ def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
     The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
     only a module that is linked with such a site needs them.
     """
+    unreadable = f"the topology {path.absolute()} cannot be read"
     try:
         text = read_regular(path, limit_bytes=_LIMIT_BYTES).decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MessiahsError(f"{path}: the topology cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise MessiahsError(f"{unreadable}: it is no UTF-8; save it with that encoding") from error
+    except FileNotFoundError as error:
+        raise MessiahsError(f"{unreadable}: {error.strerror}; is the path right?") from error
+    except OSError as error:
+        raise MessiahsError(f"{unreadable}: {error.strerror}") from error
     return read_topology(text, str(path), reads_trust=reads_trust)
 
 

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.parser import ParserError
+from ruamel.yaml.scanner import ScannerError
 
 from messiahs.config.topology_problems import Place, Problems, nearest
+
+_REMEDIES = (
+    ("'\\t'", "indent with spaces, not with tabs"),
+    ("mapping values", "indent this line like its neighbors, or put a value that contains `: ` into quotes"),
+    ("cannot start any token", "put the value into quotes"),
+    ("", "look for a bracket, a quote, a comma or a `:` that is missing here or above"),
+)
+"""What to do about text that has no shape, by what the parser says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +52,9 @@ def parse(text: str, problems: Problems) -> Section:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
-        problems.add(place, " ".join(part for part in (error.problem, error.context) if part).splitlines()[0])
+        problems.add(place, _told(error))
     except (YAMLError, ValueError, RecursionError) as error:
-        problems.add(start, f"this is no YAML: {error}")
+        problems.add(start, f"this is no YAML: {str(error).splitlines()[0]}")
     else:
         if isinstance(document, CommentedMap):
             return Section(document, start)
@@ -52,6 +62,18 @@ def parse(text: str, problems: Problems) -> Section:
     # Nothing can be said about the rest of a text that has no shape.
     problems.raise_if_any()
     raise AssertionError("unreachable: a problem was added above")
+
+
+def _told(error: MarkedYAMLError) -> str:
+    """Say in one line what is wrong, and what to do if the text has no shape."""
+    problem: str = (error.problem or "it has no shape").splitlines()[0]
+    if not isinstance(error, ScannerError | ParserError):
+        return problem
+    remedy = next(remedy for sign, remedy in _REMEDIES if sign in problem)
+    begun, found = error.context_mark, error.problem_mark
+    if begun is not None and found is not None and begun.line < found.line:
+        problem = f"{problem} {error.context} from line {begun.line + 1}"
+    return f"this is no YAML: {problem}; {remedy}"
 
 
 def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Problems, /) -> None:

@@ -27,7 +27,8 @@ _HASH_BYTES = 32
 _LARGEST = 2**62
 _NAME_LIMIT = 256
 _RETRY_LIMIT = 1_000
-_DEADLINE_LIMIT_SECONDS = 10 * 366 * 24 * 3_600
+_DEADLINE_LIMIT_YEARS = 10
+_SECONDS_PER_YEAR = 366 * 24 * 3_600
 
 
 class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -52,10 +53,10 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     outputs: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     member_inputs: tuple[tuple[InputBody, ...], ...] = ()
-    name: Annotated[str, msgspec.Meta(max_length=_NAME_LIMIT)] = ""
-    retries: Annotated[int, msgspec.Meta(ge=0, le=_RETRY_LIMIT)] = 0
+    name: str = ""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 0
     waits: bool = True
-    deadline_s: Annotated[int, msgspec.Meta(ge=0, le=_DEADLINE_LIMIT_SECONDS)] | None = None
+    deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
 
 def hashes_in(body: SubmitBody) -> Iterator[bytes]:
@@ -114,7 +115,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
 
 def problem_of(body: SubmitBody) -> str:
     """Say what is wrong with a body; empty if nothing is."""
-    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body)
+    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_limits(body)
     if problem:
         return problem
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
@@ -127,6 +128,17 @@ def problem_of(body: SubmitBody) -> str:
         return "the key of a submit has 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
         return "the name of an environment variable is empty or has a ="
+    return ""
+
+
+def _problem_of_limits(body: SubmitBody) -> str:
+    if len(body.name) > _NAME_LIMIT:
+        return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
+    if body.retries > _RETRY_LIMIT:
+        return f"a task is retried at most {_RETRY_LIMIT} times"
+    furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR
+    if body.deadline_s is not None and body.deadline_s > furthest_s:
+        return f"a deadline is at most {furthest_s} s ({_DEADLINE_LIMIT_YEARS} years) away"
     return ""
 
 

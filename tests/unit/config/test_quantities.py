@@ -47,6 +47,8 @@ def test_a_share_is_kept_in_hundredths_of_a_percent() -> None:
         ("4gib", "write 4GiB"),
         ("100", "it needs a unit, as in 100B"),
         ("-1GiB", "write for example"),
+        ("4 GB", "`4 GB` is not a size: write 4GB, without a space"),
+        ("4 G", "write 4GiB"),
         ("1.5B", "finer"),
     ],
 )
@@ -56,7 +58,10 @@ def test_a_wrong_size_is_answered_with_the_right_one(text: str, hint: str) -> No
     assert hint in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "hint"), [("5m", "write 5min"), ("5", "5ms or 5s"), ("5 minutes", "for example")])
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("5m", "write 5min"), ("5", "5ms or 5s"), ("5 minutes", "write 5min"), ("5 h", "write 5h, without")],
+)
 def test_a_wrong_duration_is_answered_with_the_right_one(text: str, hint: str) -> None:
     with pytest.raises(MessiahsError) as caught:
         duration_ns(text)

@@ -123,9 +123,42 @@ def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
     assert problems_of(text)
 
 
-def test_a_file_that_is_not_there_is_an_error_with_its_name(tmp_path: Path) -> None:
-    with pytest.raises(MessiahsError, match=r"nowhere\.yaml"):
-        load_topology(tmp_path / "nowhere.yaml")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a:\n\tb: 1\n", "2:1: this is no YAML: found character '\\t' that cannot start any token; indent with spaces"),
+        ("a: b: c\n", "1:5: this is no YAML: mapping values are not allowed here; indent this line like"),
+        ("a: @b\n", "1:4: this is no YAML: found character '@' that cannot start any token; put the value into quotes"),
+        ("a: {b: [}\n", "1:9: this is no YAML: expected the node content, but found '}'; look for a bracket"),
+        (
+            '\na: "b\n',
+            "3:1: this is no YAML: found unexpected end of stream while scanning a quoted scalar from line 2; ",
+        ),
+        ("\0", "1:1: this is no YAML: unacceptable character #x0000: special characters are not allowed"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_one_line_with_what_to_do(text: str, told: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem.startswith(f"t.yaml:{told}")
+    assert "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "No such file or directory; is the path right?"),
+        (b"# f\xfcr alle\n", "it is no UTF-8; save it with that encoding"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_full_path_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("here.yaml").write_bytes(content)
+    with pytest.raises(MessiahsError) as caught:
+        load_topology(Path("here.yaml"))
+    assert str(caught.value) == f"the topology {tmp_path / 'here.yaml'} cannot be read: {told}"
 
 
 def test_siblings_share_the_primary_parent_and_may_be_parents_too() -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import msgspec
 import pytest
 
 from messiahs.core.descriptions import TDV
@@ -78,6 +79,20 @@ def test_a_long_command_is_shown_in_part() -> None:
 def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(item: str) -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=("{}",), items=("fine/name", item), members=2)
     assert "is no relative path" in problem_of(body)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"name": "n" * 256, "retries": 1_000}, ""),
+        ({"name": "n" * 300}, "the name of a task has at most 256 characters, and this one has 300"),
+        ({"retries": 1_001}, "a task is retried at most 1000 times"),
+        ({"deadline_s": 400_000_000}, "a deadline is at most 316224000 s (10 years) away"),
+    ],
+)
+def test_what_is_too_much_is_told_with_what_is_allowed(said: dict[str, object], problem: str) -> None:
+    body = msgspec.json.decode(msgspec.json.encode({"key": "k", "argv": ["true"], **said}), type=SubmitBody)
+    assert problem_of(body) == problem
 
 
 def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
