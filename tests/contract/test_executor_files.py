@@ -1,10 +1,9 @@
 """Inputs and declared outputs of tasks that are real processes."""
 
 import asyncio
-import hashlib
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,56 +13,24 @@ from messiahs.core.actions import EndAttempt, ResumeAttempt, SuspendAttempt
 from messiahs.core.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
 from messiahs.core.events import AttemptEnded
 from messiahs.core.instants import SECOND
-from messiahs.core.messages import Command, InputFile, Output
+from messiahs.core.messages import Command, Output
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import (
     STAGING_FAILED,
     AttemptState,
     KnownAttempt,
 )
-from messiahs.executor.layout import prepare_files_root, task_account
-from messiahs.executor.os_process import OsProcessExecutor
-from messiahs.executor.starter.staging import INLINE_BYTES
-from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, start_of, starter_settings
+from tests.contract.executor_rig import Rig, attempt_id, start_of
+from tests.contract.task_files import LARGE, Files, run, starter_files
 
-LARGE = b"large" * INLINE_BYTES
-"""Copied by the task's own process."""
 C_LIBRARY_SIGNALS = 0b11 << 31
 """Signals 32 and 33, of threads, have no names: the `posix_spawn` of glibc lets every program ignore them."""
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator["Files"]:
-    with starter_settings(tmp_path) as settings:
-        settings.directory.mkdir(mode=0o711)
-        root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
-        yield Files(root, OsProcessExecutor(replace(settings, files=root), boottime_offset_ns=OFFSET_NS))
-
-
-class Files:
-    """A folder of inputs, and the executor that copies from it."""
-
-    def __init__(self, root: Path, executor: OsProcessExecutor) -> None:
-        self.root, self.executor = root, executor
-
-    def add(self, name: str, content: bytes, *, is_executable: bool = False) -> InputFile:
-        """Make an input."""
-        sha256 = hashlib.sha256(content).digest()
-        path = self.root / sha256.hex()
-        path.write_bytes(content)
-        path.chmod(0o444)
-        return InputFile(name=name, sha256=sha256, size_bytes=len(content), is_executable=is_executable)
-
-    def play(self, act: Callable[[Rig], Awaitable[None]]) -> None:
-        """Play a scene."""
-        play_scene(act, lambda: self.executor)
-
-
-def run(
-    rig: Rig, number: int, *, script: str, inputs: tuple[InputFile, ...] = (), outputs: tuple[str, ...] = ()
-) -> None:
-    command = Command(argv=("sh", "-c", script), inputs=inputs, outputs=outputs)
-    rig.executor.perform(replace(start_of(number), command=command))
+def files(tmp_path: Path) -> Iterator[Files]:
+    with starter_files(tmp_path) as files:
+        yield files
 
 
 def declared(end: AttemptEnded) -> list[Output]:
@@ -143,10 +110,7 @@ def test_a_program_that_is_not_there_says_so_after_large_inputs_too(files: Files
 
 def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_not_begun(files: Files) -> None:
     async def act(rig: Rig) -> None:
-        waits = files.add("waits", LARGE)
-        path = files.root / waits.sha256.hex()
-        path.unlink()
-        os.mkfifo(path, 0o444)
+        waits = files.add_absent("waits", LARGE)
         start = replace(start_of(1, limit_ns=SECOND // 10), command=Command(argv=("true",), inputs=(waits,)))
         rig.executor.perform(start)
         await rig.start_of(1)
@@ -162,13 +126,10 @@ def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_
 
 def start_of_a_task_that_lacks_an_input(files: Files, rig: Rig) -> Path:
     """Start a task that stands amid its inputs until the path that is given is opened to be written to."""
-    waits = files.add("waits", b"")
-    path = files.root / waits.sha256.hex()
-    path.unlink()
-    os.mkfifo(path, 0o444)
+    waits = files.add_absent("waits", b"")
     command = Command(argv=("sh", "-c", "ls; wc -c < data; sleep 60"), inputs=(files.add("data", LARGE), waits))
     rig.executor.perform(replace(start_of(1, limit_ns=SECOND), command=command))
-    return path
+    return files.path_of(waits)
 
 
 async def known(rig: Rig) -> KnownAttempt:

@@ -1,6 +1,8 @@
 """What a task leaves behind ends with it, whatever it did to hide, and nothing else ends."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,20 @@ LONG_NAP = str(10_000_000 + os.getpid())
 """Seconds that nobody else sleeps at the same time."""
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
+
+
+_SAY_DEGRADED = """
+import sys
+from pathlib import Path
+from messiahs.executor.os_process import OsProcessExecutor
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
+
+async def act(rig: Rig) -> None:
+    print(rig.executor.degraded)
+
+with starter_settings(Path(sys.argv[1]), uses_namespace=sys.argv[2] == "1") as settings:
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+"""
 
 
 @pytest.fixture(params=["namespace", "degraded"])
@@ -73,3 +89,11 @@ def nappers() -> list[Path]:
             if entry.name.isdecimal() and (entry / "cmdline").read_bytes() == f"sleep\0{LONG_NAP}\0".encode():
                 found.append(entry)
     return found
+
+
+@pytest.mark.parametrize("uses_namespace", [True, False])
+def test_a_daemon_hears_from_its_starter_that_it_can_mark_nothing(tmp_path: Path, *, uses_namespace: bool) -> None:
+    command = ["prlimit", "--locks=0:0", sys.executable, "-c", _SAY_DEGRADED, str(tmp_path), str(int(uses_namespace))]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert said.count("the hard limit on file locks is 0") == 1
+    assert uses_namespace or said.startswith("switched off: ")

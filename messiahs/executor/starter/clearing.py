@@ -44,6 +44,10 @@ class Clearing:
 
     def _end_strays(self) -> set[str]:
         """Kill what attempts that are over have left, if any child is none of those that run."""
-        if len(self._children.listed()) <= len(self._leaders) + (self._pool.remover != 0):
-            return set()
-        return self._trees.end_strays()
+        try:
+            if len(self._children.listed()) <= len(self._leaders) + (self._pool.remover != 0):
+                return set()
+            return self._trees.end_strays()
+        except OSError:
+            # Something may be left that cannot be listed now: no attempt is over before it can.
+            return {NOBODYS}

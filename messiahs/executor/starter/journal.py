@@ -163,7 +163,7 @@ def _read(file: int) -> Remembered:
         for body in frames.feed(chunk):
             try:
                 records = decoder.decode(body)
-            except msgspec.MsgspecError:
+            except ValueError:
                 # What a crash of the machine left half written: nothing after it was ever relied on.
                 return remembered
             for record in records:

@@ -7,6 +7,7 @@ can raise, no attempt is marked, and what else a process shows has to do.
 """
 
 import resource
+from collections.abc import Container
 
 _FILE_LOCKS = 10
 """`RLIMIT_LOCKS`, which the standard library does not name."""
@@ -14,6 +15,8 @@ _SHOWN = b"Max file locks"
 _LARGEST = 1 << 62
 _LEAST_ROOM = 1 << 23
 """Minimum hard limit: twice the number of processes that Linux allows, so that a free mark always exists."""
+
+_DEGRADED = "the hard limit on file locks is {}, below {}: a process that hides its task ends only with the next one"
 
 
 class Marks:
@@ -23,17 +26,17 @@ class Marks:
         _, hard = resource.getrlimit(_FILE_LOCKS)
         self._hard = hard
         self._largest = _LARGEST if hard == resource.RLIM_INFINITY else hard
+        self.degraded = "" if self._largest >= _LEAST_ROOM else _DEGRADED.format(hard, _LEAST_ROOM)
+        """Why no attempt is marked; empty if all are."""
         self._last = 0
         self._folders: dict[int, str] = {}
         self._marks: dict[str, int] = {}
 
     def put_on(self, folder: str) -> None:
         """Let every process that is started from now on bear the mark of an attempt, until the next call."""
-        if self._largest < _LEAST_ROOM:
+        if self.degraded:
             return
-        self._last = self._last % self._largest + 1
-        while self._last in self._folders:
-            self._last = self._last % self._largest + 1
+        self._last = next_free(self._last, largest=self._largest, in_use=self._folders)
         resource.setrlimit(_FILE_LOCKS, (self._last, self._hard))
         self._folders[self._last] = folder
         self._marks[folder] = self._last
@@ -55,3 +58,11 @@ class Marks:
         mark = self._marks.pop(folder, None)
         if mark is not None:
             self._folders.pop(mark, None)
+
+
+def next_free(last: int, /, *, largest: int, in_use: Container[int]) -> int:
+    """Give the mark that follows the last one and is free; 1 follows the largest. At least one must be free."""
+    mark = last % largest + 1
+    while mark in in_use:
+        mark = mark % largest + 1
+    return mark

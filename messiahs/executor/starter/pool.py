@@ -40,6 +40,12 @@ class Taken(NamedTuple):
     stdout: int
     stderr: int
 
+    def close(self) -> None:
+        """Close both logs; an error that a file system reports only then concerns what was written before."""
+        for log in (self.stdout, self.stderr):
+            with suppress(OSError):
+                os.close(log)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
@@ -114,7 +120,12 @@ class Pool:
             except OSError:
                 self._lay_out()
                 self._move_in(name, folder)
-        return Taken(folder, os.open(f"{folder}/{STDOUT}", _LOG), os.open(f"{folder}/{STDERR}", _LOG))
+        stdout = os.open(f"{folder}/{STDOUT}", _LOG)
+        try:
+            return Taken(folder, stdout, os.open(f"{folder}/{STDERR}", _LOG))
+        except OSError:
+            os.close(stdout)
+            raise
 
     def give_back(self, name: str) -> None:
         """Take a folder back whose attempt is discarded; nothing happens if there is none."""
@@ -137,11 +148,11 @@ class Pool:
         if self.remover or not self._trash:
             return
         self._removing = self._trash.pop()
-        # Of a folder that is the owner's, its task could fill only the one in which it worked.
-        is_owners = self._owner is not None and self._is_own_folder(self._removing)
-        filled = f"{self._removing}/{WORK}" if is_owners else self._removing
-        arguments = ["sh", "-c", _REMOVE, "sh", filled]
         try:
+            # Of a folder that is the owner's, its task could fill only the one in which it worked.
+            is_owners = self._owner is not None and self._is_own_folder(self._removing)
+            filled = f"{self._removing}/{WORK}" if is_owners else self._removing
+            arguments = ["sh", "-c", _REMOVE, "sh", filled]
             self.remover = os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, setsigmask=[])
         except OSError:
             # It lies in the trash, and the next starter tries again.

@@ -71,7 +71,7 @@ def serve(watch: Watch) -> int:
         protocol=PROTOCOL,
         pid=identity.pid,
         attempts_root=options.attempts,
-        degraded=options.degraded,
+        degraded="; ".join(filter(None, (options.degraded, runner.degraded))),
         has_rebooted=runner.recover(),
         uid=account.uid,
     )

@@ -9,9 +9,8 @@ import signal
 from contextlib import suppress
 from typing import assert_never
 
-import msgspec
-
 from messiahs.core.ids import AttemptId
+from messiahs.executor.contract import SPAWN_FAILED
 from messiahs.executor.frames import (
     Command,
     Discard,
@@ -34,7 +33,7 @@ from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
 from messiahs.executor.starter.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner
+from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner, problem_in
 from messiahs.executor.starter.strays import Children
 from messiahs.executor.starter.suspending import Suspended
 from messiahs.executor.starter.table import (
@@ -78,6 +77,8 @@ class Runner:
         self._untold: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
         self._trees = Trees(children, pool, self._processes)
+        self.degraded = self._trees.degraded
+        """Why tasks are less contained than elsewhere; empty if they are not."""
         self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._processes)
         self._suspended = Suspended(self._table, self._trees, self._processes)
         self._weighing = Weighing(self._table, self._trees)
@@ -239,10 +240,9 @@ class Runner:
                 self._trees.begin(held.folder)
                 outcome = self._spawner.spawn(held.start, taken)
             finally:
-                os.close(taken.stdout)
-                os.close(taken.stderr)
+                taken.close()
         except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
-            outcome = NotSpawned(cause="spawn_failed", exit_code=None, text=f"the task cannot be set up: {error}")
+            outcome = NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
         if isinstance(outcome, NotSpawned):
             held.exit_code = outcome.exit_code
             self._finish(held, cause=outcome.cause, text=outcome.text)
@@ -323,7 +323,10 @@ class Runner:
         held.report = -1
         self._staging.remove(held)
         if said:
-            held.problem = msgspec.json.decode(said, type=NotSpawned)
+            held.problem = problem_in(said)
+            if held.process in self._processes:
+                # Whatever it has said, it never becomes the task.
+                signal_group(held.process, signal.SIGKILL)
         elif held.phase is Phase.RUNNING:
             self._table.limit(held, now)
 

@@ -8,11 +8,11 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
-from messiahs.executor.contract import STAGING_FAILED
+from messiahs.executor.contract import SPAWN_FAILED, STAGING_FAILED
 from messiahs.executor.frames import Start
 from messiahs.executor.layout import WORK
 from messiahs.executor.starter.pool import Taken
@@ -30,7 +30,7 @@ class NotSpawned:
     """Why a task could not be started; `exit_code` is what a shell would have said."""
 
     cause: str
-    exit_code: int | None
+    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] | None
     text: str
 
 
@@ -104,15 +104,21 @@ class Spawner:
         except OSError as error:
             return _refusal(program, error)
         except ValueError as error:
-            return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program!r} cannot be started: {error}")
+            return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def _fork(self, start: Start, taken: Taken, work: str) -> Process:
         """Start a process that copies the inputs and then becomes the task.
 
-        It is the attempt's process from its beginning: limits apart, whatever ends a task ends it too.
+        It is the attempt's process from its beginning: limits apart, whatever ends a task ends it too. Raises `OSError`
+        if there can be no such process.
         """
         report, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        number = os.fork()
+        try:
+            number = os.fork()
+        except OSError:
+            os.close(report)
+            os.close(told)
+            raise
         if number == 0:
             try:
                 self._become(start, taken, work=work, told=told)
@@ -153,8 +159,8 @@ class Spawner:
             return NotSpawned(cause=STAGING_FAILED, exit_code=None, text=str(error))
         except OSError as error:
             return _refusal(program, error)
-        except ValueError as error:
-            return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program!r} cannot be started: {error}")
+        except Exception as error:  # noqa: BLE001 - without a word the task would seem to have run
+            return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
         """Give exactly what a task sees: the standard variables, then its own."""
@@ -172,6 +178,18 @@ class Spawner:
             variables["MESSIAHS_ARRAY_INDEX"] = str(task.member)
         variables.update(start.env)
         return variables
+
+
+def problem_in(report: bytes) -> NotSpawned:
+    """Read what a process has reported; one that cannot be read is a problem, too.
+
+    Every task of the account could write there.
+    """
+    try:
+        return msgspec.json.decode(report, type=NotSpawned)
+    except (ValueError, RecursionError) as error:
+        text = f"what its process reported cannot be read: {error}"
+        return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=text)
 
 
 def find_program(program: str, path: str) -> str | NotSpawned:
@@ -192,4 +210,4 @@ def _refusal(program: str, error: OSError) -> NotSpawned:
         return NotSpawned(cause="not_found", exit_code=NOT_FOUND, text=f"{program}: {error.strerror}")
     if error.errno in _NOT_RUNNABLE:
         return NotSpawned(cause="not_found", exit_code=NOT_EXECUTABLE, text=f"{program}: {error.strerror}")
-    return NotSpawned(cause="spawn_failed", exit_code=None, text=f"{program}: {error.strerror}")
+    return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program}: {error.strerror}")

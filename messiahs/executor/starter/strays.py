@@ -42,7 +42,7 @@ class Children:
             self._list = -1
 
     def known(self) -> dict[bytes, Child]:
-        """Give every child, also the dead ones that were not reaped, by its number in /proc."""
+        """Give every child, also the dead ones that were not reaped, by its number in /proc. Raises `OSError`."""
         found = {}
         for name in self.listed():
             child = self._known.get(name) or self._asked(name)
@@ -74,7 +74,7 @@ class Children:
         return child
 
     def listed(self) -> list[bytes]:
-        """Name all children, also the dead ones that were not reaped, by their numbers in /proc."""
+        """Name all children, also the dead ones that were not reaped, by their numbers in /proc. Raises `OSError`."""
         if self._list < 0:
             return []
         names = piece = os.pread(self._list, _READ_BYTES, 0)

@@ -37,6 +37,8 @@ class Trees:
         self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
         self._sightings = Sightings()
         self._marks = Marks()
+        self.degraded = self._marks.degraded
+        """Why processes that hide their attempts are recognised later than elsewhere; empty if they are not."""
 
     def begin(self, folder: str) -> None:
         """Let what is started next be known as of an attempt."""
@@ -45,7 +47,11 @@ class Trees:
     def roots(self) -> Roots:
         """Look once at all children, for every attempt."""
         found: dict[str, list[tuple[bytes, int]]] = {}
-        children = self._children.known()
+        try:
+            children = self._children.known()
+        except OSError:
+            # What was seen before is found below; what is new is found by a later look.
+            children = {}
         for name, child in children.items():
             if child.number != self._pool.remover:
                 found.setdefault(self._owner(name, children), []).append((name, child.started))
@@ -78,7 +84,7 @@ class Trees:
     def end_strays(self) -> set[str]:
         """Kill what attempts that are over have left; name the folders of those that had something left.
 
-        An orphan that has hidden its attempt is killed as well, and named `NOBODYS`.
+        An orphan that has hidden its attempt is killed as well, and named `NOBODYS`. Raises `OSError`.
         """
         left: set[str] = set()
         running = {held.folder for held in self._leaders.values()}

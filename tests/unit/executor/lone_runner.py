@@ -11,16 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Start, Suspend, Weigh, Weighed
-from messiahs.executor.starter.journal import Journal
-from messiahs.executor.starter.kernel import boot_id, boottime_ns
-from messiahs.executor.starter.pool import Pool
+from messiahs.core.ids import AttemptId
+from messiahs.executor.frames import Suspend, Weigh, Weighed
+from messiahs.executor.starter.kernel import boottime_ns
 from messiahs.executor.starter.runner import Runner
-from messiahs.executor.starter.spawn import Spawner
-from messiahs.executor.starter.strays import Children
-
-_SECOND_NS = 1_000_000_000
+from tests.unit.executor.runner_rig import SECOND_NS, attempt_of, make_runner, start_of, turn
 
 
 class Counting:
@@ -38,58 +33,34 @@ class Counting:
 def main() -> None:
     """Start sleeping tasks, count, and end them."""
     number = int(sys.argv[1])
-    attempts = tuple(AttemptId(TaskId(SystemId("x"), Epoch(1), each), 1) for each in range(number))
+    attempts = tuple(map(attempt_of, range(number)))
     with tempfile.TemporaryDirectory() as folder:
-        runner = _runner(Path(folder))
+        runner = make_runner(Path(folder))
         for attempt in attempts:
-            runner.apply(_start(attempt, places=number))
+            runner.apply(start_of(attempt, "sleep", "600", places=number))
         while runner.wake_at == 0:
-            _turn(runner)
+            turn(runner)
         for attempt in attempts:
             runner.apply(Suspend(attempt=attempt))
         while runner.wake_at == 0:
-            _turn(runner)
+            turn(runner)
         counting = Counting()
         sys.addaudithook(counting.hear)
         sys.stdout.write(json.dumps([_looked(runner, counting), _weighed(runner, counting, attempts)]))
         runner.end_all()
         while not runner.is_idle:
-            _turn(runner)
-
-
-def _runner(folder: Path) -> Runner:
-    (folder / "tasks").mkdir()
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    spawner = Spawner(user="x", path=os.environ["PATH"], nothing=nothing)
-    pool, journal = Pool(folder / "tasks"), Journal(folder)
-    runner = Runner(pool=pool, journal=journal, spawner=spawner, children=Children(), boot=boot_id())
-    runner.recover()
-    return runner
-
-
-def _start(attempt: AttemptId, *, places: int) -> Start:
-    claim = ClaimId(SystemId("x"), Epoch(1), 1)
-    until = boottime_ns() + 3600 * _SECOND_NS
-    return Start(
-        attempt=attempt, claim=claim, argv=("sleep", "600"), env=(), places=places, limit_ns=None, lease_until=until
-    )
-
-
-def _turn(runner: Runner) -> None:
-    runner.reap()
-    runner.enforce()
-    runner.settle()
+            turn(runner)
 
 
 def _looked(runner: Runner, counting: Counting) -> list[int]:
     """Let all be due that were looked at just now."""
-    due = boottime_ns() + _SECOND_NS
+    due = boottime_ns() + SECOND_NS
     while (left_ns := due - boottime_ns()) > 0:
-        select.select([], [], [], left_ns / _SECOND_NS)
+        select.select([], [], [], left_ns / SECOND_NS)
     counts = []
     while runner.wake_at <= boottime_ns():
         before = counting.opened
-        _turn(runner)
+        turn(runner)
         counts.append(counting.opened - before)
     return counts
 
@@ -99,7 +70,7 @@ def _weighed(runner: Runner, counting: Counting, attempts: tuple[AttemptId, ...]
     counts, before = [], counting.opened
     runner.apply(Weigh(attempts=attempts))
     while not any(isinstance(report, Weighed) for report in runner.reports):
-        _turn(runner)
+        turn(runner)
         counts.append(counting.opened - before)
         before = counting.opened
     return counts or [counting.opened - before]

@@ -57,6 +57,13 @@ def test_a_record_that_was_half_written_is_not_believed(tmp_path: Path, cut: int
     assert list(remembered(tmp_path).began) == [attempt(1)]
 
 
+def test_a_record_with_damaged_text_is_not_believed(tmp_path: Path) -> None:
+    written(tmp_path, [Began(attempt=attempt(1))], [Over(ended=Ended(attempt=attempt(1), text="well"))])
+    (file,) = (file for file in tmp_path.iterdir() if file.stat().st_size)
+    file.write_bytes(file.read_bytes().replace(b"well", b"\xff\xff\xff\xff"))
+    assert list(remembered(tmp_path).began) == [attempt(1)]
+
+
 def test_every_life_goes_on_from_the_newest_file(tmp_path: Path) -> None:
     for life in range(1, 6):
         journal = Journal(tmp_path)

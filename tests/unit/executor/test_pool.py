@@ -2,24 +2,23 @@
 
 import fcntl
 import os
+import resource
 import shutil
 import struct
-import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
-from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.pool import Owner, Pool, Taken
+from tests.unit.executor.apart import as_ordinary_user, in_own_process
 
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 _NO_DUMP = 0x40
 _AGE_NS = 100_000_000
 """How much older than they are the pool takes its folders to be: enough to use them again."""
-_NOBODY = 65534
 
 
 def test_a_folder_that_its_task_left_alone_is_used_again(pool: Pool) -> None:
@@ -139,20 +138,69 @@ def test_sizes_are_told_though_a_task_of_the_same_account_closed_the_way_to_them
     as_ordinary_user(act, public)
 
 
+def test_a_folder_of_which_only_one_log_can_be_opened_leaves_nothing_open(pool: Pool) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    (lowest, following), opened = _free_descriptors(), _opened()
+    assert lowest < following
+    resource.setrlimit(resource.RLIMIT_NOFILE, (following, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            pool.take("first")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert _opened() == opened
+
+
+def test_a_log_that_cannot_be_closed_does_not_keep_the_other_one_open() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    Taken("folder", reader, writer).close()
+    assert {reader, writer}.isdisjoint(_opened())
+
+
+def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path) -> None:
+    def act() -> None:
+        (tmp_path / "tasks").mkdir()
+        pool = Pool(tmp_path / "tasks", Owner(uid=os.geteuid(), gid=os.getegid(), powers=nullcontext()))
+        pool.open(set())
+        for name in ("first", "second"):
+            Path(pool.take(name).folder, "work", "file").touch()
+        pool.give_back("first")
+        pool.give_back("second")
+        os.waitpid(pool.remover, 0)
+        trash = tmp_path / "tasks" / "trash"
+        shutil.rmtree(trash)
+        trash.touch()
+        pool.removed()
+        assert pool.remover == 0
+
+    in_own_process(act)
+
+
+def _opened() -> set[int]:
+    return {number for number in range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]) if _is_open(number)}
+
+
+def _is_open(number: int) -> bool:
+    with suppress(OSError):
+        os.fstat(number)
+        return True
+    return False
+
+
+def _free_descriptors() -> tuple[int, int]:
+    """Give the two lowest numbers that a file can be opened as."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.close(writer)
+    return reader, writer
+
+
 @pytest.fixture(autouse=True)
 def clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the wall clock ahead of the times that the kernel gives to changes of files."""
     of_the_system = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: of_the_system() + _AGE_NS)
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    """Give a folder that an ordinary user can reach, with one for attempts in it."""
-    folder = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
-    (folder / "tasks").mkdir()
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -201,23 +249,3 @@ def held_inode(folder: Path) -> Iterator[int]:
         yield os.fstat(descriptor).st_ino
     finally:
         os.close(descriptor)
-
-
-def as_ordinary_user(act: Callable[[], None], folder: Path) -> None:
-    """Act in a process that is not root, for whom modes count, and to whom all in `folder` belongs."""
-    child = os.fork()
-    if child == 0:
-        try:
-            if os.geteuid() == 0:
-                for entry in (folder, *folder.rglob("*")):
-                    os.chown(entry, _NOBODY, _NOBODY)
-                os.chdir(folder)
-                os.setgroups([])
-                os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-                os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-            act()
-            os._exit(0)
-        except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
-            traceback.print_exc()
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0

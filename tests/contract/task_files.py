@@ -1,0 +1,67 @@
+"""Inputs of tasks that are real processes, and the executor that copies them: shared by the suites that need some."""
+
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from messiahs.core.messages import Command, InputFile
+from messiahs.executor.launch import StarterSettings
+from messiahs.executor.layout import prepare_files_root, task_account
+from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.starter.staging import INLINE_BYTES
+from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, start_of, starter_settings
+
+LARGE = b"large" * INLINE_BYTES
+"""Copied by the task's own process."""
+
+
+class Files:
+    """A folder of inputs, and the executor that copies from it."""
+
+    def __init__(self, root: Path, settings: StarterSettings) -> None:
+        self.root, self.settings = root, replace(settings, files=root)
+        self.executor = OsProcessExecutor(self.settings, boottime_offset_ns=OFFSET_NS)
+
+    def add(self, name: str, content: bytes, *, is_executable: bool = False) -> InputFile:
+        """Make an input."""
+        sha256 = hashlib.sha256(content).digest()
+        path = self.root / sha256.hex()
+        path.write_bytes(content)
+        path.chmod(0o444)
+        return InputFile(name=name, sha256=sha256, size_bytes=len(content), is_executable=is_executable)
+
+    def add_absent(self, name: str, content: bytes) -> InputFile:
+        """Make an input that does not come before its file is opened to be written to."""
+        waits = self.add(name, content)
+        path = self.path_of(waits)
+        path.unlink()
+        os.mkfifo(path, 0o444)
+        return waits
+
+    def path_of(self, file: InputFile) -> Path:
+        """Say where an input is copied from."""
+        return self.root / file.sha256.hex()
+
+    def play(self, act: Callable[[Rig], Awaitable[None]]) -> None:
+        """Play a scene."""
+        play_scene(act, lambda: self.executor)
+
+
+@contextmanager
+def starter_files(tmp_path: Path) -> Iterator[Files]:
+    """Give a folder of inputs and an executor with a starter of its own."""
+    with starter_settings(tmp_path) as settings:
+        settings.directory.mkdir(mode=0o711)
+        root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)
+        yield Files(root, settings)
+
+
+def run(
+    rig: Rig, number: int, *, script: str, inputs: tuple[InputFile, ...] = (), outputs: tuple[str, ...] = ()
+) -> None:
+    """Start a script with inputs and declared outputs."""
+    command = Command(argv=("sh", "-c", script), inputs=inputs, outputs=outputs)
+    rig.executor.perform(replace(start_of(number), command=command))

@@ -1,0 +1,37 @@
+"""Acts of tests in a process of their own: what they do to it does not last, and it has no other children."""
+
+import os
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+_NOBODY = 65534
+
+
+def in_own_process(act: Callable[[], None]) -> None:
+    """Act in a child of this process; what fails there fails here."""
+    child = os.fork()
+    if child == 0:
+        try:
+            act()
+            os._exit(0)
+        except BaseException:  # noqa: BLE001 - whatever it is, the parent fails
+            traceback.print_exc()
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def as_ordinary_user(act: Callable[[], None], folder: Path) -> None:
+    """Act in a process that is not root, for whom modes and limits count, and to whom all in `folder` belongs."""
+
+    def act_as_nobody() -> None:
+        if os.geteuid() == 0:
+            for entry in (folder, *folder.rglob("*")):
+                os.chown(entry, _NOBODY, _NOBODY)
+            os.chdir(folder)
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        act()
+
+    in_own_process(act_as_nobody)

@@ -1,0 +1,70 @@
+"""A runner without a daemon. It reaps every child of its process, so it belongs into a process of its own."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.frames import Ended, Staged, Start
+from messiahs.executor.starter.journal import Journal
+from messiahs.executor.starter.kernel import boot_id, boottime_ns
+from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.runner import Runner
+from messiahs.executor.starter.spawn import Spawner
+from messiahs.executor.starter.staging import INLINE_BYTES
+from messiahs.executor.starter.strays import Children
+
+SECOND_NS = 1_000_000_000
+
+
+def make_runner(folder: Path) -> Runner:
+    """Make a runner that has its files in a folder and has taken over nothing."""
+    (folder / "tasks").mkdir(exist_ok=True)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    spawner = Spawner(user="x", path=os.environ["PATH"], nothing=nothing)
+    pool, journal = Pool(folder / "tasks"), Journal(folder)
+    runner = Runner(pool=pool, journal=journal, spawner=spawner, children=Children(), boot=boot_id())
+    runner.recover()
+    return runner
+
+
+def attempt_of(number: int) -> AttemptId:
+    return AttemptId(TaskId(SystemId("x"), Epoch(1), number), 1)
+
+
+def absent_input() -> Staged:
+    """Give an input that is not there, and so large that the task's own process copies it."""
+    return Staged("data", "/absent", INLINE_BYTES + 1, is_executable=False)
+
+
+def start_of(attempt: AttemptId, *argv: str, places: int = 100, inputs: tuple[Staged, ...] = ()) -> Start:
+    """Start a command in a claim that all share."""
+    claim = ClaimId(SystemId("x"), Epoch(1), 1)
+    until = boottime_ns() + 3600 * SECOND_NS
+    return Start(
+        attempt=attempt,
+        claim=claim,
+        argv=argv,
+        env=(),
+        places=places,
+        limit_ns=None,
+        lease_until=until,
+        inputs=inputs,
+    )
+
+
+def turn(runner: Runner) -> None:
+    runner.reap()
+    runner.enforce()
+    runner.settle()
+
+
+def turns_until(runner: Runner, condition: Callable[[], bool]) -> None:
+    """Take turns until something is true."""
+    while not condition():
+        turn(runner)
+
+
+def ends(runner: Runner) -> dict[AttemptId, Ended]:
+    """Name the ends that were reported."""
+    return {report.attempt: report for report in runner.reports if isinstance(report, Ended)}
