@@ -58,7 +58,7 @@ def show_reasons(tasks: Iterable[Document]) -> None:
 
 
 def _held(document: Document) -> str:
-    """Say what the owner of its machine does to a task, and why if he tells."""
+    """Say what the owner of its machine does to a task, and why if that is known."""
     why = f": {document['text']}" if document.get("text") else ""
     return f"{_HELD[document['substate']]} {document['executed_on']}{why}"
 

@@ -114,7 +114,11 @@ def _own_part(topology: "Topology") -> "Topology":
 
 
 def _take_down(directory: Path) -> bool:
-    """End whoever runs a federation, or is about to, and then what is left of it; say whether there was anything."""
+    """End whoever runs a federation, or is about to, and then what is left of it; say whether there was anything.
+
+    Its lock is polled: while another process holds it, a supervisor may still record itself, and is ended then. A
+    ClientError says that the lock is held for longer than `_LOCK_SECONDS` by a process that is not recorded.
+    """
     from messiahs.cli.deployment import open_lock
     from messiahs.cli.own_places import check_federation
     from messiahs.daemon.recorded import PID_FILE, end_modules, end_processes, recorded_process, recorded_processes
@@ -157,7 +161,8 @@ def _await_links(
 ) -> tuple[str, ...]:
     """Give what is still missing at the deadline, or when the supervisor ends.
 
-    Nothing is missing as soon as everybody has heard from every neighbor.
+    Nothing is missing as soon as everybody has heard from every neighbor. Modules are polled: those that are starting
+    have no socket yet at which one could wait.
     """
     waiting = modules
     while True:

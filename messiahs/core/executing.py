@@ -315,7 +315,7 @@ def _full(claim: GrantedClaim) -> str:
 
 
 def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str, str]:
-    """Say what the origin is told of why its tasks are refused, and what the own people are told of the policy's why.
+    """Return the refusal text for the origin and the detailed reason for the local log.
 
     Both are empty if nothing is against them.
     """

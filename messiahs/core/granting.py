@@ -30,7 +30,7 @@ SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long go to others, as long again after it was told."""
 _LONGEST_TURN_NS = 30 * SECOND
 _ON_ITS_WAY_NS = 250 * MILLISECOND
-"""What an origin bound before it heard that its turn is over has come after so long."""
+"""Grace period for tasks already in transit when the quantum ends."""
 _AHEAD_NS = 100 * MILLISECOND
 """How much work may wait here beyond the places, so that a slot never waits for the network."""
 _AHEAD_LIMIT = 256
@@ -39,7 +39,7 @@ _STREAMS = 2
 """Every attempt lists stdout and stderr among its outputs."""
 _STATUS_BYTES = 256 * 1_024
 _TEXT_LENGTH = 512
-"""Of a status' text no more travels."""
+"""Maximum length of status text on the wire."""
 _RESULTS_KEPT_NS = 24 * HOUR
 """How long after the end of a lease the results of its attempts are kept for an origin that has not taken them."""
 _RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)

@@ -130,7 +130,7 @@ def wake(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: In
 
 
 def _awaited_slots(state: ModuleState) -> int:
-    """Give the slots for which attempts wait that are to go on: they come before what is new."""
+    """Return the slots needed by suspended attempts waiting to resume; they precede new work."""
     return sum(guard.slots for guard in state.executor.guards.values() if guard.is_waiting)
 
 

@@ -75,7 +75,7 @@ def _on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, sende
 
 
 def _on_end_of_unknown_claim(sender: SystemId, end: ClaimEnd) -> tuple[Action, ...]:
-    """Speak the last word about a claim that neither end knows, so that hops forget it; else it is no news."""
+    """Send a final claim_end for a claim unknown at both ends, so hops drop it; any other end needs no answer."""
     return (SendControl(to=sender, message=ClaimEnd(claim=end.claim)),) if end.is_forgotten else ()
 
 

@@ -172,7 +172,7 @@ class RankQuery:
 
 
 class Act(StrEnum):
-    """What an owner may do to a task that runs on his machine, the severest first."""
+    """What an owner may do to a task that runs on the owner's machine, the severest first."""
 
     KILL = "kill"
     VACATE = "vacate"

@@ -167,7 +167,7 @@ def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> st
     """Say why the own machine takes no such tasks now, though the policy would; empty if it does."""
     if is_revoked(state, request.origin, request.tdv, now):
         return "a task like this was revoked here a short while ago"
-    return "it is a task from here that is looked for" if request.answers in state.executor.offers else ""
+    return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:

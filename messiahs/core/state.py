@@ -74,7 +74,7 @@ class Search:
     untried: list[SystemId] = field(default_factory=list)
     asked: SystemId | None = None
     asked_left: int = 0
-    """Of what `asked` was asked for, what it has not granted yet."""
+    """Places requested from `asked` but not yet granted."""
     hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
     """Why those that were asked denied, each with the neighbor that said it."""
 

@@ -54,7 +54,7 @@ def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
 
 
 def wait_anew(state: ModuleState, now: Instant) -> None:
-    """Bear the silence of every neighbor for as long as the policy says from now; who was queried must answer."""
+    """Restart the input timeout of every neighbor, except those already queried."""
     for system, is_greeted in state.updates.links.items():
         if is_greeted and not state.updates.queried.get(system):
             expect_vectors(state, system, now)

@@ -26,7 +26,11 @@ def live_inputs(state: ModuleState) -> set[bytes]:
 async def collect_for_ever(
     arrivals: ArrivingFiles, state: ModuleState, *, period_seconds: float = _PERIOD_SECONDS
 ) -> None:
-    """Delete what nobody needs, now and then; an error is logged, and the next time comes all the same."""
+    """Delete what nobody needs at once and then after each `period_seconds`, until it is cancelled.
+
+    What is needed follows from rows and from the ages of files, so no event says when to look. An error is logged, and
+    the next look comes all the same.
+    """
     while True:
         try:
             await _collect(arrivals, state)

@@ -137,7 +137,7 @@ def _class_document(machine_class: MachineClass) -> Document:
 
 
 def _owners_text(row: TaskRow) -> str:
-    """Give what the owner of its machine says of a task that he has suspended or lets vacate."""
+    """Give what the owner of its machine says of a task that is suspended or vacating."""
     is_held = row.substate in (Substate.SUSPENDED, Substate.VACATING)
     return row.history[-1].text if is_held and row.history else ""
 

@@ -1,4 +1,4 @@
-"""How long nobody has used the console of this machine (MESSIAHS 2: an owner comes first on his own machine).
+"""How long nobody has used the console of this machine (MESSIAHS 2: owners come first on their own machines).
 
 The kernel notes when a terminal was last read, to within 8 s. Of keyboards and mice it notes nothing of that kind, and
 a graphical session reads no terminal: what watches the session can touch a file, and that file is looked at instead if

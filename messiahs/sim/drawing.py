@@ -53,7 +53,7 @@ class Drawn:
     kinds: tuple[Fault, ...]
     fault_every_ns: int
     owner_every_ns: int
-    """About so often an owner comes to his machine; 0 is never."""
+    """About how often an owner comes to the machine; 0 is never."""
     healed_at_ns: int
 
 

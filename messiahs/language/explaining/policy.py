@@ -33,7 +33,7 @@ def explain_policy(
         entry = JoinQuery(name=query.asker.system, role=query.asker.relation, members=0, now=query.now)
         explained.append(explain_entry(policy.joining, entry))
     explained = [block for block in explained if block.rules]
-    # Whoever asks gets an answer, though no rule may be about him.
+    # Whoever asks gets an answer, though no rule may be about that system.
     explained += [_answer(policy, query)] if asks else []
     return tuple(sorted(explained, key=lambda block: block.start))
 

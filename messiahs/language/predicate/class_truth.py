@@ -36,7 +36,7 @@ class _Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """What variables are above and below of; every one of them is so where all of it is true."""
+    """Lower and upper bounds implied by a conjunction."""
 
     floors: tuple[_Bound, ...] = ()
     ceilings: tuple[_Bound, ...] = ()
