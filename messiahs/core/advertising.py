@@ -3,26 +3,37 @@
 The policy decides what the own machine says, what is passed on, and who is told anything. Parents and siblings are told
 the same U, at once; what children are told stands in informing.py.
 
-With many neighbors, U is not computed again before that has become a small part of all time (pacing.py). Whoever is
-due to be told by then is told the last one again, with its age.
+With many neighbors, U is computed in several turns, and not again before that has become a small part of all time
+(pacing.py). Whoever is due to be told by then is told the last one again, with its age.
 """
 
 from collections.abc import Iterable
 
 from messiahs.core.actions import Action, SendVector
-from messiahs.core.beside import oldest_below, oldest_in
+from messiahs.core.beside import account_of, oldest_below, oldest_in
 from messiahs.core.describing import describe
+from messiahs.core.dividing import Division
 from messiahs.core.ids import SystemId
-from messiahs.core.informing import begin_round, tell_child
+from messiahs.core.informing import begin_or_go_on, begin_round, take_another_turn, tell_child
 from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
-from messiahs.core.pacing import DOWN_SHARE, OWN_SHARE, SENDING_NS, UP_SHARE, after_work, is_resting, rested_at
+from messiahs.core.pacing import (
+    DOWN_SHARE,
+    OWN_SHARE,
+    SENDING_NS,
+    UP_SHARE,
+    after_work,
+    fits_a_turn,
+    is_resting,
+    rested_at,
+)
 from messiahs.core.placing import on_view_changed
-from messiahs.core.sending import Summed, Turn, kinds_for, message_to, send, turn_of
+from messiahs.core.sending import Summed, Turn, is_summed_up, kinds_for, message_to, send, snapshot_of, turn_of
 from messiahs.core.state import ModuleState
-from messiahs.core.summing import revealed_up, up, vector_for
+from messiahs.core.summing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.timers import TimerKind
+from messiahs.core.views import Account, Snapshot
 
 _CHANGE_INTERVAL_NS = 50 * MILLISECOND
 _CHANGE_DELAY_NS = 10 * MILLISECOND
@@ -54,10 +65,18 @@ def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     """Send one neighbor its vectors now, as it asked or because its link is new."""
     updates, neighbor, turn = state.updates, state.neighbors[system], turn_of(state, now)
     # Who asks again and again is told the same again; that keeps no news from others.
-    is_anew = not is_resting(updates.asked_rests_until, now)
+    is_anew = (
+        not is_resting(updates.asked_rests_until, now)
+        and updates.summing is None
+        and fits_a_turn(classes_in(turn.sums))
+    )
     told: list[SendVector] = []
     if neighbor.is_parent or neighbor.is_sibling:
-        told.extend(_tell_up(state, turn, (neighbor,), only_changed=False, is_anew=is_anew))
+        if is_anew:
+            division = up(turn.sums)
+            turn.work_ns += division.work_ns
+            _note_up(state, division, turn.account)
+        told.extend(_send_up(state, turn, (neighbor,), only_changed=False))
     if neighbor.is_child:
         told.extend(tell_child(state, turn, neighbor, is_anew=is_anew))
     if is_anew:
@@ -94,13 +113,8 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     if only_changed and not updates.others_have_news:
         return ()
     turn = turn_of(state, now)
-    others = tuple(
-        neighbor
-        for system, neighbor in state.neighbors.items()
-        if updates.links.get(system) and (neighbor.is_parent or neighbor.is_sibling)
-    )
     told = [
-        *_tell_others(state, turn, others, only_changed=only_changed),
+        *_tell_others(state, turn, only_changed=only_changed),
         *begin_round(state, turn, only_changed=only_changed),
     ]
     actions: list[Action] = [*_in_order(state, told)]
@@ -109,34 +123,65 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     return tuple(actions)
 
 
-def _tell_others(
-    state: ModuleState, turn: Turn, others: tuple[Neighbor, ...], /, *, only_changed: bool
-) -> tuple[SendVector, ...]:
+def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Go on with what one turn had no time for: U first, then what children are told."""
+    updates, turn = state.updates, turn_of(state, now)
+    if updates.summing is None:
+        return _in_order(state, begin_or_go_on(state, turn))
+    told = _go_on_summing(state, turn, updates.summing, only_changed=True)
+    if updates.round.is_going or updates.children_have_news:
+        take_another_turn(state, now)
+    return _in_order(state, told)
+
+
+def _tell_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
     """Tell all parents and siblings; U is computed without any, too, since the policy may ask for it."""
     updates = state.updates
-    is_anew = not is_resting(updates.up_rests_until, turn.now)
-    if is_anew:
+    if updates.summing is None and not is_resting(updates.up_rests_until, turn.now):
         updates.others_have_news = False
-    elif updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
+        return _go_on_summing(state, turn, snapshot_of(state, turn), only_changed=only_changed)
+    if updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
         at = max(after(turn.now, _CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
         state.timers.set(TimerKind.CHANGE, state.system, at)
-    if not is_anew and only_changed:
+    if only_changed:
         return ()
-    told = _tell_up(state, turn, others, only_changed=only_changed, is_anew=is_anew)
-    share = UP_SHARE if others else OWN_SHARE
-    updates.up_rests_until = after_work(updates.up_rests_until, turn.now, work_ns=turn.work_ns, share=share)
+    told = _send_up(state, turn, _others(state), only_changed=False)
+    _rest(state, turn)
     return told
 
 
-def _tell_up(
-    state: ModuleState, turn: Turn, neighbors: tuple[Neighbor, ...], /, *, only_changed: bool, is_anew: bool
+def _go_on_summing(
+    state: ModuleState, turn: Turn, snapshot: Snapshot, /, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
-    """Tell some neighbors U as it is now, or as it was computed last."""
+    """Compute U as far as one turn has time for it, and tell parents and siblings once it is done.
+
+    A period does not wait for that: they are told the last one at once.
+    """
+    division = begun_up(sums_of(state, snapshot))
+    is_done = is_summed_up(turn, snapshot, division)
+    if is_done:
+        state.updates.summing = None
+        _note_up(state, division, account_of(state, snapshot.views))
+    else:
+        state.updates.summing = snapshot
+        take_another_turn(state, turn.now)
+    told = _send_up(state, turn, _others(state), only_changed=only_changed) if is_done or not only_changed else ()
+    _rest(state, turn)
+    return told
+
+
+def _note_up(state: ModuleState, division: Division, account: Account) -> None:
     updates = state.updates
-    if is_anew:
-        division = up(turn.sums)
-        updates.up, updates.oldest_up = division.vector, oldest_below(turn.account)
-        turn.work_ns += division.work_ns
+    updates.up, updates.oldest_up, updates.is_up_obsolete = division.vector, oldest_below(account), False
+
+
+def _send_up(
+    state: ModuleState, turn: Turn, neighbors: tuple[Neighbor, ...], /, *, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Tell some parents and siblings U as it was computed last."""
+    updates = state.updates
+    if updates.is_up_obsolete:
+        return ()
     told: list[SendVector] = []
     for neighbor in neighbors:
         summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up)
@@ -146,6 +191,20 @@ def _tell_up(
                 told.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
     turn.work_ns += SENDING_NS * len(told)
     return tuple(told)
+
+
+def _rest(state: ModuleState, turn: Turn) -> None:
+    share = UP_SHARE if _others(state) else OWN_SHARE
+    updates = state.updates
+    updates.up_rests_until = after_work(updates.up_rests_until, turn.now, work_ns=turn.work_ns, share=share)
+
+
+def _others(state: ModuleState) -> tuple[Neighbor, ...]:
+    return tuple(
+        neighbor
+        for system, neighbor in state.neighbors.items()
+        if state.updates.links.get(system) and (neighbor.is_parent or neighbor.is_sibling)
+    )
 
 
 def _in_order(state: ModuleState, told: Iterable[SendVector]) -> tuple[SendVector, ...]:

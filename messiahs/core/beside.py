@@ -9,8 +9,6 @@ with those it would ask for its own tasks again and again.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import HOUR, Instant
@@ -18,51 +16,16 @@ from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.state import ModuleState
 from messiahs.core.sums import Heard, in_down, in_up
-from messiahs.core.views import View
+from messiahs.core.views import Account, Beside, Count, View
 
 _MOST_WAITING = 1_000_000_000
 _OLDEST_NS = 24 * HOUR
 """An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
 
 
-class Beside(NamedTuple):
-    """What a vector says beside its machines."""
-
-    waiting: int = 0
-    """How many tasks wait where the machines are, as far as that is known."""
-    makes_room: bool = False
-    """One of the machines may make room for a task though nothing is free."""
-    lets_go: bool = False
-    """Tasks that run on one of them may go to whoever asks for some."""
-
-
-class _Count(NamedTuple):
-    """The same of several neighbors: of how many it is so."""
-
-    waiting: int = 0
-    makes_room: int = 0
-    lets_go: int = 0
-
-    def plus(self, other: "_Count", sign: int = 1) -> "_Count":
-        return _Count(*(one + sign * more for one, more in zip(self, other, strict=True)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """What all neighbors say beside their vectors, and when the oldest part of each came about."""
-
-    primary_children: Mapping[SystemId, View]
-    """Those that have said something, the one with the oldest part first."""
-    here: Beside
-    below: _Count
-    above: _Count
-    """Of everything that stands in D."""
-    oldest_above: Instant | None
-
-
-def account_of(state: ModuleState) -> Account:
+def account_of(state: ModuleState, views: Mapping[Heard, View]) -> Account:
     """Add up what neighbors have said."""
-    views, neighbors = state.updates.views, state.neighbors.values()
+    neighbors = state.neighbors.values()
     below = sorted(_heard(views, in_up(neighbors)), key=lambda each: (_since(each[1]), each[0]))
     above = [view for _, view in _heard(views, in_down(neighbors))]
     return Account(
@@ -149,6 +112,6 @@ def _since(view: View) -> Instant:
     return Instant(view.received_at - view.message.age_ns)
 
 
-def _total(views: Iterable[View]) -> _Count:
+def _total(views: Iterable[View]) -> Count:
     said = [(view.message.waiting, view.message.makes_room, view.message.lets_go) for view in views]
-    return _Count(*map(sum, zip(*said, strict=True))) if said else _Count()
+    return Count(*map(sum, zip(*said, strict=True))) if said else Count()

@@ -6,7 +6,7 @@ a bound is met. It depends on the multiset alone, not on the order in which vect
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -18,6 +18,9 @@ from messiahs.core.vectors import ClassValue, Interval, MachineClass, Place, Vec
 
 CLASS_LIMIT: Final = 64
 BYTE_LIMIT: Final = 4096
+_POINT_NS: Final = 10_000
+_SEARCH_NS: Final = 8_000
+"""Roughly what it costs to make a point of a class, or a class of points, and to search one point for a split."""
 
 
 def compact(
@@ -78,22 +81,39 @@ class Part:
 
 
 def divided(
+    alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...], *, limits: Limits
+) -> tuple[Part, ...]:
+    """Divide classes that differ in the (sorted) keys into as many parts as the limits allow."""
+    steps = dividing(alike, keys, limits=limits)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            parts: tuple[Part, ...] = end.value
+            return parts
+
+
+def dividing(
     alike: Mapping[Place, Sequence[MachineClass]],
     keys: tuple[str, ...],
     *,
     limits: Limits = LIMITS,
     memory: Memory | None = None,
-) -> tuple[Part, ...]:
-    """Divide classes that differ in the (sorted) keys into as many parts as the limits allow.
+) -> Generator[int, None, tuple[Part, ...]]:
+    """Divide as `divided` does, in steps; each yields roughly how long it took, in ns, the same with any memory.
 
     A memory is of the same keys and the same `least`. It only saves work.
     """
     points = points_of(alike, keys)
-    tree = SplitTree(alike, points, memory or Memory(), least=limits.least, classes=limits.classes)
+    tree = SplitTree(alike, points, memory or Memory())
+    yield _POINT_NS * len(alike)
+    for searched in tree.grow(least=limits.least, classes=limits.classes):
+        yield _SEARCH_NS * searched
     classes = tree.remembered(alike)
     excess_free = _without_excess(alike, keys, whole=classes[0], byte_limit=limits.bytes)
     if excess_free is not None:
         classes = tree.merged(excess_free)
+    yield _POINT_NS * len(alike)
     return _as_far_as_it_fits(tree.nodes, classes, limits.bytes)
 
 

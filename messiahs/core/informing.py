@@ -4,17 +4,20 @@ A round tells every child, or only those for whom there is something new. While 
 a period tells each child again what it was told last, with its age; what changes is told once the rest is over.
 """
 
+from collections.abc import Iterator
+
 from messiahs.core.actions import SendVector
-from messiahs.core.beside import kept_from, oldest_in
+from messiahs.core.beside import account_of, kept_from, oldest_in
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.messages import VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.pacing import DOWN_SHARE, SENDING_NS, TURN_NS, after_work, is_resting, rested_at
-from messiahs.core.sending import Summed, Turn, message_to, send
+from messiahs.core.sending import Summed, Turn, is_summed_up, message_to, send, snapshot_of
 from messiahs.core.state import ModuleState
-from messiahs.core.summing import everything, vector_for
+from messiahs.core.summing import begun_everything, everything, sums_of, vector_for
 from messiahs.core.timers import TimerKind
+from messiahs.core.views import Account, Snapshot, Sums
 
 _NEXT_TURN_NS = 1 * MILLISECOND
 _NEXT_ROUND_NS = 50 * MILLISECOND
@@ -39,17 +42,17 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
         _wake_later(state, turn.now)
         return ()
     current.untold = {child: not only_changed or current.untold.get(child, False) for child in children}
-    current.is_anew = is_free
+    current.snapshot = snapshot_of(state, turn) if is_free else None
     if is_free:
         updates.children_have_news = False
-    if turn.work_ns > TURN_NS // 2:
-        # There are many neighbors: to sum up U has been enough for one turn.
+    if updates.summing is not None or turn.work_ns > TURN_NS // 2:
+        # There are many neighbors: to sum up U is enough for one turn.
         _go_on_later(state, turn.now)
         return ()
     return go_on(state, turn)
 
 
-def on_tell_timeout(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
+def begin_or_go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     """Go on with the round, or begin another one for what has changed."""
     if state.updates.children_have_news and not state.updates.round.is_going:
         return begin_round(state, turn, only_changed=True)
@@ -58,32 +61,22 @@ def on_tell_timeout(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]
 
 def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     """Tell as many children as one turn has time for."""
-    current = state.updates.round
+    updates, current = state.updates, state.updates.round
+    begun_ns = turn.work_ns
     sent: list[SendVector] = []
-    made: dict[object, None] = {}
-    work_ns = everything(turn.sums).work_ns if current.is_anew and current.untold else 0
-    enough_ns = max(TURN_NS, work_ns + TURN_NS // 4)
-    while current.untold and work_ns < enough_ns:
-        system = next(iter(current.untold))
-        only_changed = not current.untold.pop(system)
-        neighbor = state.neighbors.get(system)
-        if neighbor is None or not neighbor.is_child or not state.updates.links.get(system):
-            continue
-        summed = _last(state, system) if not current.is_anew else None
-        if summed is None:
-            summed = _now(state, turn, neighbor)
-            place = kept_from(state, system), state.policy.audience_of(neighbor)
-            if place not in made:
-                work_ns += everything(turn.sums).parting_ns
-                made[place] = None
-        told = _send(state, turn, neighbor, summed, only_changed=only_changed)
-        work_ns += SENDING_NS * len(told)
-        sent.extend(told)
+    if current.snapshot is None:
+        sent.extend(_tell_again(state, turn))
+    elif current.untold and is_summed_up(turn, current.snapshot, begun_everything(sums_of(state, current.snapshot))):
+        sent.extend(_tell_anew(state, turn, current.snapshot))
     current.is_going = False
-    _worked(state, turn.now, work_ns)
+    updates.down_rests_until = after_work(
+        updates.down_rests_until, turn.now, work_ns=turn.work_ns - begun_ns, share=DOWN_SHARE
+    )
     if current.untold:
         _go_on_later(state, turn.now)
-    elif state.updates.children_have_news:
+        return tuple(sent)
+    current.snapshot = None
+    if updates.children_have_news:
         _wake_later(state, turn.now)
     return tuple(sent)
 
@@ -91,28 +84,70 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
 def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
     """Tell one child now, as it asked or because its link is new; if not anew, what it was told last, or later."""
     current = state.updates.round
-    summed = _now(state, turn, neighbor) if is_anew else _last(state, neighbor.system)
-    if summed is not None:
-        if is_anew:
-            division = everything(turn.sums)
-            turn.work_ns += division.work_ns + division.parting_ns + SENDING_NS
+    if is_anew:
+        division = everything(turn.sums)
+        turn.work_ns += division.work_ns + division.parting_ns
+        # A round that goes on would tell it of an older snapshot.
+        current.untold.pop(neighbor.system, None)
+        summed = _summed(state, turn.sums, turn.account, neighbor)
         return _send(state, turn, neighbor, summed, only_changed=False)
-    current.untold[neighbor.system] = True
+    last = _last(state, neighbor.system)
+    if last is not None:
+        return _send(state, turn, neighbor, last, only_changed=False)
+    state.updates.children_have_news = True
     if not current.is_going:
-        current.is_anew = True
         _wake_later(state, turn.now)
     return ()
+
+
+def take_another_turn(state: ModuleState, now: Instant, /) -> None:
+    """Go on soon: first comes what has happened meanwhile."""
+    state.timers.set(TimerKind.TELL, state.system, after(now, _NEXT_TURN_NS))
+
+
+def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[SendVector]:
+    sums, account = sums_of(state, snapshot), account_of(state, snapshot.views)
+    made: dict[object, None] = {}
+    for neighbor, only_changed in _next_untold(state, turn):
+        place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
+        if place not in made:
+            turn.work_ns += everything(sums).parting_ns
+            made[place] = None
+        yield from _send(state, turn, neighbor, _summed(state, sums, account, neighbor), only_changed=only_changed)
+
+
+def _tell_again(state: ModuleState, turn: Turn) -> Iterator[SendVector]:
+    """Tell children what each was told last; one that was never told anything is told when the rest is over."""
+    for neighbor, only_changed in _next_untold(state, turn):
+        last = _last(state, neighbor.system)
+        if last is None:
+            state.updates.children_have_news = True
+        else:
+            yield from _send(state, turn, neighbor, last, only_changed=only_changed)
+
+
+def _next_untold(state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
+    """Take children from those that are still to be told, and whether only something new, while the turn has time."""
+    untold = state.updates.round.untold
+    while untold and turn.work_ns < TURN_NS:
+        system = next(iter(untold))
+        only_changed = not untold.pop(system)
+        neighbor = state.neighbors.get(system)
+        if neighbor is not None and neighbor.is_child and state.updates.links.get(system):
+            yield neighbor, only_changed
 
 
 def _send(
     state: ModuleState, turn: Turn, neighbor: Neighbor, /, summed: Summed, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
     message = message_to(state, turn, neighbor, _DOWN, summed)
-    return send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed)
+    sent = send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed)
+    turn.work_ns += SENDING_NS * len(sent)
+    return sent
 
 
-def _now(state: ModuleState, turn: Turn, neighbor: Neighbor) -> Summed:
-    return Summed(vector_for(state, neighbor, _DOWN, turn.sums), oldest_in(state, turn.account, neighbor, _DOWN))
+def _summed(state: ModuleState, sums: Sums, account: Account, neighbor: Neighbor, /) -> Summed:
+    return Summed(vector_for(state, neighbor, _DOWN, sums), oldest_in(state, account, neighbor, _DOWN))
 
 
 def _last(state: ModuleState, system: SystemId) -> Summed | None:
@@ -120,14 +155,9 @@ def _last(state: ModuleState, system: SystemId) -> Summed | None:
     return Summed(sent.vector, state.updates.oldest_sent[system, _DOWN]) if sent is not None else None
 
 
-def _worked(state: ModuleState, now: Instant, work_ns: int) -> None:
-    updates = state.updates
-    updates.down_rests_until = after_work(updates.down_rests_until, now, work_ns=work_ns, share=DOWN_SHARE)
-
-
 def _go_on_later(state: ModuleState, now: Instant) -> None:
     state.updates.round.is_going = True
-    state.timers.set(TimerKind.TELL, state.system, after(now, _NEXT_TURN_NS))
+    take_another_turn(state, now)
 
 
 def _wake_later(state: ModuleState, now: Instant) -> None:

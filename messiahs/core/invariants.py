@@ -235,8 +235,9 @@ def _links(state: ModuleState) -> Iterator[str]:
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
             yield f"the view of {system} never grows old"
-    if updates.round.untold and not state.timers.is_set(TimerKind.TELL, state.system):
-        yield "children are still to be told something, and nobody does"
+    is_at_work = bool(updates.round.untold) or updates.summing is not None
+    if is_at_work and not state.timers.is_set(TimerKind.TELL, state.system):
+        yield "an advertisement takes further turns, and none is due"
     for search in state.hop.searches.values():
         for party in (search.asker.system, search.asked):
             if party is not None and party != state.system and not updates.links.get(party):

@@ -206,7 +206,7 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
         case TimerKind.CHANGE:
             return updating.on_change_timeout(state, now)
         case TimerKind.TELL:
-            return updating.on_tell_timeout(state, now)
+            return advertising.on_tell_timeout(state, now)
         case TimerKind.LOOK:
             return guarding.on_look(state, now)
         case TimerKind.RESERVATION:

@@ -9,15 +9,21 @@ from typing import Final
 
 from messiahs.core.instants import MICROSECOND, MILLISECOND, Instant, after
 
-UP_SHARE: Final = 8
+UP_SHARE: Final = 5
 DOWN_SHARE: Final = 25
 OWN_SHARE: Final = 50
 """One part in so many of all time may be taken by U for parents and siblings, by D, and by U for the policy alone."""
 SENDING_NS: Final = 50 * MICROSECOND
 """What it takes to send a vector that was sent to others, too; roughly."""
-TURN_NS: Final = 40 * MILLISECOND
-"""After so much work, the rest of the children is told in another turn, and what has come meanwhile in between."""
+TURN_NS: Final = 20 * MILLISECOND
+"""After so much work, the rest is done in another turn, and what has happened meanwhile comes first."""
+_CLASSES_IN_A_TURN: Final = 250
 _FREE_NS: Final = 50 * MILLISECOND
+
+
+def fits_a_turn(classes: int) -> bool:
+    """Say whether so many classes can be summed up in one turn."""
+    return classes <= _CLASSES_IN_A_TURN
 
 
 def is_resting(until: Instant | None, now: Instant) -> bool:

@@ -3,20 +3,22 @@
 from dataclasses import dataclass
 
 from messiahs.core.actions import SendVector
-from messiahs.core.beside import Account, account_of, age_ns, beside_vector
+from messiahs.core.beside import account_of, age_ns, beside_vector
+from messiahs.core.dividing import Division
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import Instant
 from messiahs.core.messages import StatusVector, VectorKind
 from messiahs.core.neighbors import Neighbor
+from messiahs.core.pacing import TURN_NS
 from messiahs.core.state import ModuleState
 from messiahs.core.summing import sum_up
 from messiahs.core.vectors import Vector
-from messiahs.core.views import Sums
+from messiahs.core.views import Account, Snapshot, Sums
 
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """What is told in one turn is told of this: the sums, and what stands beside them (mutable)."""
+    """One turn in which neighbors are sent vectors, with what is known in it (mutable)."""
 
     now: Instant
     sums: Sums
@@ -35,7 +37,26 @@ class Summed:
 
 def turn_of(state: ModuleState, now: Instant) -> Turn:
     """Look at what is known now."""
-    return Turn(now=now, sums=sum_up(state), account=account_of(state))
+    return Turn(now=now, sums=sum_up(state), account=account_of(state, state.updates.views))
+
+
+def snapshot_of(state: ModuleState, turn: Turn) -> Snapshot:
+    """Keep what is known now for further turns."""
+    return Snapshot(own=state.updates.own, views=dict(state.updates.views), sums=turn.sums)
+
+
+def is_summed_up(turn: Turn, snapshot: Snapshot, division: Division, /) -> bool:
+    """Work on the division of a snapshot, for as long as a turn has time; say whether it is done.
+
+    Only how many turns have worked on it decides that, not what was computed before.
+    """
+    if division.work(until_ns=snapshot.turns * TURN_NS):
+        return True
+    begun_ns = snapshot.turns * TURN_NS
+    snapshot.turns += 1
+    is_done = division.work(until_ns=begun_ns + TURN_NS)
+    turn.work_ns += division.work_ns - begun_ns if is_done else TURN_NS
+    return is_done
 
 
 def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:

@@ -4,7 +4,7 @@ Between two sums, little changes: most groups of machines are those of the last 
 their hull is follows from them alone, so it need not be found again. The result is the same with and without memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -29,39 +29,45 @@ class _Found:
 
 
 class Memory:
-    """What was found of the groups of the last time, and of no others (mutable)."""
+    """What was found of the groups of the last sum, and of no others (mutable)."""
 
     def __init__(self) -> None:
         self._numbers: dict[Place, tuple[Sequence[MachineClass], int]] = {}
-        self._before: dict[_Said, _Found] = {}
-        self._now: dict[_Said, _Found] = {}
+        self._found: dict[_Said, _Found] = {}
         self._next = count()
 
-    def begin(self, alike: Mapping[Place, Sequence[MachineClass]]) -> None:
+    def begin(self, alike: Mapping[Place, Sequence[MachineClass]]) -> "Recall":
         """Give numbers to what is said at each place; what was said there the last time keeps its number."""
-        known = self._numbers
-        self._numbers = {}
+        numbers: dict[Place, tuple[Sequence[MachineClass], int]] = {}
         for place, same in alike.items():
-            said = known.get(place)
-            self._numbers[place] = said if said is not None and said[0] == same else (same, next(self._next))
-        self._before, self._now = self._now, {}
+            said = self._numbers.get(place)
+            numbers[place] = said if said is not None and said[0] == same else (same, next(self._next))
+        recall = Recall(numbers, self._found)
+        self._numbers, self._found = numbers, recall.found
+        return recall
+
+
+class Recall:
+    """What one sum knows of the last one, and finds itself (mutable). Others may begin before it is done."""
+
+    def __init__(
+        self, numbers: Mapping[Place, tuple[Sequence[MachineClass], int]], before: Mapping[_Said, _Found]
+    ) -> None:
+        self.found: dict[_Said, _Found] = {}
+        self._numbers, self._before = numbers, before
 
     def said_by(self, points: Sequence[Point]) -> _Said:
         """Give the numbers of everything that points say."""
         return tuple(self._numbers[place][1] for point in points for place in point.places)
 
     def find(self, said: _Said) -> _Found | None:
-        """Give what was found of a group, if it is one of this or the last time."""
-        found = self._now.get(said)
+        """Give what was found of a group, if it is one of this or the last sum."""
+        found = self.found.get(said)
         if found is None:
             found = self._before.get(said)
             if found is not None:
-                self._now[said] = found
+                self.found[said] = found
         return found
-
-    def remember(self, said: _Said, found: _Found) -> None:
-        """Keep what was found of a group."""
-        self._now[said] = found
 
 
 @dataclass(slots=True)
@@ -81,24 +87,26 @@ class Node:
 class SplitTree:
     """The nodes that come of splitting over and over, as long as there are few classes; the first one is everything."""
 
-    def __init__(
-        self, alike: Mapping[Place, Sequence[MachineClass]], points: Points, memory: Memory, *, least: int, classes: int
-    ) -> None:
-        """Split the group whose split lowers the loss most; each split appends two nodes.
-
-        What a split gains is sought only where it could be the most: a group cannot gain more than it loses.
-        """
+    def __init__(self, alike: Mapping[Place, Sequence[MachineClass]], points: Points, memory: Memory) -> None:
+        """Begin with one node that holds all points."""
         self.nodes: list[Node] = []
-        self._points, self._memory = points, memory
+        self._points, self._recall = points, memory.begin(alike)
         # The cells of a group's first point are the last tie-breaker: no other group has them.
         self._waiting: list[tuple[int, int, int, tuple[int, ...], int, Split | None]] = []
-        memory.begin(alike)
         self._add(points.points)
+
+    def grow(self, *, least: int, classes: int) -> Iterator[int]:
+        """Split the group whose split lowers the loss most; each split appends two nodes.
+
+        What a split gains is sought only where it could be the most: a group cannot gain more than it loses. After each
+        search it yields among how many points that was.
+        """
         while self._waiting and len(self.nodes) < 2 * classes - 1:
             *_, position, split = heappop(self._waiting)
             node = self.nodes[position]
             if split is None:
                 self._seek(node, position, least=least)
+                yield len(node.points)
             else:
                 one, other = split.divide(node.points)
                 node.parts = self._add(one), self._add(other)
@@ -127,12 +135,12 @@ class SplitTree:
         return [node.found.merged for node in self.nodes if node.found.merged is not None]
 
     def _add(self, points: Sequence[Point]) -> int:
-        said, group = self._memory.said_by(points), None
-        found = self._memory.find(said)
+        said, group = self._recall.said_by(points), None
+        found = self._recall.find(said)
         if found is None:
             group = Group(points, self._points.disagreement)
             found = _Found(loss=group.loss)
-            self._memory.remember(said, found)
+            self._recall.found[said] = found
         position = len(self.nodes)
         self.nodes.append(Node(points, found, group))
         if found.loss:

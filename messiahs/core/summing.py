@@ -11,22 +11,34 @@ from messiahs.core.ports import Policy
 from messiahs.core.state import ModuleState
 from messiahs.core.sums import Heard, Views, in_down, in_up
 from messiahs.core.vectors import EMPTY, Vector
-from messiahs.core.views import Sums
+from messiahs.core.views import Snapshot, Sums, View
 
 
 def sum_up(state: ModuleState) -> Sums:
     """Give the sums of what is known now; what was computed of the same before is not computed again."""
-    heard = {key: view.message.vector for key, view in state.updates.views.items()}
+    heard = _heard(state.updates.views)
     known = state.updates.sums
     if known is not None and (known.policy is not state.policy or known.neighbors != state.neighbors):
         known = None
     if known is None or known.own != state.updates.own or known.heard != heard:
-        known = state.updates.sums = _new_sums(state, heard, known)
+        known = state.updates.sums = _new_sums(state, heard, own=state.updates.own, known=known)
     return known
+
+
+def sums_of(state: ModuleState, snapshot: Snapshot) -> Sums:
+    """Give the sums of what was known then."""
+    if snapshot.sums is None:
+        snapshot.sums = _new_sums(state, _heard(snapshot.views), own=snapshot.own)
+    return snapshot.sums
 
 
 def up(sums: Sums) -> Division:
     """Give U (equation 19), which is S (equation 21)."""
+    return _done(begun_up(sums))
+
+
+def begun_up(sums: Sums) -> Division:
+    """Give U, which may not be done."""
     if sums.up is None:
         sums.up = Division(
             (sums.own,), _said(sums, in_up(sums.neighbors.values())), keys=sums.policy.keys, memory=sums.memory_up
@@ -36,14 +48,24 @@ def up(sums: Sums) -> Division:
 
 def everything(sums: Sums) -> Division:
     """Give D and beside it U of all primary children, from which each child is told what it does not hear itself."""
+    return _done(begun_everything(sums))
+
+
+def begun_everything(sums: Sums) -> Division:
+    """Give `everything`, which may not be done."""
     if sums.everything is None:
         above = tuple(sums.passed_on.get(key, EMPTY) for key in in_down(sums.neighbors.values()))
         if not any(above):
-            sums.everything = up(sums)
+            sums.everything = begun_up(sums)
         else:
             below = _said(sums, in_up(sums.neighbors.values()))
             sums.everything = Division((sums.own, *above), below, keys=sums.policy.keys, memory=sums.memory_everything)
     return sums.everything
+
+
+def classes_in(sums: Sums) -> int:
+    """Count the classes that go into U and D together."""
+    return sum(len(vector.classes) for vector in sums.passed_on.values())
 
 
 def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums, /) -> Vector:
@@ -76,10 +98,10 @@ def revealed_up(state: ModuleState, neighbor: Neighbor, vector: Vector, sums: Su
     return known[1]
 
 
-def _new_sums(state: ModuleState, heard: Views, known: Sums | None) -> Sums:
+def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | None = None) -> Sums:
     """Begin anew, but for U if nothing below has changed since the `known` sums."""
     sums = Sums(
-        own=state.updates.own,
+        own=own,
         heard=heard,
         neighbors=dict(state.neighbors),
         policy=state.policy,
@@ -105,8 +127,17 @@ def passed_on(heard: Views, policy: Policy, *, known: Sums | None = None) -> Vie
     return passed
 
 
+def _done(division: Division) -> Division:
+    division.work()
+    return division
+
+
 def _said(sums: Sums, keys: tuple[Heard, ...]) -> Mapping[SystemId, Vector]:
     return {key[0]: sums.passed_on[key] for key in keys if key in sums.passed_on}
+
+
+def _heard(views: Mapping[Heard, View]) -> Views:
+    return {key: view.message.vector for key, view in views.items()}
 
 
 def _from_below(heard: Views) -> Views:

@@ -1,15 +1,15 @@
 """The update channel: advertising state and listening to neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
 
 Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
-neighbors make sums expensive. A neighbor silent for the
-input timeout is queried once; silent still, it is down and its view leaves every sum.
+neighbors make sums expensive. A neighbor that is silent for the input timeout is queried once; if it stays silent, it
+is down and its view leaves every sum.
 """
 
 from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from messiahs.core import epochs, informing
+from messiahs.core import epochs
 from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.advertising import advertise, mark_changed, mark_news
 from messiahs.core.events import Measured
@@ -18,7 +18,7 @@ from messiahs.core.instants import Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
-from messiahs.core.sending import forget_sent, turn_of
+from messiahs.core.sending import forget_sent
 from messiahs.core.state import ModuleState
 from messiahs.core.sums import viewed_kind
 from messiahs.core.timers import TimerKind
@@ -38,11 +38,6 @@ def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Advertise the vectors that have changed since they were sent."""
     return advertise(state, now, only_changed=True)
-
-
-def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Tell further children what they do not know yet."""
-    return informing.on_tell_timeout(state, turn_of(state, now))
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
@@ -119,7 +114,7 @@ def forget_told(state: ModuleState) -> None:
     updates = state.updates
     updates.sent.clear()
     updates.oldest_sent.clear()
-    updates.round = Round()
+    updates.round, updates.summing, updates.is_up_obsolete = Round(), None, True
     updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
 
 

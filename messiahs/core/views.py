@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from messiahs.core.descriptions import SDV
 from messiahs.core.dividing import Division
@@ -25,6 +26,17 @@ class View:
     def age_ns(self, now: Instant) -> int:
         """Give how old the oldest part of it is by now."""
         return now - self.received_at + self.message.age_ns
+
+
+class Beside(NamedTuple):
+    """What a vector says beside its machines."""
+
+    waiting: int = 0
+    """How many tasks wait where the machines are, as far as that is known."""
+    makes_room: bool = False
+    """One of the machines may make room for a task though nothing is free."""
+    lets_go: bool = False
+    """Tasks that run on one of them may go to whoever asks for some."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +65,43 @@ class Sums:
     """What is told of one of `down`, by audience."""
 
 
+class Count(NamedTuple):
+    """What several neighbors say beside their vectors: how many tasks wait, and how many neighbors say the rest."""
+
+    waiting: int = 0
+    makes_room: int = 0
+    lets_go: int = 0
+
+    def plus(self, other: "Count", sign: int = 1) -> "Count":
+        """Add another count, or with a sign of -1 take it off."""
+        return Count(*(one + sign * more for one, more in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What all neighbors say beside their vectors, and when the oldest part of each came about."""
+
+    primary_children: Mapping[SystemId, View]
+    """Those that have said something, the one with the oldest part first."""
+    here: Beside
+    below: Count
+    above: Count
+    """Of everything that stands in D."""
+    oldest_above: Instant | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Snapshot:
+    """What was known at one instant, and is summed up and told in several turns (mutable)."""
+
+    own: Vector
+    views: dict[tuple[SystemId, VectorKind], View]
+    turns: int = 0
+    """How many turns have worked on the sum."""
+    sums: Sums | None = field(default=None, compare=False, repr=False)
+    """Derived from the rest, with the policy and the neighbors."""
+
+
 @dataclass(slots=True)
 class Round:
     """Children that are still to be told something, one turn after the other (mutable)."""
@@ -61,8 +110,8 @@ class Round:
     """True: also if it says nothing new."""
     is_going: bool = False
     """Some of them are told in a further turn."""
-    is_anew: bool = True
-    """They are told what is known now; else what each was told last, with its age."""
+    snapshot: Snapshot | None = None
+    """What they are told of. None: each is told again what it was told last, with its age."""
 
 
 @dataclass(slots=True)
@@ -95,6 +144,10 @@ class Updates:
     """U, as it was computed last."""
     oldest_up: Instant | None = None
     """When its oldest part came about."""
+    is_up_obsolete: bool = False
+    """U was computed under a policy that has changed: it is not sent again."""
+    summing: Snapshot | None = None
+    """U is being computed from it, in more than one turn."""
     has_news: bool = True
     """A view or a link has changed since every neighbor was told of what did."""
     had_waiting: bool = False

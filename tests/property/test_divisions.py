@@ -1,6 +1,6 @@
 """One compaction for many children: without some of them, it keeps all that a compacted vector promises."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from hypothesis import given, settings
@@ -11,6 +11,7 @@ from messiahs.core.compaction import compact, encoded_size
 from messiahs.core.descriptions import SDV, sorted_pairs
 from messiahs.core.dividing import Division
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import MILLISECOND
 from messiahs.core.split_tree import Memory
 from messiahs.core.vectors import Vector, coalesce, vector_of
 from tests.property.seating import can_hold_all
@@ -32,6 +33,17 @@ def _name(number: int) -> SystemId:
 
 def _vectors(brood: Sequence[Sequence[SDV]]) -> dict[SystemId, Vector]:
     return {_name(number): coalesce(map(vector_of, machines), keys=KEYS) for number, machines in enumerate(brood)}
+
+
+def _divided(
+    vectors: Mapping[SystemId, Vector],
+    *others: Vector,
+    keys: tuple[str, ...] = KEYS,
+    memory: Memory | None = None,
+) -> Division:
+    division = Division(others, vectors, keys=keys, memory=memory)
+    division.work()
+    return division
 
 
 def _many(seed: int, children: int) -> list[list[SDV]]:
@@ -62,7 +74,7 @@ def test_what_fits_is_the_sum_of_all_others_without_any_loss(
     vectors, fixed = _vectors(brood), coalesce(map(vector_of, own), keys=KEYS)
     kept = frozenset(map(_name, numbers))
     others = (vector for child, vector in vectors.items() if child not in kept)
-    assert Division((fixed,), vectors, keys=KEYS).without(kept) == coalesce((fixed, *others), keys=KEYS)
+    assert _divided(vectors, fixed).without(kept) == coalesce((fixed, *others), keys=KEYS)
 
 
 @given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
@@ -72,7 +84,7 @@ def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_
 ) -> None:
     brood, kept = _many(seed, children), frozenset(map(_name, numbers))
     keys = ("arch", "speed")
-    left = Division((), _vectors(brood), keys=keys).without(kept)
+    left = _divided(_vectors(brood), keys=keys).without(kept)
     machines = [machine for number, some in enumerate(brood) if number not in numbers for machine in some]
     assert len(left.classes) <= 64
     assert encoded_size(left) <= 4096
@@ -90,8 +102,8 @@ def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
     vectors, kept = _vectors(_many(seed, children)), frozenset(map(_name, numbers))
     names = list(vectors)
     Random(seed).shuffle(names)
-    one = Division((), vectors, keys=KEYS)
-    other = Division((), {name: vectors[name] for name in names}, keys=KEYS[::-1])
+    one = _divided(vectors)
+    other = _divided({name: vectors[name] for name in names}, keys=KEYS[::-1])
     assert one.vector == other.vector == compact(coalesce(vectors.values(), keys=KEYS), keys=KEYS)
     assert one.without(kept) == other.without(kept)
 
@@ -109,11 +121,32 @@ def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_no
             for number, machines in enumerate(brood)
         ][change % 3 :]
         vectors = _vectors(brood)
-        remembering = Division((), vectors, keys=KEYS, memory=memory)
-        forgetful = Division((), vectors, keys=KEYS)
+        remembering = _divided(vectors, memory=memory)
+        forgetful = _divided(vectors)
         assert remembering.vector == forgetful.vector
         kept = frozenset(map(_name, range(change % 20)))
         assert remembering.without(kept) == forgetful.without(kept)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 120), st.integers(MILLISECOND // 2, 10 * MILLISECOND))
+@settings(deadline=None, max_examples=25)
+def test_a_division_made_in_many_steps_while_others_use_its_memory_is_the_same(
+    seed: int, children: int, enough_ns: int
+) -> None:
+    vectors, memory = _vectors(_many(seed, children)), Memory()
+    in_steps = Division((), vectors, keys=KEYS, memory=memory)
+    until_ns = enough_ns
+    while not in_steps.work(until_ns=until_ns):
+        until_ns += enough_ns
+        # A newer sum begins before this one is done.
+        _divided(_vectors(_many(seed + 1, children)), memory=memory)
+    at_once = _divided(vectors)
+    assert until_ns - enough_ns <= at_once.work_ns < until_ns
+    assert in_steps.work(until_ns=at_once.work_ns + 1)
+    assert not in_steps.work(until_ns=at_once.work_ns)
+    assert in_steps.vector == at_once.vector
+    assert in_steps.work_ns == at_once.work_ns
+    assert in_steps.without(frozenset({_name(0)})) == at_once.without(frozenset({_name(0)}))
 
 
 def _only(machine: SDV, names: set[str]) -> SDV:
