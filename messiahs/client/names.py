@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
-from messiahs.core.outputs import is_declared
+from messiahs.core.output_names import is_declared
 from messiahs.core.texts import has_control, printable
 from messiahs.errors import ClientError
 

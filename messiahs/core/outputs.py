@@ -11,11 +11,8 @@ from typing import Final, NamedTuple
 from messiahs.core.causes import TOO_MUCH_OUTPUT
 from messiahs.core.descriptions import TDV
 from messiahs.core.messages import AttemptStatus, Output, TaskState
+from messiahs.core.output_names import DECLARED_PREFIX, LOGS, is_declared
 
-LOGS: Final = ("stdout", "stderr")
-"""Outputs that every attempt has."""
-DECLARED_PREFIX: Final = "work/"
-"""Precedes the path of a declared output in the task's working directory."""
 LIMIT_BYTES: Final = 16 << 30
 """All outputs of an attempt together, if its task states no `$disk`."""
 LEAST_LIMIT_BYTES: Final = 64 << 20
@@ -47,14 +44,6 @@ def limit_of(tdv: TDV) -> int:
     """Return the limit of all outputs of one attempt together, in bytes: the stated `$disk`, or a fixed limit."""
     disk = tdv.description().get("disk")
     return max(LEAST_LIMIT_BYTES, disk) if isinstance(disk, int) else LIMIT_BYTES
-
-
-def is_declared(path: str, declared: Collection[str]) -> bool:
-    """Whether a path in the working directory was declared, or lies below a declared folder."""
-    parts = path.split("/")
-    if not {"", ".", ".."}.isdisjoint(parts):
-        return False
-    return any("/".join(parts[:length]) in declared for length in range(1, len(parts) + 1))
 
 
 def _declared_outputs(

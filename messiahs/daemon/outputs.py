@@ -16,7 +16,7 @@ from messiahs.core.events import OutputsFailed
 from messiahs.core.ids import AttemptId, SystemId, TaskId
 from messiahs.core.members import command_of
 from messiahs.core.messages import Output
-from messiahs.core.outputs import DECLARED_PREFIX, is_declared
+from messiahs.core.output_names import DECLARED_PREFIX, is_declared
 from messiahs.core.rows import SubmissionRow, TaskRow
 from messiahs.daemon.store import KeepOutput, RowStore
 from messiahs.errors import ChannelError, ExecutorError, MessiahsError, NoRoomError, ProtocolError

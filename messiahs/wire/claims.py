@@ -15,7 +15,7 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.outputs import DECLARED_PREFIX, LOGS
+from messiahs.core.output_names import DECLARED_PREFIX, LOGS
 from messiahs.errors import CodecError
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
