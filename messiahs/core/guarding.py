@@ -155,12 +155,13 @@ def take_up(
             state.executor.guards[attempt].suspended_at = Instant(now - (suspended_ns or 0))
             return (SuspendAttempt(attempt=attempt),)
         case Substate.VACATING:
-            guard = Guard(slots=claim.need.slots, memory=Memory(standing=Standing.VACATING))
-            state.executor.guards[attempt] = guard
+            if suspended_ns is not None:
+                # It was not told before the restart, and its slots may be lent out.
+                take_suspended(state, claim, attempt, now)
             # Which of the rules it was, nobody has stored; an executor that knows of an earlier end keeps to that.
             graces_ns = [rule.grace_ns or 0 for rule in state.policy.running]
             grace_ns = max(state.policy.timeouts.kill_grace_ns, *graces_ns, 0)
-            return (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=status.cause),)
+            return (end_action(state, claim, attempt, grace_ns=grace_ns, cause=status.cause, now=now),)
         case _:
             return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
 
