@@ -33,7 +33,6 @@ from messiahs.core.messages import (
 )
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.own_machine import own_sdv
-from messiahs.core.protecting import Standing
 from messiahs.core.resuming import Remains, RunningAttempt
 from messiahs.core.rows import AttemptRow, Row
 from messiahs.core.timers import TimerKind
@@ -337,23 +336,6 @@ def test_the_grace_of_a_task_that_vacates_is_not_cut_by_a_restart(
     (before,) = only(done, EndAttempt)
     _, actions = _restarted(module, policy, desk, done, RunningAttempt(attempt=remote(), is_running=True))
     assert only(actions, EndAttempt) == (before,)
-
-
-def test_a_suspended_task_that_vacates_over_a_restart_runs_no_more_when_others_have_its_slots(
-    rig: Rig, module: ModuleFactory, policy: ScriptedPolicy
-) -> None:
-    rules(policy, DESK.replace("suspend unless", 'suspend when $user eq "ann" and not'))
-    rig.measure(slots=1, keyboard_idle=600)
-    begin(rig, remote(1))
-    look(rig, slots=1, keyboard_idle=3)
-    begin(rig, remote(2), search=b"o" * 16, user="bob")
-    done = rig.wait(601 * SECOND)
-    (before,) = only(done, EndAttempt)
-    assert before.grace_ns == 0
-    known = RunningAttempt(attempt=remote(1), is_running=True, suspended_ns=600 * SECOND)
-    again, actions = _restarted(module, policy, rig, done, known)
-    assert only(actions, EndAttempt) == (before,)
-    assert again.state.executor.guards[remote(1)].memory.standing is Standing.VACATING
 
 
 def _load(rig: Rig, text: str) -> tuple[Action, ...]:
