@@ -39,10 +39,8 @@ def test_it_gets_no_grace_and_so_never_runs_beside_them(module: ModuleFactory) -
     (before,) = only(rig.wait(601 * SECOND), EndAttempt)
     assert (before.attempt, before.grace_ns) == (remote(1), 0)
     # It was stored, and the daemon ended before the starter heard of it.
-    rows: tuple[Row, ...] = (
-        *(claim.row for claim in rig.state.executor.claims.values()),
-        *rig.state.executor.attempts.values(),
-    )
+    executor = rig.state.executor
+    rows: tuple[Row, ...] = (*(claim.row for claim in executor.claims.values()), *executor.attempts.values())
     suspended = RunningAttempt(attempt=remote(1), is_running=True, suspended_ns=601 * SECOND)
     others = RunningAttempt(attempt=remote(2), is_running=True, ran_ns=601 * SECOND)
     again = module(policy=POLICY, neighbors=NEIGHBORS)
