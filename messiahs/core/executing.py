@@ -11,6 +11,7 @@ from messiahs.core.actions import (
     SendControl,
     StartAttempt,
     Store,
+    SuspendAttempt,
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
@@ -119,13 +120,17 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
         return ()
     claim.started[event.attempt] = now
     _note_wait(state, now - claim.attempts[event.attempt])
+    expect_look(state, now)
+    guard = state.executor.guards.get(event.attempt)
+    if guard is not None and guard.suspended_at is not None:
+        # It has begun in the place of one that was suspended, and that others have by now.
+        return (SuspendAttempt(attempt=event.attempt),)
     claim.unreported[event.attempt] = None
     # Soft: after a restart the back end is asked what runs.
     running = replace(row.status, substate=Substate.RUNNING)
     state.executor.attempts[event.attempt] = replace(row, status=running)
     if not state.timers.is_set(TimerKind.STATUS, row.claim):
         state.timers.set(TimerKind.STATUS, row.claim, after(now, _REPORT_AFTER_NS))
-    expect_look(state, now)
     return ()
 
 
@@ -155,7 +160,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     if row.status.state is not TaskState.EXECUTING:
         return ()
     claim = state.executor.claims.get(row.claim)
-    given_up = forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt)
+    given_up = forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt, now)
     # What the owner has said of the end stands already where the end was begun.
     said = row.status.text if row.status.substate is Substate.VACATING else ""
     row = replace(row, status=_status_of(event, said))

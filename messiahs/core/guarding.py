@@ -180,15 +180,41 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     return _let_leave(state, claim, end, text=revoked.text, now=now)
 
 
-def forget_guard(state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /) -> tuple[Action, ...]:
-    """Let go of what is known of an attempt that has ended; the place of one that was suspended is others' by now."""
+def forget_guard(
+    state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /, now: Instant
+) -> tuple[Action, ...]:
+    """Let go of what is known of an attempt that has ended; the place of one that was suspended is others' by now.
+
+    If it ended before its executor heard that it is suspended, the next one may have begun in its place: that one is
+    suspended instead.
+    """
     state.executor.offered.pop(attempt, None)
     guard = state.executor.guards.pop(attempt, None)
     if guard is None or guard.suspended_at is None or claim is None:
         return ()
     claim.still -= 1
+    if claim.row.id not in state.executor.claims:
+        claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
+        return ()
+    next_one = _next_in_its_place(state, claim, attempt)
+    if next_one is not None:
+        take_suspended(state, claim, next_one, now)
+        return _tell(state, claim, next_one, Substate.SUSPENDED, text=state.executor.attempts[attempt].status.text)
     claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
-    return (Store(row=claim.row),) if claim.row.id in state.executor.claims else ()
+    return (Store(row=claim.row),)
+
+
+def _next_in_its_place(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> AttemptId | None:
+    """Give the attempt that may have begun in the place of a suspended one, if the other places are taken."""
+    guards = state.executor.guards
+    unsuspended = [
+        each
+        for each in claim.attempts
+        if each != attempt and _is_executing(state, each) and (each not in guards or guards[each].suspended_at is None)
+    ]
+    if len(unsuspended) < claim.row.places - claim.still:
+        return None
+    return next((each for each in unsuspended if each not in claim.started), None)
 
 
 def end_action(

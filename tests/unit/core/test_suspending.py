@@ -2,11 +2,12 @@
 
 import pytest
 
-from messiahs.core.actions import Action, EndAttempt, ResumeAttempt, SuspendAttempt
-from messiahs.core.events import AttemptStarted, Measured, PolicyChanged, TransferReceived
+from messiahs.core.actions import Action, EndAttempt, ResumeAttempt, Store, SuspendAttempt
+from messiahs.core.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived
 from messiahs.core.instants import MINUTE, SECOND
-from messiahs.core.messages import SchedAccept
+from messiahs.core.messages import AttemptStatus, SchedAccept, Substate
 from messiahs.core.neighbors import Neighbor
+from messiahs.core.rows import AttemptRow
 from messiahs.language.blocks.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import ORIGIN, PARENT, Rig, only, remote, request, sdv, tdv, told, transfer
@@ -25,6 +26,10 @@ def load(rig: Rig, running: str) -> tuple[Action, ...]:
 
 def look(rig: Rig, **said: int) -> tuple[Action, ...]:
     return rig.handle(Measured(sdv=sdv(slots=1, **said)))
+
+
+def status_in(store: Store) -> AttemptStatus | None:
+    return store.row.status if isinstance(store.row, AttemptRow) else None
 
 
 @pytest.fixture
@@ -47,6 +52,28 @@ def test_what_waits_behind_a_suspended_task_is_only_ended_if_it_has_not_begun(de
     # It had begun, and the word of that came later: the rules judge it as any other.
     desk.handle(AttemptStarted(attempt=remote(2)))
     assert only(desk.wait(SECOND), SuspendAttempt) == (SuspendAttempt(attempt=remote(2)),)
+
+
+def test_what_has_begun_in_the_place_of_a_suspended_task_is_suspended_instead(desk: Rig) -> None:
+    # The first task had ended before it could be suspended, and the second one had begun.
+    look(desk, keyboard_idle=3)
+    told(desk.hear(PARENT, request(2, search=b"o" * 16, tdv=tdv(user="bob"))), SchedAccept)
+    ended = desk.end(AttemptEnded(attempt=remote(1), exit_code=0))
+    started = desk.handle(AttemptStarted(attempt=remote(2)))
+    assert only(started, SuspendAttempt) == (SuspendAttempt(attempt=remote(2)),)
+    substates = {status.attempt: status.substate for each in only(ended, Store) if (status := status_in(each))}
+    assert substates[remote(2)] is Substate.SUSPENDED
+    # The slot is still that of the other task.
+    assert only(desk.handle(Measured(sdv=sdv(slots=1, keyboard_idle=600))), ResumeAttempt) == ()
+    assert desk.state.executor.guards[remote(2)].is_waiting
+
+
+def test_the_place_of_a_suspended_task_that_has_ended_is_gone_once_the_next_one_has_not_begun(desk: Rig) -> None:
+    look(desk, keyboard_idle=3)
+    desk.end(AttemptEnded(attempt=remote(1), exit_code=0))
+    desk.end(AttemptEnded(attempt=remote(2), cause="vacated"))
+    (claim,) = desk.state.executor.claims.values()
+    assert (claim.row.places, claim.still) == (0, 0)
 
 
 @pytest.mark.parametrize(
