@@ -14,4 +14,7 @@ def is_declared(path: str, declared: Collection[str]) -> bool:
     parts = path.split("/")
     if not {"", ".", ".."}.isdisjoint(parts):
         return False
-    return any("/".join(parts[:length]) in declared for length in range(1, len(parts) + 1))
+    # A path of thousands of folders is compared only where one of the declared names could end.
+    lengths = frozenset(map(len, declared))
+    ends = (*(end for end, letter in enumerate(path) if letter == "/"), len(path))
+    return any(path[:end] in declared for end in ends if end in lengths)

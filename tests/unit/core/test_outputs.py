@@ -7,6 +7,7 @@ from messiahs.core.causes import TOO_MUCH_OUTPUT
 from messiahs.core.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, Output, SchedRequest, TaskKill, TaskState, TaskStatusAck
+from messiahs.core.output_names import is_declared
 from messiahs.core.outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES
 from messiahs.core.rows import TaskRow
 from tests.unit.core.rig import (
@@ -203,3 +204,20 @@ def test_a_home_without_room_is_waited_for_and_said_once(rig: Rig) -> None:
     assert [(entry.event, entry.text) for entry in rig.state.origin.tasks[TASK].history[-1:]] == [
         ("no_space", "no room for 5 bytes")
     ]
+
+
+class Counted(frozenset[str]):
+    """Names that count how often one of them was looked up (mutable)."""
+
+    looks = 0
+
+    def __contains__(self, name: object, /) -> bool:
+        self.looks += 1
+        return super().__contains__(name)
+
+
+def test_a_path_of_thousands_of_folders_is_not_looked_up_for_each_of_them() -> None:
+    declared = Counted({"out", "logs/day"})
+    assert not is_declared("a/" * 2_000 + "b", declared)
+    assert is_declared("logs/day/" + "a/" * 2_000 + "b", declared)
+    assert declared.looks <= 4
