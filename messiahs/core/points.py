@@ -121,6 +121,10 @@ class Points:
     scales: tuple[Scale, ...]
     disagreement: Disagreement
 
+    def cells_of(self, point: Point) -> tuple[Cell, ...]:
+        """Give the cells of a point themselves: their positions change with all other points."""
+        return tuple(scale.cells[position] for scale, position in zip(self.scales, point.cells, strict=True))
+
 
 def points_of(alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...]) -> Points:
     """Give the points of classes that are grouped by what they say of the keys."""

@@ -1,7 +1,8 @@
 """Splitting one class into many, each time where that loses least, and remembering what was found of the same machines.
 
 Between two sums, little changes: most groups of machines are those of the last time. What their best split is and what
-their hull is follows from them alone, so it need not be found again. The result is the same with and without memory.
+their hull is follows from them and their cells alone, so it need not be found again. The result is the same with and
+without memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from messiahs.core.vectors import MachineClass, Place, hull_of
 
 _Said = tuple[int, ...]
 """A group of machines, by the numbers that stand for what is said at each of its places."""
+_Content = tuple[Sequence[MachineClass], tuple[Cell, ...]]
+"""The machines of a place, and the cells of their point, which are others if a sum of more points is rounded."""
 
 
 @dataclass(slots=True)
@@ -32,16 +35,18 @@ class Memory:
     """What was found of the groups of the last sum, and of no others (mutable)."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Place, tuple[Sequence[MachineClass], int]] = {}
+        self._numbers: dict[Place, tuple[_Content, int]] = {}
         self._found: dict[_Said, _Found] = {}
         self._next = count()
 
-    def begin(self, alike: Mapping[Place, Sequence[MachineClass]]) -> "Recall":
+    def begin(self, alike: Mapping[Place, Sequence[MachineClass]], points: Points) -> "Recall":
         """Give numbers to what is said at each place; what was said there the last time keeps its number."""
-        numbers: dict[Place, tuple[Sequence[MachineClass], int]] = {}
-        for place, same in alike.items():
-            said = self._numbers.get(place)
-            numbers[place] = said if said is not None and said[0] == same else (same, next(self._next))
+        numbers: dict[Place, tuple[_Content, int]] = {}
+        for point in points.points:
+            cells = points.cells_of(point)
+            for place in point.places:
+                content, said = (alike[place], cells), self._numbers.get(place)
+                numbers[place] = said if said is not None and said[0] == content else (content, next(self._next))
         recall = Recall(numbers, self._found)
         self._numbers, self._found = numbers, recall.found
         return recall
@@ -50,9 +55,7 @@ class Memory:
 class Recall:
     """What one sum knows of the last one, and finds itself (mutable). Others may begin before it is done."""
 
-    def __init__(
-        self, numbers: Mapping[Place, tuple[Sequence[MachineClass], int]], before: Mapping[_Said, _Found]
-    ) -> None:
+    def __init__(self, numbers: Mapping[Place, tuple[_Content, int]], before: Mapping[_Said, _Found]) -> None:
         self.found: dict[_Said, _Found] = {}
         self._numbers, self._before = numbers, before
 
@@ -90,7 +93,7 @@ class SplitTree:
     def __init__(self, alike: Mapping[Place, Sequence[MachineClass]], points: Points, memory: Memory) -> None:
         """Begin with one node that holds all points."""
         self.nodes: list[Node] = []
-        self._points, self._recall = points, memory.begin(alike)
+        self._points, self._recall = points, memory.begin(alike, points)
         # The cells of a group's first point are the last tie-breaker: no other group has them.
         self._waiting: list[tuple[int, int, int, tuple[int, ...], int, Split | None]] = []
         self._add(points.points)
