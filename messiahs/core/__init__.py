@@ -32,6 +32,7 @@ Words that are not the papers':
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
 - rest: how long sums are not computed again, so that they stay a small part of all time.
+- snapshot: what was known at one instant, for a sum and what is sent of it in several turns.
 - overview, panel: what neighbors' views say, side by side, so that many of them are judged at once.
 - window: how many attempts may be bound to a claim at once.
 """
