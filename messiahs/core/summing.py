@@ -84,6 +84,10 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
     place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
     if place not in sums.revealed_down:
         if place[0] not in sums.down:
+            if len(sums.down) > len(sums.neighbors):
+                # A child may say every time that it hears others.
+                sums.down.clear()
+                sums.revealed_down.clear()
             sums.down[place[0]] = everything(sums).without(place[0])
         sums.revealed_down[place] = state.policy.reveal(sums.down[place[0]], neighbor)
     return sums.revealed_down[place]

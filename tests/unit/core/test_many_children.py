@@ -171,3 +171,18 @@ def test_what_many_children_are_told_does_not_depend_on_sums_that_were_kept(modu
                 rig.state.updates.sums = None
         said.append((keeps, rig.wait(4 * SECOND)))
     assert [each for keeps, each in said if keeps] == [each for keeps, each in said if not keeps]
+
+
+def test_a_child_that_says_every_time_that_it_hears_others_takes_no_more_memory(module: ModuleFactory) -> None:
+    children = CHILDREN[:10]
+    rig = module(neighbors=tuple(Neighbor(system=each, is_child=True, is_primary_child=True) for each in children))
+    rig.greet(*children)
+    for number in range(200):
+        hears = tuple(each for place, each in enumerate(children[1:]) if number >> place & 1)
+        message = StatusVector(kind=UP, vector=view(), period_ns=2 * SECOND, age_ns=0, hears=hears)
+        rig.handle(VectorReceived(sender=children[0], message=message))
+        rig.hear(children[0], SystemStatusQuery())
+        rig.wait(10 * MILLISECOND)
+    sums = rig.state.updates.sums
+    assert sums is not None
+    assert len(sums.revealed_down) <= len(children) + 1
