@@ -1,7 +1,9 @@
 """Telling children D, one after the other: many of them take several turns, and are told less often (MESSIAHS 7.2).
 
 A round tells every child, or only those for whom there is something new. While a rest is due (pacing.py), the round of
-a period tells each child again what it was told last, with its age; what changes is told once the rest is over.
+a period tells each child again what it was told last, with its age; what changes is told once the rest is over. A
+period that comes while a round goes on does the same, and adds nothing to the round: else one that takes longer than a
+period would never end.
 """
 
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
     ]
     if current.is_going:
         if not only_changed:
-            current.untold.update(dict.fromkeys(children, True))
+            current.again.update((child, True) for child in children if _last(state, child) is not None)
         return ()
     is_free = not is_resting(updates.down_rests_until, turn.now)
     if not children:
@@ -63,16 +65,16 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     """Tell as many children as one turn has time for."""
     updates, current = state.updates, state.updates.round
     begun_ns = turn.work_ns
-    sent: list[SendVector] = []
+    sent = [*_tell_again(state, turn, current.again)]
     if current.snapshot is None:
-        sent.extend(_tell_again(state, turn))
+        sent.extend(_tell_again(state, turn, current.untold))
     elif current.untold and is_summed_up(turn, current.snapshot, begun_everything(sums_of(state, current.snapshot))):
         sent.extend(_tell_anew(state, turn, current.snapshot))
     current.is_going = False
     updates.down_rests_until = after_work(
         updates.down_rests_until, turn.now, work_ns=turn.work_ns - begun_ns, share=DOWN_SHARE
     )
-    if current.untold:
+    if current.untold or current.again:
         _go_on_later(state, turn.now)
         return tuple(sent)
     current.snapshot = None
@@ -108,7 +110,7 @@ def take_another_turn(state: ModuleState, now: Instant, /) -> None:
 def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[SendVector]:
     sums, account = sums_of(state, snapshot), account_of(state, snapshot.views)
     made: dict[object, None] = {}
-    for neighbor, only_changed in _next_untold(state, turn):
+    for neighbor, only_changed in _next_of(state.updates.round.untold, state, turn):
         place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
         if place not in made:
             turn.work_ns += everything(sums).parting_ns
@@ -116,9 +118,9 @@ def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[S
         yield from _send(state, turn, neighbor, _summed(state, sums, account, neighbor), only_changed=only_changed)
 
 
-def _tell_again(state: ModuleState, turn: Turn) -> Iterator[SendVector]:
+def _tell_again(state: ModuleState, turn: Turn, untold: dict[SystemId, bool]) -> Iterator[SendVector]:
     """Tell children what each was told last; one that was never told anything is told when the rest is over."""
-    for neighbor, only_changed in _next_untold(state, turn):
+    for neighbor, only_changed in _next_of(untold, state, turn):
         last = _last(state, neighbor.system)
         if last is None:
             state.updates.children_have_news = True
@@ -126,9 +128,8 @@ def _tell_again(state: ModuleState, turn: Turn) -> Iterator[SendVector]:
             yield from _send(state, turn, neighbor, last, only_changed=only_changed)
 
 
-def _next_untold(state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
+def _next_of(untold: dict[SystemId, bool], state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
     """Take children from those that are still to be told, and whether only something new, while the turn has time."""
-    untold = state.updates.round.untold
     while untold and turn.work_ns < TURN_NS:
         system = next(iter(untold))
         only_changed = not untold.pop(system)

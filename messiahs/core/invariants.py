@@ -235,7 +235,7 @@ def _links(state: ModuleState) -> Iterator[str]:
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
             yield f"the view of {system} never grows old"
-    is_at_work = bool(updates.round.untold) or updates.summing is not None
+    is_at_work = bool(updates.round.untold or updates.round.again) or updates.summing is not None
     if is_at_work and not state.timers.is_set(TimerKind.TELL, state.system):
         yield "an advertisement takes further turns, and none is due"
     for search in state.hop.searches.values():

@@ -108,6 +108,8 @@ class Round:
 
     untold: dict[SystemId, bool] = field(default_factory=dict)
     """True: also if it says nothing new."""
+    again: dict[SystemId, bool] = field(default_factory=dict)
+    """Children that are told their last vector once more: a period has come while the round goes on."""
     is_going: bool = False
     """Some of them are told in a further turn."""
     snapshot: Snapshot | None = None

@@ -186,3 +186,31 @@ def test_a_child_that_says_every_time_that_it_hears_others_takes_no_more_memory(
     sums = rig.state.updates.sums
     assert sums is not None
     assert len(sums.revealed_down) <= len(children) + 1
+
+
+def test_a_round_that_takes_longer_than_a_period_ends_and_the_next_one_tells_what_is_new(many: Rig) -> None:
+    def say_alone(number: int, memory: int) -> None:
+        machine = view(speed=100 * number + 100, avail_mem=memory)
+        message = StatusVector(kind=UP, vector=machine, period_ns=1_000 * SECOND, age_ns=0)
+        many.handle(VectorReceived(sender=CHILDREN[number], message=message))
+
+    def take_slow_turns(duration_ns: int) -> dict[SystemId, StatusVector]:
+        """Let each turn take so long that a round of all children takes longer than a period."""
+        last: dict[SystemId, StatusVector] = {}
+        end = after(many.now, duration_ns)
+        while (deadline := many.module.next_deadline()) is not None and deadline < end:
+            many.now = max(deadline, after(many.now, 300 * MILLISECOND))
+            last |= told(many.wait(0))
+        return last
+
+    # Nobody hears a sibling any more, so each child is told something else.
+    for number in range(MANY):
+        say_alone(number, (number + 1) * GIB)
+    many.wait(20 * SECOND)
+    say_alone(0, 4_000 * GIB)
+    take_slow_turns(10 * SECOND)
+    say_alone(0, 9_000 * GIB)
+    last = take_slow_turns(40 * SECOND)
+    assert {highest_memory(last[child].vector) for child in CHILDREN[1:]} == {
+        highest_memory(view(avail_mem=9_000 * GIB))
+    }
