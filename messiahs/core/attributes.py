@@ -15,6 +15,8 @@ STRING_LIMIT_BYTES = 64
 NOBODY_YET = "nobody yet"
 """The supplier of what policies may name already, and nothing sets: it is always unset."""
 EXTENSION_LIMIT = 8
+MOST_MACHINES = 2**40 - 1
+"""A class that stands for more machines is counted as so many."""
 
 
 class Kind(StrEnum):

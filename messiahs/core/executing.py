@@ -15,6 +15,7 @@ from messiahs.core.actions import (
 )
 from messiahs.core.advertising import mark_changed
 from messiahs.core.events import AttemptEnded, AttemptStarted
+from messiahs.core.fitting import time_limit_ns
 from messiahs.core.granting import (
     SHRINK_NS,
     answer_renewal,
@@ -28,7 +29,7 @@ from messiahs.core.granting import (
 )
 from messiahs.core.guarding import REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
 from messiahs.core.ids import AttemptId, ClaimId, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.judging import judge, refusal_of, summary_of
 from messiahs.core.messages import (
     NEVER_ARRIVED,
@@ -101,13 +102,12 @@ def on_task_transfer(
 
 def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
     """Hand an attempt to the back end; a repeated start does no harm."""
-    limit = claim.row.tdv.description().get("est_time")
     return StartAttempt(
         attempt=row.id,
         claim=claim.row.id,
         command=row.command,
         places=claim.row.places,
-        limit_ns=limit * SECOND if isinstance(limit, int) and limit > 0 else None,
+        limit_ns=time_limit_ns(claim.row.tdv),
         lease_until=claim.row.lease_until,
     )
 

@@ -8,11 +8,14 @@ from messiahs.core.attributes import Kind
 from messiahs.core.columns import NO_CLASS, Classes, Judged
 from messiahs.core.descriptions import TDV, Description
 from messiahs.core.ids import SystemId
+from messiahs.core.instants import HOUR, SECOND
 from messiahs.core.messages import DenyCode
 from messiahs.core.overview import Overview
 from messiahs.core.ports import Need, Predicate
 from messiahs.core.vectors import Vector
 
+_LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
+"""A time limit that is longer would not fit into 64 bits, as what is stored and sent has to."""
 LOOKS_LIMIT: Final = 100_000
 """How many looks one message may cause: some tenths of a second."""
 
@@ -26,6 +29,12 @@ def need_of(tdv: TDV, requirement: Predicate) -> Need:
         disk_bytes=_size(said, "disk"),
         requirement=requirement,
     )
+
+
+def time_limit_ns(tdv: TDV) -> int | None:
+    """Give how long a task may run, at most a hundred years; None if it states no time."""
+    seconds = _size(tdv.description(), "est_time")
+    return min(_LONGEST_RUN_NS, seconds * SECOND) if seconds else None
 
 
 def _size(said: Description, name: str) -> int:

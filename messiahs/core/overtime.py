@@ -8,6 +8,7 @@ renewals are apart, since the task may have been suspended meanwhile.
 """
 
 from messiahs.core.actions import Action, SendControl
+from messiahs.core.fitting import time_limit_ns
 from messiahs.core.granting import RENEWALS_PER_LEASE
 from messiahs.core.ids import AttemptId, TaskId
 from messiahs.core.instants import MINUTE, SECOND, Instant, after
@@ -74,9 +75,9 @@ def forget_clock(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /) ->
 
 
 def _allowed_ns(state: ModuleState, claim: HeldClaim, task: TaskId) -> int | None:
-    limit = claim.row.tdv.description().get("est_time")
+    limit_ns = time_limit_ns(claim.row.tdv)
     submission = state.origin.submissions.get(task.submission)
-    if not isinstance(limit, int) or limit <= 0 or submission is None:
+    if limit_ns is None or submission is None:
         return None
     inputs_bytes = sum(file.size_bytes for file in command_of(submission.row, task).inputs)
-    return limit * SECOND + limit * SECOND // 10 + GRACE_NS + COPYING_NS_PER_BYTE * inputs_bytes
+    return limit_ns + limit_ns // 10 + GRACE_NS + COPYING_NS_PER_BYTE * inputs_bytes

@@ -18,6 +18,7 @@ from messiahs.core.instants import Instant, after
 from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.neighbors import Neighbor
 from messiahs.core.placing import on_view_changed
+from messiahs.core.ports import LONGEST_PERIOD_NS
 from messiahs.core.sending import forget_sent
 from messiahs.core.state import ModuleState
 from messiahs.core.sums import viewed_kind
@@ -137,7 +138,7 @@ def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
 
 def _input_timeout_ns(state: ModuleState, period_ns: int) -> int:
     set_by_policy = state.policy.timeouts.input_ns
-    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * period_ns
+    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * min(period_ns, LONGEST_PERIOD_NS)
 
 
 def _kinds_from(neighbor: Neighbor) -> tuple[VectorKind, ...]:

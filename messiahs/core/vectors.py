@@ -14,7 +14,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter, mul
 from typing import Any, Final, NamedTuple, cast
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, Kind
+from messiahs.core.attributes import KEY_ATTRIBUTES, MOST_MACHINES, Kind
 from messiahs.core.buckets import bucket_of, highest_in, lowest_in
 from messiahs.core.columns import ClassSet, Column, Judged, Said, chosen, said_by
 from messiahs.core.descriptions import SDV
@@ -251,7 +251,8 @@ def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
     lacking = [name for name, said in values.items() if len(said) < len(classes)]
     lacking += chain.from_iterable(dict.fromkeys(map(_SOME_LACK_OF, classes)))
     return MachineClass(
-        count=sum(map(_COUNT_OF, classes)),
+        # More could not be sent, and a neighbor may say anything.
+        count=min(MOST_MACHINES, sum(map(_COUNT_OF, classes))),
         attributes=tuple((name, _join(values[name])) for name in sorted(values)),
         some_lack=tuple(sorted(dict.fromkeys(lacking))),
     )

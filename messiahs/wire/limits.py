@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from messiahs.core.attributes import MOST_MACHINES
 from messiahs.core.ids import SystemId
 from messiahs.core.texts import has_control, printable
 from messiahs.errors import CodecError
@@ -16,7 +17,7 @@ MESSAGE_LIMIT_BYTES: Final = 1 << 20
 BATCH_LIMIT: Final = 1024
 VECTOR_LIMIT_BYTES: Final = 4096
 CLASS_LIMIT: Final = 64
-COUNT_END: Final = 1 << 40
+COUNT_END: Final = MOST_MACHINES + 1
 COUNTER_END: Final = 1 << 63
 REASON_LIMIT: Final = 256
 REASON_DEPTH_LIMIT: Final = 32
