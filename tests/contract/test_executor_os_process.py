@@ -346,6 +346,22 @@ def test_tasks_cannot_reach_the_starter_of_a_daemon_that_is_root(play: Play, set
     play(act)
 
 
+def test_no_task_limits_the_starter_of_a_daemon_that_is_root(play: Play) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: an ordinary user's tasks have the daemon's own account")
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sh", "-c", "prlimit --pid $PPID --nofile=3:3 --cpu=1:1 --fsize=0:0 2>&1; true")
+        await rig.end_of(1)
+        assert "failed" in rig.output(1)
+        rig.run(2, "grep", "^Gid:", "/proc/self/status")
+        assert (await rig.end_of(2)).exit_code == 0
+        assert len(set(rig.output(2).split()[1:])) == 1
+        assert rig.losses == []
+
+    play(act)
+
+
 def test_root_is_refused_as_the_account_of_tasks() -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: an ordinary user's tasks have his own account")

@@ -108,13 +108,14 @@ def _bound_socket() -> socket.socket:
 def _become(account: Account) -> Powers | None:
     """Take the tasks' account for good, and tie the life of the tasks to that of the starter.
 
-    A former root keeps the powers that it needs for folders of its own.
+    A former root keeps the powers that it needs for folders of its own. It also keeps its group as the saved one, which
+    no program that it starts inherits: so the kernel lets no task change the limits of the starter (prlimit).
     """
     powers = None
     if os.geteuid() == 0:
         assert account.uid != 0
         os.setgroups([account.gid])
-        os.setresgid(account.gid, account.gid, account.gid)
+        os.setresgid(account.gid, account.gid, os.getegid())
         keep_capabilities(keeps=True)
         os.setresuid(account.uid, account.uid, account.uid)
         powers = Powers((CHOWN, DAC_OVERRIDE, FOWNER))
