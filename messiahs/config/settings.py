@@ -74,7 +74,7 @@ def load_settings(path: Path) -> ModuleSettings:
     """Read a settings file; a `MessiahsError` says what is wrong with it."""
     try:
         return msgspec.json.decode(read_regular(path), type=ModuleSettings, dec_hook=_from_text)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, ValueError) as error:
         raise MessiahsError(f"{path}: the module's settings cannot be read: {error}") from error
 
 

@@ -2,19 +2,29 @@
 
 import pwd
 import re
-from typing import Final
+from typing import Final, TypeVar
 
+import msgspec
 from aiohttp import web
 
 from messiahs.daemon.door import uid_at
 from messiahs.daemon.looking import Found, Tasks
 
+_Body = TypeVar("_Body")
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 
 
 def refusal(status: int, text: str) -> web.Response:
     """Say no, and why."""
     return web.json_response({"error": text}, status=status)
+
+
+async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
+    """Read the JSON body of a request; `msgspec.MsgspecError` if it is none, or says something else."""
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
 
 
 def offset_of(request: web.Request) -> int | None:

@@ -12,7 +12,7 @@ from messiahs.core.messages import TaskState
 from messiahs.core.rows import AttemptRow
 from messiahs.core.state import GrantedClaim
 from messiahs.core.texts import has_control
-from messiahs.daemon.asking import refusal
+from messiahs.daemon.asking import body_of, refusal
 from messiahs.daemon.documents import Document, time_document
 from messiahs.daemon.host import Host
 from messiahs.daemon.policy_api import is_owner
@@ -49,7 +49,7 @@ class AttemptsApi:
         if not is_owner(request):
             return refusal(403, _NOT_THE_OWNER)
         try:
-            body = msgspec.json.decode(await request.read(), type=RevokeBody)
+            body = await body_of(request, RevokeBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"this names nothing to revoke: {error}")
         if has_control(body.reason):

@@ -1,7 +1,7 @@
 """Who may keep how many connections with the local API, and how long a request may take to arrive.
 
 A user's own requests wait for nobody else: connections are counted by account, and one that has not sent a whole
-request makes room for one that may.
+request makes room for one that may. Large bodies that are kept in memory are read a few at a time for each account.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import resource
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +26,7 @@ HEAD_SECONDS: Final = 10.0
 BODY_SECONDS: Final = 30.0
 """How long nothing of a body may arrive."""
 _REFUSED_SECONDS = 1.0
+_SMALL_BODY_BYTES: Final = 64 << 10
 _SHARE_OF_ALL, _SHARE_OF_ONE = 4, 16
 _MOST_FILES = 65_536
 _MOST_OF_ALL, _MOST_OF_ONE = 4_096, 1_024
@@ -34,10 +36,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many connections there may be, of one account and of all but root, and how long they may be silent."""
+    """How many connections there may be, of one account and of all but root, and how long they may be silent.
+
+    `bodies` is how many bodies above 64 KiB one account may have in memory.
+    """
 
     of_one: int
     of_all: int
+    bodies: int = 8
     head_seconds: float = HEAD_SECONDS
     body_seconds: float = BODY_SECONDS
 
@@ -64,6 +70,8 @@ class Door:
         self.refused = 0
         """Connections that were refused and are still read from."""
         self._connections: dict[RequestHandler, _Connection] = {}
+        self._bodies: dict[int, asyncio.Semaphore] = {}
+        """By account; one that has asked once is kept."""
 
     def __call__(self) -> asyncio.Protocol:
         """Give the protocol of a new connection."""
@@ -78,7 +86,8 @@ class Door:
             return await handler(request)
         connection.begin(request)
         try:
-            return await handler(request)
+            async with self._memory_for(request, connection.uid):
+                return await handler(request)
         finally:
             connection.end()
 
@@ -94,6 +103,14 @@ class Door:
             return True
         # Root is never kept out by others.
         return not is_too_many and not connection.uid
+
+    def _memory_for(self, request: web.Request, uid: int) -> AbstractAsyncContextManager[object]:
+        """Wait until the account may have one more large body in memory; until then little of it is read."""
+        length = request.content_length if request.can_read_body else 0
+        # A single file goes to the disk as it comes.
+        if "sha256" in request.match_info or (length is not None and length <= _SMALL_BODY_BYTES):
+            return nullcontext()
+        return self._bodies.setdefault(uid, asyncio.Semaphore(self.limits.bodies))
 
     def enter(self, connection: "_Connection") -> None:
         """Count a connection."""

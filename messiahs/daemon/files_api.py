@@ -10,7 +10,7 @@ from aiohttp import web
 from messiahs.core.members import command_of
 from messiahs.core.messages import Output
 from messiahs.core.rows import SubmissionRow, TaskRow
-from messiahs.daemon.asking import offset_of, own_single_task, refusal
+from messiahs.daemon.asking import body_of, offset_of, own_single_task, refusal
 from messiahs.daemon.files import PIECE_BYTES, WrongContentError
 from messiahs.daemon.host import Host
 from messiahs.daemon.looking import Tasks
@@ -49,7 +49,7 @@ class FilesApi:
 
     async def _missing(self, request: web.Request) -> web.Response:
         try:
-            asked = msgspec.json.decode(await request.read(), type=MissingBody).sha256
+            asked = (await body_of(request, MissingBody)).sha256
         except msgspec.MsgspecError as error:
             return refusal(400, f"this names no files: {error}")
         wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)

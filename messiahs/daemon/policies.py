@@ -115,7 +115,7 @@ class Policies:
             in_force = self._loaded_before()
         except FileNotFoundError:
             return self._own()
-        except (OSError, msgspec.MsgspecError, PolicyError) as error:
+        except (OSError, ValueError, PolicyError) as error:
             if self._own_file is None:
                 raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
             _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)

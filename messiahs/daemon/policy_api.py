@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from aiohttp import web
 
-from messiahs.daemon.asking import refusal, uid_of
+from messiahs.daemon.asking import body_of, refusal, uid_of
 from messiahs.daemon.policies import Policies
 from messiahs.errors import PolicyError, Problem
 
@@ -39,7 +39,7 @@ class PolicyApi:
             return refusal(403, "only root and the user of this module may load its policy")
         problems: tuple[Problem, ...] = ()
         try:
-            body = msgspec.json.decode(await request.read(), type=LoadBody)
+            body = await body_of(request, LoadBody)
             if body.text is None:
                 self._policies.reload()
             else:

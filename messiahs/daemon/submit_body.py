@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
@@ -17,7 +18,14 @@ from messiahs.core.rows import SubmissionRow
 from messiahs.core.submitting import MEMBER_LIMIT
 from messiahs.core.texts import has_control
 from messiahs.errors import CodecError
-from messiahs.wire.limits import FILE_LIMIT, NAMES_LIMIT_BYTES, at_most, relative_path, separate_paths
+from messiahs.wire.limits import (
+    FILE_LIMIT,
+    NAMES_LIMIT_BYTES,
+    at_most,
+    path_order,
+    relative_path,
+    separate_paths,
+)
 
 _KEY_LIMIT = 64
 _SHOWN_CHARACTERS = 200
@@ -26,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HASH_BYTES = 32
 _LARGEST = 2**62
 _NAME_LIMIT = 256
+_OWN_OUTPUTS_LIMIT = 1 << 22
+"""Of all members together: each name is checked while others wait."""
 _RETRY_LIMIT = 1_000
 _DEADLINE_LIMIT_YEARS = 10
 _SECONDS_PER_YEAR = 366 * 24 * 3_600
@@ -167,21 +177,31 @@ def _least(name: str) -> int:
 
 
 def _problem_of_files(body: SubmitBody) -> str:
-    for files in (body.inputs, *(body.inputs + own for own in body.member_inputs)):
+    for files in (body.inputs, *body.member_inputs):
         for file in files:
             if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
                 return f"input {file.name}: {file.sha256} is no SHA-256"
-        try:
-            # The very checks of the wire: what cannot travel is not taken either.
-            at_most(len(files), FILE_LIMIT, what="input files")
-            separate_paths([relative_path(file.name) for file in files])
-        except CodecError as error:
-            return str(error)
     try:
+        # The very checks of the wire: what cannot travel is not taken either.
+        _check_inputs(body)
         _check_outputs(body)
     except CodecError as error:
         return str(error)
     return ""
+
+
+def _check_inputs(body: SubmitBody) -> None:
+    """Check the names of inputs for each member, in time that grows with the body: inputs of all are looked at once."""
+    at_most(len(body.inputs), FILE_LIMIT, what="input files")
+    shared = separate_paths(relative_path(file.name) for file in body.inputs)
+    order = [path_order(name) for name in shared]
+    for files in filter(None, body.member_inputs):
+        at_most(len(shared) + len(files), FILE_LIMIT, what="input files")
+        own = [relative_path(file.name) for file in files]
+        # An own name can only be in the way of those between which it belongs.
+        places = {bisect_left(order, path_order(name)) for name in own}
+        around = {place for right in places for place in (right - 1, right) if 0 <= place < len(shared)}
+        separate_paths((*own, *(shared[place] for place in around)))
 
 
 def _shown(argv: tuple[str, ...]) -> str:
@@ -195,6 +215,7 @@ def _check_outputs(body: SubmitBody) -> None:
     for name in body.outputs:
         relative_path(name)
     templates = [name for name in body.outputs if "{}" in name]
+    at_most(len(templates) * len(body.items), _OWN_OUTPUTS_LIMIT, what="outputs with {} of all tasks together")
     for item in body.items if templates else ():
         for name in templates:
             relative_path(name.replace("{}", item))

@@ -11,7 +11,7 @@ from messiahs.core.descriptions import TDV, sorted_pairs
 from messiahs.core.events import AnswerTo, CancelRequested, RetryRequested, Submitted
 from messiahs.core.members import command_of
 from messiahs.core.submitting import failed_in
-from messiahs.daemon.asking import known_task, offset_of, own_single_task, own_task, refusal, user_of
+from messiahs.daemon.asking import body_of, known_task, offset_of, own_single_task, own_task, refusal, user_of
 from messiahs.daemon.host import Host
 from messiahs.daemon.logs import Logs
 from messiahs.daemon.looking import Found, Tasks
@@ -41,7 +41,7 @@ class TasksApi:
 
     async def _submit(self, request: web.Request) -> web.Response:
         try:
-            body = msgspec.json.decode(await request.read(), type=SubmitBody)
+            body = await body_of(request, SubmitBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"this is no submit: {error}")
         problem = problem_of(body)

@@ -15,7 +15,7 @@ from messiahs.core.routing import view_behind
 from messiahs.core.sharing import waiting_behind
 from messiahs.core.summing import passed_on
 from messiahs.core.sums import vector_for_children, vector_for_parents, vector_for_siblings, view_of
-from messiahs.daemon.asking import refusal
+from messiahs.daemon.asking import body_of, refusal
 from messiahs.daemon.documents import Document, vector_document
 from messiahs.daemon.host import Host
 from messiahs.daemon.policies import Policies
@@ -76,7 +76,7 @@ class VectorsApi:
         """Tell what a neighbor is told now; under another policy only root and the module's own user may ask."""
         state = self._host.module.state
         try:
-            body = msgspec.json.decode(await request.read(), type=PreviewBody)
+            body = await body_of(request, PreviewBody)
         except msgspec.MsgspecError as error:
             return refusal(400, f"this is no preview: {error}")
         neighbor = state.neighbors.get(SystemId(body.neighbor))

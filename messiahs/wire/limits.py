@@ -4,7 +4,7 @@ A check returns what it was given, or raises a `CodecError`; nothing that a neig
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
@@ -146,13 +146,19 @@ def relative_path(text: str) -> str:
     return text
 
 
-def separate_paths(names: Sequence[str]) -> None:
-    """Check names of inputs: no two are the same, and none is a folder of another."""
-    # With a separator that sorts before every other character, what is in a folder follows directly on its name.
-    ascending = sorted(names, key=lambda name: name.replace("/", "\0"))
+def separate_paths(names: Iterable[str]) -> list[str]:
+    """Check names of inputs: no two are the same, and none is a folder of another; give them as `path_order` sorts."""
+    ascending = sorted(names, key=path_order)
     for name, following in pairwise(ascending):
         if name == following or following.startswith(f"{name}/"):
             raise CodecError(f"two inputs cannot have the places {name[:80]!r} and {following[:80]!r}")
+    return ascending
+
+
+def path_order(name: str) -> str:
+    """Give a key by which what is in a folder follows directly on the folder's name."""
+    # With a separator that sorts before every other character.
+    return name.replace("/", "\0")
 
 
 def sha256(content: bytes) -> bytes:

@@ -212,6 +212,13 @@ def test_the_settings_of_a_module_can_be_saved_and_read_again(tmp_path: Path) ->
     assert [link.address for link in settings.neighbors] == ["127.0.0.1:9001"]
 
 
+@pytest.mark.parametrize("damaged", [b"", b'{"federation": 1}', b'{"federation": "\xff"}'])
+def test_settings_that_are_damaged_are_told_of_with_their_file(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / "settings.json").write_bytes(damaged)
+    with pytest.raises(MessiahsError, match=r"settings\.json: the module's settings cannot be read: "):
+        load_settings(tmp_path / "settings.json")
+
+
 def test_settings_need_the_address_of_every_module_that_is_dialed(tmp_path: Path) -> None:
     topology = load_topology(EXAMPLES / "pair.yaml")
     with pytest.raises(MessiahsError, match="no `host` and `port` for left"):

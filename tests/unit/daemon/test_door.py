@@ -5,12 +5,15 @@ import logging
 import resource
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 
 from messiahs.daemon.api import serve
+from messiahs.daemon.asking import body_of, refusal
 from messiahs.daemon.door import Limits, limits_of_this_process, raise_file_limit
 from messiahs.daemon.log_lines import ALIKE_LIMIT, RateLimit
 from messiahs.errors import StoreError
@@ -22,6 +25,8 @@ HELD = WHOLE.replace(b"quick", b"held")
 ENDLESS = WHOLE.replace(b"quick", b"endless")
 HALF_A_BODY = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n1234"
 """The server answers at once that it reads the body."""
+NO_UTF_8 = b'\r\nContent-Length: 6\r\n\r\n["\xff"]\n'
+LARGE_BYTES = 4 << 20
 PATIENT = Limits(of_one=16, of_all=32, head_seconds=3_600.0, body_seconds=3_600.0)
 
 
@@ -29,7 +34,7 @@ class Lab:
     """An API with two questions: one is answered at once, the other one when `release` is set (mutable)."""
 
     def __init__(self, folder: Path) -> None:
-        self.path, self.release, self.held = folder / "a.sock", asyncio.Event(), 0
+        self.path, self.release, self.held, self.read = folder / "a.sock", asyncio.Event(), 0, 0
         self.changed = asyncio.Condition()
         self.ends: asyncio.Queue[str] = asyncio.Queue()
         """What each request ended with whose client hung up."""
@@ -37,8 +42,18 @@ class Lab:
 
     async def quick(self, request: web.Request) -> web.Response:
         """Answer with the size of the body."""
+        async with self.changed:
+            self.read += 1
+            self.changed.notify_all()
         with self.noting_hangups():
             return web.json_response({"bytes": len(await request.read())})
+
+    async def named(self, request: web.Request) -> web.Response:
+        """Read a list of names."""
+        try:
+            return web.json_response(await body_of(request, list[str]))
+        except msgspec.MsgspecError as error:
+            return refusal(400, str(error))
 
     async def endless(self, request: web.Request) -> web.StreamResponse:
         """Answer for as long as somebody reads."""
@@ -77,6 +92,11 @@ class Lab:
         await writer.drain()
         return reader, writer
 
+    async def until_read(self, count: int) -> None:
+        """Wait until the bodies of so many requests are being read."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.read >= count)
+
     async def hold_many(self, count: int) -> list[Streams]:
         """Make requests that wait for their answers."""
         held = [await self.say(HELD) for _ in range(count)]
@@ -90,6 +110,7 @@ def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /)
         lab = Lab(folder)
         routes = [
             web.route("*", "/quick", lab.quick),
+            web.put("/named", lab.named),
             web.get("/held", lab.hold),
             web.get("/damaged", lab.damaged),
             web.get("/endless", lab.endless),
@@ -185,6 +206,36 @@ def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_in_the_log(
     caplog.set_level(logging.INFO)
     run(tmp_path, PATIENT, test)
     assert caplog.messages == []
+
+
+def test_one_account_has_only_a_few_large_bodies_in_memory_and_small_requests_wait_for_none_of_them(
+    tmp_path: Path,
+) -> None:
+    head = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % LARGE_BYTES
+
+    async def test(lab: Lab) -> None:
+        held = [await lab.say(head) for _ in range(2)]
+        await lab.until_read(2)
+        later = asyncio.ensure_future(lab.say(head + bytes(LARGE_BYTES - 1)))
+        for _ in range(20):
+            assert await status_of(await lab.say(WHOLE)) == 200
+        assert not later.done()
+        held[0][1].write(bytes(LARGE_BYTES))
+        assert await status_of(held[0]) == 200
+        reader, writer = await later
+        writer.write(b"x")
+        assert await status_of((reader, writer)) == 200
+
+    run(tmp_path, replace(PATIENT, bodies=2), test)
+
+
+def test_a_body_that_is_no_utf_8_is_a_mistake_like_any_other(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        streams = await lab.say(WHOLE.replace(b"GET /quick", b"PUT /named").replace(b"\r\n\r\n", NO_UTF_8))
+        assert await status_of(streams) == 400
+        assert b"it is not UTF-8" in await streams[0].readuntil(b"}")
+
+    run(tmp_path, PATIENT, test)
 
 
 def test_rows_that_cannot_be_read_are_told_of_in_words(tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ from messiahs.errors import PolicyError, UnusableStateError
 
 OWN = 'policy "own"; accept from any { limit 1 tasks; }'
 OTHER = 'policy "other"; timeouts { request 3s; }'
-DAMAGES: list[Callable[[str], str]] = [lambda _: "", lambda _: "{", lambda text: text.replace("3s", "3")]
+DAMAGES: list[Callable[[str], str]] = [
+    lambda _: "",
+    lambda _: "{",
+    lambda text: text.replace("3s", "3"),
+    lambda text: text.replace("3s", "\udcff"),
+]
 BAD = 'policy "bad"; accept from any { require $mem <= 8min; }'
 
 
@@ -150,7 +155,7 @@ def test_what_was_loaded_and_cannot_be_used_any_more_leaves_the_own_file_and_a_l
 ) -> None:
     site.start().load(OTHER, "other.policy")
     (kept,) = (site.folder / "m").iterdir()
-    kept.write_text(damage(kept.read_text()))
+    kept.write_text(damage(kept.read_text()), errors="surrogateescape")
     policies = site.start()
     assert _shown(policies) == ("own", str(site.file), False)
     assert f"THE POLICY THAT WAS LOADED IS LOST: {site.file}" in caplog.text
@@ -164,7 +169,7 @@ def test_without_an_own_file_nobody_is_accepted_because_of_damage(site: Site, da
     site.has_file = False
     site.start().load(OTHER, "other.policy")
     (kept,) = (site.folder / "m").iterdir()
-    kept.write_text(damage(kept.read_text()))
+    kept.write_text(damage(kept.read_text()), errors="surrogateescape")
     with pytest.raises(UnusableStateError, match=r"(?s)loaded_policy\.json.* remove this one"):
         site.start()
 

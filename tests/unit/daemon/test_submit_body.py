@@ -98,3 +98,55 @@ def test_what_is_too_much_is_told_with_what_is_allowed(said: dict[str, object], 
 def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}{'n' * 200}" for number in range(1_000)))
     assert problem_of(body).endswith("bytes of names, at most 131072 are allowed")
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "clash"),
+    [
+        (("a", "b/c", "b/d"), ("b/cc", "b-c", "bb"), ""),
+        (("a", "b"), ("b",), "'b' and 'b'"),
+        (("a", "b"), ("b/c",), "'b' and 'b/c'"),
+        (("a/b/c", "a-"), ("a",), "'a' and 'a/b/c'"),
+        ((), ("x/y", "x"), "'x' and 'x/y'"),
+        (("x/y", "x"), (), "'x' and 'x/y'"),
+    ],
+)
+def test_no_input_of_one_task_is_in_the_way_of_those_of_all(
+    shared: tuple[str, ...], own: tuple[str, ...], clash: str
+) -> None:
+    inputs, members = _inputs(shared), ((), _inputs(own), ())
+    body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=3)
+    assert problem_of(body) == (f"two inputs cannot have the places {clash}" if clash else "")
+
+
+def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
+    looked_at = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def split(self, *_: object) -> list[str]:
+            nonlocal looked_at
+            looked_at += 1
+            return [str(self)]
+
+    inputs = _inputs(tuple(Name(f"in{number}") for number in range(FILE_LIMIT - 1)))
+    members = (_inputs(("own",)),) * 200
+    assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=200)) == ""
+    assert looked_at == len(inputs)
+
+
+def test_one_task_has_no_more_inputs_than_can_travel() -> None:
+    inputs = _inputs(tuple(f"in{number}" for number in range(FILE_LIMIT)))
+    body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=((), _inputs(("own",))), members=2)
+    assert problem_of(body) == "1025 input files, at most 1024 are allowed"
+
+
+def test_outputs_of_very_many_tasks_are_refused_before_each_of_their_names_is_checked() -> None:
+    outputs = tuple(f"{number:x}-{{}}" for number in range(FILE_LIMIT))
+    body = SubmitBody(key="k", argv=("true",), outputs=outputs, items=("",) * 100_000, members=100_000)
+    assert problem_of(body) == "102400000 outputs with {} of all tasks together, at most 4194304 are allowed"
+
+
+def _inputs(names: tuple[str, ...]) -> tuple[InputBody, ...]:
+    return tuple(InputBody(name=name, sha256="ab" * 32, size=1) for name in names)
