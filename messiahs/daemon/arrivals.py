@@ -77,8 +77,10 @@ class ArrivingFiles:
             return ""
         try:
             if contents:
-                await self.admit(claim, [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents])
+                files = [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents]
+                lacking = await self.admit(claim, files)
                 await asyncio.to_thread(self.files.keep_all, contents)
+                self.note(claim, lacking)
         except MessiahsError as error:
             return str(error)
         missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
@@ -90,14 +92,14 @@ class ArrivingFiles:
 
     async def admit(
         self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
-    ) -> None:
-        """Note what a claim brings; `RefusedFilesError` if the claim or the disk has no room for it.
+    ) -> list[PutFile]:
+        """Note what a claim brings, and give what of it is not here; `RefusedFilesError` if there is no room for it.
 
         The room is reserved for a receipt until that is closed.
         """
         lacking = [one for one in files if self.files.size(one.sha256) is None]
         if not lacking:
-            return
+            return lacking
         problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
         if problem:
             kept = self._expected(claim.origin) | {one.sha256 for one in lacking}
@@ -106,10 +108,15 @@ class ArrivingFiles:
         if problem:
             raise RefusedFilesError(problem)
         # Nothing is awaited since the last look: two that are admitted at once do not get the same room.
-        self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(lacking)
+        self.note(claim, lacking)
         if receipt is not None:
             receipt.lacking.extend(lacking)
             self._receipts[receipt] = None
+        return lacking
+
+    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
+        """Count files against a claim; whatever is neither stored nor on its way is left out at the next look."""
+        self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
         """Reserve no room any more for what a stream has not brought."""
@@ -250,6 +257,8 @@ class FilesReceipt:
         small, self._small, self._small_bytes = self._small, {}, 0
         if small:
             await asyncio.to_thread(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
+            # Whoever looked meanwhile found them neither here nor on their way.
+            self._arrivals.note(self.claim, (PutFile(sha256, len(content)) for sha256, content in small.items()))
 
     async def close(self) -> None:
         """Let go; what came of an incomplete file stays for a while."""

@@ -159,6 +159,23 @@ def test_small_files_that_came_before_the_stream_was_cut_need_not_come_again(tmp
     play(tmp_path, scene)
 
 
+def test_small_files_count_against_the_claim_whatever_comes_before_they_are_stored(tmp_path: Path) -> None:
+    contents = [b"one", b"two"]
+
+    async def scene(scene: Scene) -> None:
+        receipt = await scene.begin(*map(file_of, contents))
+        for content in contents:
+            await receipt.add(content)
+        # The two have come, and are in no draft and not in the store.
+        await (await scene.begin(large(1, MEGABYTE))).close()
+        await receipt.finish()
+        await receipt.close()
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(large(2, LEAST_LIMIT_BYTES - 5))
+
+    play(tmp_path, scene)
+
+
 def test_a_small_file_that_is_another_one_is_refused_with_all_that_came_beside_it(tmp_path: Path) -> None:
     contents = [b"one", b"two"]
 
