@@ -64,11 +64,23 @@ def _declared_outputs(
         else:
             undeclared.append(output.name)
     # A file and a folder of one name exclude each other.
-    for name in tuple(kept):
-        if any(name[:end] in kept for end, letter in enumerate(name) if letter == "/"):
-            undeclared.append(name)
-            del kept[name]
+    for name in _inside_others(kept):
+        undeclared.append(name)
+        del kept[name]
     return tuple(kept.values()), tuple(undeclared)
+
+
+def _inside_others(names: Collection[str]) -> list[str]:
+    """Give the names that have another one as their folder."""
+    inside: list[str] = []
+    folder = None
+    # With a separator that sorts before every other character, what is in a folder follows directly on its name.
+    for name in sorted(names, key=lambda name: name.replace("/", "\0")):
+        if folder is not None and name.startswith(f"{folder}/"):
+            inside.append(name)
+        else:
+            folder = name
+    return inside
 
 
 def _logs_within(outputs: tuple[Output, ...], limit_bytes: int) -> tuple[Output, ...]:

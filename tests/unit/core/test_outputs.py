@@ -1,5 +1,7 @@
 """What an origin takes home of what an executor reports: what the task declared, within what it may bring."""
 
+from typing import SupportsIndex
+
 import pytest
 
 from messiahs.core.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
@@ -8,7 +10,7 @@ from messiahs.core.events import AnswerTo, CancelRequested, OutputsFailed, Outpu
 from messiahs.core.instants import SECOND
 from messiahs.core.messages import Command, Output, SchedRequest, TaskKill, TaskState, TaskStatusAck
 from messiahs.core.output_names import is_declared
-from messiahs.core.outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES
+from messiahs.core.outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
 from messiahs.core.rows import TaskRow
 from tests.unit.core.rig import (
     CHILD,
@@ -221,3 +223,25 @@ def test_a_path_of_thousands_of_folders_is_not_looked_up_for_each_of_them() -> N
     assert not is_declared("a/" * 2_000 + "b", declared)
     assert is_declared("logs/day/" + "a/" * 2_000 + "b", declared)
     assert declared.looks <= 4
+
+
+class Cut(str):
+    """A name that counts how often a part of it was taken (mutable)."""
+
+    __slots__ = ("cuts",)
+    cuts: int
+
+    def __getitem__(self, key: SupportsIndex | slice, /) -> str:
+        self.cuts += 1
+        return super().__getitem__(key)
+
+
+def test_files_in_what_is_a_file_are_found_without_a_look_at_each_folder() -> None:
+    deep = Cut("work/out/" + "a/" * 2_000 + "b")
+    deep.cuts = 0
+    names = (deep, "work/out/f/x/y", "work/out/f-g", "work/out/f", "work/out/f/z", "stdout")
+    status_now = status(attempt(), outputs=tuple(Output(name=name, size_bytes=1) for name in names))
+    taken, undeclared = accepted(status_now, ("out",), tdv=tdv())
+    assert [output.name for output in taken.outputs] == [deep, "work/out/f-g", "work/out/f", "stdout"]
+    assert set(undeclared) == {"work/out/f/x/y", "work/out/f/z"}
+    assert deep.cuts <= 1
