@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from messiahs.core.actions import SendVector
 from messiahs.core.beside import account_of, kept_from, oldest_in
+from messiahs.core.compaction import compact
 from messiahs.core.ids import SystemId
 from messiahs.core.instants import MILLISECOND, Instant, after
 from messiahs.core.messages import VectorKind
@@ -84,7 +85,11 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
 
 
 def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
-    """Tell one child now, as it asked or because its link is new; if not anew, what it was told last, or later."""
+    """Tell one child now, as it asked or because its link is new; if not anew, what it was told last.
+
+    One that was told nothing yet is told of the own machine, and of the others as soon as a round may begin: a rest may
+    be longer than it waits before it takes this module for lost.
+    """
     current = state.updates.round
     if is_anew:
         division = everything(turn.sums)
@@ -94,12 +99,13 @@ def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew
         summed = _summed(state, turn.sums, turn.account, neighbor)
         return _send(state, turn, neighbor, summed, only_changed=False)
     last = _last(state, neighbor.system)
-    if last is not None:
-        return _send(state, turn, neighbor, last, only_changed=False)
-    state.updates.children_have_news = True
-    if not current.is_going:
-        _wake_later(state, turn.now)
-    return ()
+    if last is None:
+        state.updates.children_have_news = True
+        if not current.is_going:
+            _wake_later(state, turn.now)
+        own = compact(state.updates.own, keys=state.policy.keys)
+        last = Summed(state.policy.reveal(own, neighbor), None)
+    return _send(state, turn, neighbor, last, only_changed=False)
 
 
 def take_another_turn(state: ModuleState, now: Instant, /) -> None:
