@@ -11,6 +11,7 @@ from pathlib import Path
 
 from messiahs.channel.contract import Channels
 from messiahs.config.disk import free_bytes, write_sparsely
+from messiahs.config.whole_files import sync_folder
 from messiahs.core.actions import FetchOutputs
 from messiahs.core.events import OutputsFailed
 from messiahs.core.ids import AttemptId, SystemId, TaskId
@@ -88,6 +89,8 @@ class Outputs:
                     body = b"".join([piece async for piece in self._pieces(action, output)])
                     path.unlink(missing_ok=True)
                     kept.append(KeepOutput(task=attempt.task, name=output.name, body=body))
+            if written:
+                await asyncio.to_thread(_sync_way, written[0].parent)
         except BaseException:
             for path in written:
                 path.unlink(missing_ok=True)
@@ -193,6 +196,12 @@ def failure_of(action: FetchOutputs, error: MessiahsError | OSError) -> OutputsF
     is_full = isinstance(error, NoRoomError) or (isinstance(error, OSError) and error.errno in _FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
     return OutputsFailed(attempt=action.attempt, text=str(error), is_gone=is_gone, is_full=is_full)
+
+
+def _sync_way(folder: Path) -> None:
+    """Return when it is on disk which files a task's folder has; it, and those around it, may be new."""
+    for each in (folder, *folder.parents[:3]):
+        sync_folder(each)
 
 
 async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -121,6 +122,26 @@ def test_small_outputs_are_for_the_store_and_large_ones_are_files(tmp_path: Path
         assert len(scene.files()) == 1
 
     play(tmp_path, Executor(contents={"stdout": small, "work/large": large}), scene)
+
+
+def test_the_folders_of_large_outputs_are_on_disk_when_they_are_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, fsync = b"x" * (SMALL_BYTES + 1), os.fsync
+    synced: list[Path] = []
+
+    def noting_fsync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    async def scene(scene: Scene) -> None:
+        synced.clear()
+        await scene.outputs.bring_home(scene.fetch(stdout=len(large)))
+        (file,) = scene.files()
+        assert synced[1:] == [file.parent, file.parent.parent, scene.home, tmp_path]
+
+    monkeypatch.setattr(os, "fsync", noting_fsync)
+    play(tmp_path, Executor(contents={"stdout": large}), scene)
 
 
 @pytest.mark.parametrize("announced", [5, SMALL_BYTES + 1, MEGABYTE])
