@@ -34,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HASH_BYTES = 32
 _LARGEST = 2**62
 _NAME_LIMIT = 256
+_INPUT_DEPTH_LIMIT = 256
+"""Parts of the name of an input: its folders are made one in the other where the task runs."""
 _OWN_OUTPUTS_LIMIT = 1 << 22
 """Of all members together: each name is checked while others wait."""
 _RETRY_LIMIT = 1_000
@@ -181,6 +183,8 @@ def _problem_of_files(body: SubmitBody) -> str:
         for file in files:
             if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
                 return f"input {file.name}: {file.sha256} is no SHA-256"
+            if file.name.count("/") >= _INPUT_DEPTH_LIMIT:
+                return f"an input lies in at most {_INPUT_DEPTH_LIMIT - 1} folders: {file.name[:_SHOWN_CHARACTERS]}…"
     try:
         # The very checks of the wire: what cannot travel is not taken either.
         _check_inputs(body)

@@ -142,6 +142,13 @@ def test_one_task_has_no_more_inputs_than_can_travel() -> None:
     assert problem_of(body) == "1025 input files, at most 1024 are allowed"
 
 
+@pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
+def test_no_input_lies_in_more_folders_than_an_executor_makes(parts: int, *, is_refused: bool) -> None:
+    body = SubmitBody(key="k", argv=("true",), inputs=_inputs(("/".join("a" * parts),)))
+    assert problem_of(body).startswith("an input lies in at most 255 folders: a/a/") == is_refused
+    assert bool(problem_of(body)) == is_refused
+
+
 def test_outputs_of_very_many_tasks_are_refused_before_each_of_their_names_is_checked() -> None:
     outputs = tuple(f"{number:x}-{{}}" for number in range(FILE_LIMIT))
     body = SubmitBody(key="k", argv=("true",), outputs=outputs, items=("",) * 100_000, members=100_000)
