@@ -71,7 +71,7 @@ def open_lock(directory: Path) -> int:
 def starting(directory: Path) -> Iterator[None]:
     """Record this process as the one that runs a federation, so that `down` can end it before there is a supervisor.
 
-    If it fails inside, nobody is recorded.
+    The record is removed if the block fails.
     """
     with _writing(directory):
         record_this_process(directory / PID_FILE)

@@ -74,7 +74,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _others_can_write(found: os.stat_result) -> bool:
-    """Say so; a group that is the user's own alone is nobody else, unless the user is root."""
+    """Whether anyone but this user and root can write; the user's private group counts as the user, except for root."""
     if found.st_mode & stat.S_IWOTH:
         return True
     return bool(found.st_mode & stat.S_IWGRP) and found.st_gid != 0 and not _is_private_group(found.st_gid)

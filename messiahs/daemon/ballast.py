@@ -23,7 +23,7 @@ def give_ballast(folder: Path) -> None:
 
 
 def take_ballast(folder: Path) -> None:
-    """Take the room if it is not taken and there is plenty; without it nothing but such a start is lost."""
+    """Take the room if it is not taken and there is plenty; without it, only a start on a full disk may fail."""
     file = folder / _FILE
     with suppress(OSError):
         if file.exists() or _free_bytes(folder) < _PLENTY_BYTES:

@@ -49,7 +49,7 @@ class Mark:
             raise StoreError(f"{self._path} cannot be written: {error}; check that the disk is not full") from error
 
     def follow(self, newest: Instant, *, at_once: bool = False) -> None:
-        """Note that a commit was made, if the last note is a second old; what cannot be written now is later."""
+        """Note that a commit was made, if the last note is a second old; the next commit retries a failed write."""
         reached = self.reached
         if reached is None or newest <= reached.newest or (not at_once and newest - reached.newest < SECOND):
             return

@@ -222,7 +222,7 @@ class RowStore:
         return rows
 
     def members_page(self, first: TaskId) -> list[TaskRow]:
-        """Give the next rows of a submission's tasks, from this one on; none are left if there are none."""
+        """Return one page of the rows of a submission's tasks, from `first` on; an empty page is the end."""
         _, low = encode_key((RowKind.TASK, first))
         _, high = member_range(first)
         query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 _ALLOCATIONS: Final = 100_000
-"""So many objects more than before, and the youngest of them are collected."""
+"""Net allocations after which the youngest generation is collected."""
 
 
 @contextmanager

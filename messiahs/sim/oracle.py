@@ -59,9 +59,9 @@ class Kinship:
         return self.up(self.root_of(system)) - below
 
     def down_to(self, parent: str, child: str) -> Machines:
-        """Give what a parent sends one child: D, and what those have whom the child does not hear itself.
+        """Return what a parent sends one child: D, and the machines of primary children that the child does not hear.
 
-        That is beyond equation 20. To a child of another primary parent it is all that is below the parent.
+        The second part goes beyond equation 20. A child of another primary parent hears none of them.
         """
         told = self.down(parent)
         for other in self.primary_children(parent):

@@ -32,7 +32,7 @@ class Owners:
                 self.go(name)
 
     def come(self, name: SystemId) -> None:
-        """Let an owner use the own machine until the owner leaves."""
+        """Let an owner use the machine until the owner leaves."""
         host = self._federation.members[name]
         host.console.users += 1
         host.measure()
