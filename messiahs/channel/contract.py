@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from messiahs.core.events import Event
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.model.ids import SystemId
 from messiahs.wire.codec import PutRequest, ReadRequest
 
 ReadOutput = Callable[[ReadRequest, SystemId], AsyncGenerator[bytes, None]]

@@ -26,8 +26,8 @@ from messiahs.channel.grpc_streams import (
 from messiahs.channel.linked import LinkedChannels
 from messiahs.channel.tls import TlsMaterial, peer_name
 from messiahs.channel.vouching import Vouching
-from messiahs.core.ids import SystemId
-from messiahs.core.texts import printable
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, CodecError
 
 _ANSWER_SECONDS: Final = 10.0

@@ -14,8 +14,8 @@ import grpc.aio
 
 from messiahs.channel.contract import ChannelSettings
 from messiahs.channel.tls import TlsMaterial
-from messiahs.core.ids import SystemId
-from messiahs.core.texts import printable
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, ProtocolError, UntrustedError
 from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 

@@ -6,9 +6,9 @@ from collections.abc import Coroutine
 from typing import Final
 
 from messiahs.channel.contract import Callbacks, Connection, Counters, Stream
-from messiahs.core.events import ControlReceived, VectorReceived
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import ControlMessage, StatusVector, VectorKind
+from messiahs.core.interface.events import ControlReceived, VectorReceived
+from messiahs.core.interface.messages import ControlMessage, StatusVector, VectorKind
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
 from messiahs.wire.codec import (
     control_from_bytes,

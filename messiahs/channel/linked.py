@@ -20,9 +20,9 @@ from messiahs.channel.contract import (
 from messiahs.channel.link import Link
 from messiahs.channel.puts import bring_files, take_files
 from messiahs.channel.transfers import Transfers, take_transfers
-from messiahs.core.events import LinkDown, LinkUp
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.events import LinkDown, LinkUp
+from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, ProtocolError
 from messiahs.wire.codec import (
     PutRequest,

@@ -7,7 +7,7 @@ from typing import Final
 
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
 from messiahs.channel.linked import LinkedChannels
-from messiahs.core.ids import SystemId
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
 
 _WINDOW: Final = 64

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Final
 
 from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Receipt, Stream
-from messiahs.core.ids import SystemId
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError
 from messiahs.wire.codec import (
     PutAnswer,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
-from messiahs.core.ids import SystemId
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Stream, Transport
-from messiahs.core.events import TransferFailed, TransferReceived
-from messiahs.core.ids import ClaimId, SystemId
-from messiahs.core.messages import TaskTransfer
+from messiahs.core.interface.events import TransferFailed, TransferReceived
+from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.errors import ChannelError, CodecError, UntrustedError
 from messiahs.wire.codec import (
     answer_from_bytes,

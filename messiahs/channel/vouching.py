@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from messiahs.channel.tls import TlsMaterial
-from messiahs.core.ids import SystemId
-from messiahs.core.trust import UNKNOWN, Trust
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.trust import UNKNOWN, Trust
 
 _CERTIFICATE, _CHAIN = "x509_pem_cert", "x509_pem_cert_chain"
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)

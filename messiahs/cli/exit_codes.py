@@ -2,8 +2,8 @@
 
 from messiahs.cli.output import reason_lines
 from messiahs.client.connection import Document
-from messiahs.core.causes import OUTPUT_CAUSES
-from messiahs.core.texts import printable
+from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.model.texts import printable
 
 USAGE = 2
 FEDERATION_FAILED = 125

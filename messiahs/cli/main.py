@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "run": "messiahs.cli.task:run",
-        "submit": "messiahs.cli.task:submit",
-        "status": "messiahs.cli.task:status",
-        "explain": "messiahs.cli.task:explain",
-        "wait": "messiahs.cli.task:wait",
-        "logs": "messiahs.cli.task:logs",
-        "fetch": "messiahs.cli.task:fetch",
-        "cancel": "messiahs.cli.task:cancel",
-        "retry": "messiahs.cli.task:retry",
-        "task": "messiahs.cli.task:task",
-        "up": "messiahs.cli.up:up",
-        "down": "messiahs.cli.up:down",
-        "demo": "messiahs.cli.demo:demo",
-        "module": "messiahs.cli.module:module",
-        "policy": "messiahs.cli.policy:policy",
-        "sim": "messiahs.cli.sim:sim",
+        "run": "messiahs.cli.task.commands:run",
+        "submit": "messiahs.cli.task.commands:submit",
+        "status": "messiahs.cli.task.commands:status",
+        "explain": "messiahs.cli.task.commands:explain",
+        "wait": "messiahs.cli.task.commands:wait",
+        "logs": "messiahs.cli.task.commands:logs",
+        "fetch": "messiahs.cli.task.commands:fetch",
+        "cancel": "messiahs.cli.task.commands:cancel",
+        "retry": "messiahs.cli.task.commands:retry",
+        "task": "messiahs.cli.task.commands:task",
+        "up": "messiahs.cli.federation.up:up",
+        "down": "messiahs.cli.federation.up:down",
+        "demo": "messiahs.cli.demo.commands:demo",
+        "module": "messiahs.cli.module.commands:module",
+        "policy": "messiahs.cli.policy.commands:policy",
+        "sim": "messiahs.cli.sim.commands:sim",
         "trace": "messiahs.cli.trace:trace",
         "topology": "messiahs.cli.topology:topology",
         "version": "messiahs.cli.version:version",
@@ -79,7 +79,7 @@ def _code_of(words: list[str]) -> int:
         error.show()
         return error.exit_code
     except MessiahsError as error:
-        from messiahs.core.texts import printable_lines
+        from messiahs.core.model.texts import printable_lines
 
         sys.stderr.write(f"messiahs: {printable_lines(str(error))}\n")
         return error.code if isinstance(error, ClientError) else 1

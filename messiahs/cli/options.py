@@ -11,7 +11,7 @@ from messiahs.cli.members import array_range, each_line
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.config.quantities import duration_seconds, size_bytes
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Value
 from messiahs.errors import MessiahsError
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import click
 
 from messiahs.client.connection import Document
-from messiahs.core.causes import OUTPUT_CAUSES
-from messiahs.core.texts import printable, printable_json
+from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.model.texts import printable, printable_json
 
 SCHEMA = 1
 """The number of the shape of all JSON documents; it changes when one of them does so incompatibly."""

@@ -11,7 +11,7 @@ from messiahs.cli.output import print_document
 from messiahs.errors import TopologyError
 
 if TYPE_CHECKING:
-    from messiahs.config.topology import System, Topology
+    from messiahs.config.topology.topology import System, Topology
 
 
 @click.group()
@@ -27,9 +27,9 @@ def check(topology_file: Path, *, as_json: bool) -> int:
 
     Extensions that a policy reads and no system says are warnings, and machines without the `console` it asks for.
     """
-    from messiahs.config.topology_consoles import warnings_of_consoles
-    from messiahs.config.topology_fields import warnings_of_fields
-    from messiahs.config.topology_reading import load_topology
+    from messiahs.config.topology.consoles import warnings_of_consoles
+    from messiahs.config.topology.fields import warnings_of_fields
+    from messiahs.config.topology.reading import load_topology
 
     try:
         loaded = load_topology(topology_file, reads_trust=True)
@@ -54,7 +54,7 @@ def check(topology_file: Path, *, as_json: bool) -> int:
 @JSON
 def show(topology_file: Path, *, as_json: bool) -> None:
     """Draw TOPOLOGY as a tree: every system under its primary parent."""
-    from messiahs.config.topology_reading import load_topology
+    from messiahs.config.topology.reading import load_topology
 
     loaded = load_topology(topology_file)
     if as_json:

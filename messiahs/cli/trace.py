@@ -11,14 +11,14 @@ from messiahs.cli.options import JSON, MODULE, SIZE, STATE
 from messiahs.cli.output import print_document
 from messiahs.client.locating import ModulePlace, locate_module, running_modules, state_directory
 from messiahs.client.module import ModuleClient
-from messiahs.core.instants import SECOND
-from messiahs.core.texts import printable, printable_lines
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.texts import printable, printable_lines
 from messiahs.errors import ClientError
 
 if TYPE_CHECKING:
-    from messiahs.trace.conversation import Conversation, Line
-    from messiahs.trace.replaying import Difference
-    from messiahs.trace.segments import Segment
+    from messiahs.trace.format.segments import Segment
+    from messiahs.trace.replay.replay import Difference
+    from messiahs.trace.show.conversation import Conversation, Line
 
 _DEFAULT_SIZE = "64MiB"
 _SHOWN_DIFFERENCES = 10
@@ -67,8 +67,8 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
     PATH is a segment file, or a folder with such files below it [everything under the state directory]. Only the
     release that wrote a trace is sure to do the same.
     """
-    from messiahs.trace.reading import read_segments, segment_files
-    from messiahs.trace.replaying import replay as replay_segments
+    from messiahs.trace.replay.replay import replay as replay_segments
+    from messiahs.trace.show.reader import read_segments, segment_files
 
     files = segment_files(paths or (state_directory(state),))
     notes: list[str] = []
@@ -105,8 +105,8 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
     PATH is a segment file, or a folder with such files below it [everything under the state directory]; the clocks of
     several hosts are believed.
     """
-    from messiahs.trace.conversation import Conversation
-    from messiahs.trace.reading import segment_files
+    from messiahs.trace.show.conversation import Conversation
+    from messiahs.trace.show.reader import segment_files
 
     conversation = Conversation(segment_files(paths or (state_directory(state),)), has_vectors)
     notes: list[str] = []
@@ -135,14 +135,14 @@ def bundle(paths: tuple[Path, ...], *, state: Path | None, archive: Path) -> Non
 
     It holds command lines, environments and tickets: treat it as a secret.
     """
-    from messiahs.trace.reading import bundle_files, segment_files
+    from messiahs.trace.show.reader import bundle_files, segment_files
 
     count = bundle_files(segment_files(paths or (state_directory(state),)), archive)
     click.echo(f"{archive}: {count} segments, with all that users said to these modules; mind who gets it")
 
 
 def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Iterator[Line]":
-    from messiahs.trace.story import Story
+    from messiahs.trace.show.story import Story
 
     story = Story(task)
     story.learn(conversation.lines([]))

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
-from messiahs.core.output_names import is_declared
-from messiahs.core.texts import has_control, printable
+from messiahs.core.model.output_names import is_declared
+from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
 
 _PART_LIMIT_BYTES = 255

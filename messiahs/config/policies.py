@@ -5,11 +5,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from messiahs.config.regular_files import read_at_most
-from messiahs.core.ports import Policy, Timeouts
+from messiahs.core.interface.policies import Policy, Timeouts
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.rules.compiled_policy import CompiledPolicy, Source
-from messiahs.language.text.scanning import FILE_LIMIT_BYTES
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
+from messiahs.language.syntax.scanning import FILE_LIMIT_BYTES
 from messiahs.policy.open_policy import OpenPolicy
 
 _TESTS_SUFFIX = ".policytest"

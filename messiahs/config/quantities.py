@@ -6,8 +6,8 @@ billion, and nobody would see it.
 
 import re
 
-from messiahs.core.attributes import INTEGER_HIGHEST
-from messiahs.core.instants import HOUR, MILLISECOND, MINUTE, SECOND
+from messiahs.core.model.attributes import INTEGER_HIGHEST
+from messiahs.core.model.instants import HOUR, MILLISECOND, MINUTE, SECOND
 from messiahs.errors import MessiahsError
 
 SIZES = {

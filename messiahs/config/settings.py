@@ -7,9 +7,9 @@ import msgspec
 
 from messiahs.config.regular_files import read_regular
 from messiahs.config.whole_files import write_whole
-from messiahs.core.attributes import Value
-from messiahs.core.instants import MINUTE, SECOND
-from messiahs.core.neighbors import Neighbor
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError
 
 

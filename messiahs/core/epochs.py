@@ -11,12 +11,12 @@ hello, each end says how many ids it has given out in which epoch, and what it r
 from dataclasses import replace
 from typing import Final
 
-from messiahs.core.actions import Action, Decision, Report, ReportCode, SendControl, Store
-from messiahs.core.ids import Epoch, SystemId
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Hello, IdsGiven
-from messiahs.core.rows import EndedEpoch, RememberedRow
-from messiahs.core.state import ModuleState
+from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl, Store
+from messiahs.core.interface.messages import Hello, IdsGiven
+from messiahs.core.interface.rows import EndedEpoch, RememberedRow
+from messiahs.core.model.ids import Epoch, SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.state.module import ModuleState
 
 WIRE_VERSIONS: tuple[int, ...] = (1,)
 _TOLD_INTERVAL_NS: Final = 10 * SECOND

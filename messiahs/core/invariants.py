@@ -6,13 +6,13 @@ Each check yields a sentence per violation. None of them changes anything, and n
 from collections import Counter
 from collections.abc import Iterator
 
-from messiahs.core.ids import AttemptId, TaskId
-from messiahs.core.leaving import room_in
-from messiahs.core.messages import TaskState
-from messiahs.core.own_machine import promised_slots, reserved_places, reserving_claims
-from messiahs.core.state import HeldClaim, ModuleState, Shape
-from messiahs.core.timers import TimerKind
-from messiahs.core.waiting import expects_tasks
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.origin.relocation import room_in
+from messiahs.core.origin.shape_queue import expects_tasks
+from messiahs.core.state.module import HeldClaim, ModuleState, Shape
+from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
 
 
 def violations(state: ModuleState) -> tuple[str, ...]:

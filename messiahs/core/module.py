@@ -9,31 +9,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, assert_never
 
-from messiahs.core import (
-    advertising,
-    bounding,
-    delivering,
-    executing,
-    granting,
-    greeting,
-    guarding,
-    handing_over,
-    killing,
-    overtime,
-    passing,
-    placing,
-    reloading,
-    reserving,
-    results,
-    resuming,
-    routing,
-    searching,
-    sharing,
-    submitting,
-    updating,
-)
-from messiahs.core.actions import Action, Report, ReportCode, SendControl, SendTasks
-from messiahs.core.events import (
+from messiahs.core import link, recovery, reload
+from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
+from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
+from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
     AttemptStarted,
@@ -55,9 +34,7 @@ from messiahs.core.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import Instant
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     ControlMessage,
     Hello,
     SchedAccept,
@@ -68,9 +45,15 @@ from messiahs.core.messages import (
     TaskDeny,
     TaskRequest,
 )
-from messiahs.core.resuming import Remains
-from messiahs.core.state import ModuleState
-from messiahs.core.timers import TimerKey, TimerKind
+from messiahs.core.interface.timers import TimerKey, TimerKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin import delivery, placement, submission, task_kill, task_status, time_limits
+from messiahs.core.recovery import Remains
+from messiahs.core.relay import claim_relay, search_memory
+from messiahs.core.search import routing, sched_request, task_request
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update import advertising, status_vector
 
 _TO_A_MODULE: Final = (SendControl, SendTasks)
 
@@ -84,8 +67,8 @@ class SchedulingModule:
     def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
         """Start: take up what was left behind (nothing, the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
-        sharing.watch_asks(self.state, now)
-        return self._settle(resuming.resume(self.state, remains, now), now)
+        task_request.watch_asks(self.state, now)
+        return self._settle(recovery.resume(self.state, remains, now), now)
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
         """Take in a message or a local fact."""
@@ -116,7 +99,7 @@ class SchedulingModule:
             if isinstance(action, SendControl) and action.to == own:
                 pending.extendleft(reversed(_on_control(self.state, own, action.message, now)))
             elif isinstance(action, SendTasks) and action.to == own:
-                taken = executing.on_task_transfer(self.state, action.message, sender=own, now=now)
+                taken = attempts.on_task_transfer(self.state, action.message, sender=own, now=now)
                 pending.extendleft(reversed(taken))
             else:
                 settled.append(action)
@@ -129,43 +112,43 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case ControlReceived():
             return _on_neighbor(state, event.sender, event.message, now)
         case VectorReceived():
-            return updating.on_status_vector(state, event.message, sender=event.sender, now=now)
+            return status_vector.on_status_vector(state, event.message, sender=event.sender, now=now)
         case TransferReceived():
-            return executing.on_task_transfer(state, event.message, sender=event.sender, now=now)
+            return attempts.on_task_transfer(state, event.message, sender=event.sender, now=now)
         case TransferFailed():
-            return delivering.on_transfer_failed(state, event, now)
+            return delivery.on_transfer_failed(state, event, now)
         case AttemptStarted():
-            return executing.on_attempt_started(state, event, now)
+            return attempts.on_attempt_started(state, event, now)
         case AttemptEnded():
-            return executing.on_attempt_ended(state, event, now)
+            return attempts.on_attempt_ended(state, event, now)
         case AttemptsMeasured():
-            return guarding.on_attempts_measured(state, event, now)
+            return owner_rules.on_attempts_measured(state, event, now)
         case OutputsHome():
-            return results.on_outputs_home(state, event, now)
+            return task_status.on_outputs_home(state, event, now)
         case OutputsFailed():
-            return results.on_outputs_failed(state, event, now)
+            return task_status.on_outputs_failed(state, event, now)
         case Submitted():
-            return submitting.on_submitted(state, event, now)
+            return submission.on_submitted(state, event, now)
         case CancelRequested():
-            return submitting.on_cancel_requested(state, event, now)
+            return submission.on_cancel_requested(state, event, now)
         case RetryRequested():
-            return submitting.on_retry_requested(state, event, now)
+            return submission.on_retry_requested(state, event, now)
         case RevokeRequested():
-            return guarding.on_revoke_requested(state, event, now)
+            return owner_rules.on_revoke_requested(state, event, now)
         case LinkUp():
-            return greeting.on_link_up(state, event.neighbor, now)
+            return link.on_link_up(state, event.neighbor, now)
         case LinkDown():
-            return greeting.on_link_down(state, event.neighbor, now)
+            return link.on_link_down(state, event.neighbor, now)
         case Measured():
-            return (*updating.on_measured(state, event, now), *guarding.on_look(state, now))
+            return (*status_vector.on_measured(state, event, now), *owner_rules.on_look(state, now))
         case InputsMoving():
-            moving_here = granting.on_inputs_moving(state, event.claim, now)
-            return (*moving_here, *results.on_inputs_moving(state, event.claim, now))
+            moving_here = claims.on_inputs_moving(state, event.claim, now)
+            return (*moving_here, *task_status.on_inputs_moving(state, event.claim, now))
         case StoreChanged():
             state.has_space = event.has_space
             return ()
         case PolicyChanged():
-            return reloading.on_policy_changed(state, event, now)
+            return reload.on_policy_changed(state, event, now)
         case _:
             assert_never(event)
 
@@ -182,35 +165,35 @@ def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, 
 def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant, /) -> tuple[Action, ...]:
     match message:
         case Hello():
-            return greeting.on_hello(state, message, sender=sender, now=now)
+            return link.on_hello(state, message, sender=sender, now=now)
         case SchedRequest():
-            return searching.on_sched_request(state, message, sender=sender, now=now)
+            return sched_request.on_sched_request(state, message, sender=sender, now=now)
         case SchedAccept():
-            return searching.on_sched_accept(state, message, sender=sender, now=now)
+            return sched_request.on_sched_accept(state, message, sender=sender, now=now)
         case TaskRequest():
-            return sharing.on_task_request(state, message, sender=sender, now=now)
+            return task_request.on_task_request(state, message, sender=sender, now=now)
         case TaskAccept():
-            return sharing.on_task_accept(state, message, sender=sender, now=now)
+            return task_request.on_task_accept(state, message, sender=sender, now=now)
         case SchedDeny() | TaskDeny():
             return routing.on_deny(state, message, sender=sender, now=now)
         case SystemStatusQuery():
             return advertising.advertise_to(state, sender, now)
         case _:
-            return passing.on_claim_message(state, message, sender=sender, now=now)
+            return claim_relay.on_claim_message(state, message, sender=sender, now=now)
 
 
 def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant, /) -> tuple[Action, ...]:
     match kind:
         case TimerKind.OUTPUT:
-            return updating.on_output_timeout(state, now)
+            return status_vector.on_output_timeout(state, now)
         case TimerKind.CHANGE:
-            return updating.on_change_timeout(state, now)
+            return status_vector.on_change_timeout(state, now)
         case TimerKind.TELL:
             return advertising.on_tell_timeout(state, now)
         case TimerKind.LOOK:
-            return guarding.on_look(state, now)
+            return owner_rules.on_look(state, now)
         case TimerKind.RESERVATION:
-            return reserving.on_reservation_timeout(state, now)
+            return reservations.on_reservation_timeout(state, now)
         case _:
             return _KEYED[kind](state, key, now)
 
@@ -218,22 +201,22 @@ def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant
 # The type of a timeout's key is fixed by its kind.
 _KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType(
     {
-        TimerKind.INPUT: updating.on_input_timeout,
+        TimerKind.INPUT: status_vector.on_input_timeout,
         TimerKind.SEARCH: routing.on_search_timeout,
-        TimerKind.SEEN: bounding.on_seen_timeout,
-        TimerKind.ROUND: placing.on_round_timeout,
-        TimerKind.DEADLINE: submitting.on_deadline,
-        TimerKind.HELD_LEASE: results.on_held_lease_timeout,
-        TimerKind.FETCH: results.on_fetch_timeout,
-        TimerKind.RESEND: delivering.on_resend_timeout,
-        TimerKind.RENEWAL: granting.on_renewal_timeout,
-        TimerKind.GRANTED_LEASE: granting.on_granted_lease_timeout,
-        TimerKind.IDLE: granting.on_idle_timeout,
-        TimerKind.STATUS: executing.on_status_timeout,
-        TimerKind.KILL: killing.on_kill_timeout,
-        TimerKind.LIMIT: overtime.on_limit_timeout,
-        TimerKind.QUERY: results.on_query_timeout,
-        TimerKind.ASK: sharing.on_ask_timeout,
-        TimerKind.OFFER: handing_over.on_offer_timeout,
+        TimerKind.SEEN: search_memory.on_seen_timeout,
+        TimerKind.ROUND: placement.on_round_timeout,
+        TimerKind.DEADLINE: submission.on_deadline,
+        TimerKind.HELD_LEASE: task_status.on_held_lease_timeout,
+        TimerKind.FETCH: task_status.on_fetch_timeout,
+        TimerKind.RESEND: delivery.on_resend_timeout,
+        TimerKind.RENEWAL: claims.on_renewal_timeout,
+        TimerKind.GRANTED_LEASE: claims.on_granted_lease_timeout,
+        TimerKind.IDLE: claims.on_idle_timeout,
+        TimerKind.STATUS: attempts.on_status_timeout,
+        TimerKind.KILL: task_kill.on_kill_timeout,
+        TimerKind.LIMIT: time_limits.on_limit_timeout,
+        TimerKind.QUERY: task_status.on_query_timeout,
+        TimerKind.ASK: task_request.on_ask_timeout,
+        TimerKind.OFFER: running_offers.on_offer_timeout,
     }
 )

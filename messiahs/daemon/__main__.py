@@ -11,19 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
-from messiahs.daemon.api import ModuleApi, serve
-from messiahs.daemon.assembly import Assembly
-from messiahs.daemon.attempts_api import AttemptsApi
-from messiahs.daemon.ballast import give_ballast
-from messiahs.daemon.door import limits_of_this_process, raise_file_limit
-from messiahs.daemon.files_api import FilesApi
-from messiahs.daemon.hangup import Held, hold_hangups, on_hangup
-from messiahs.daemon.log_lines import log_to
-from messiahs.daemon.logs import Logs
-from messiahs.daemon.policy_api import PolicyApi
-from messiahs.daemon.recorded import record_this_process
-from messiahs.daemon.tasks_api import TasksApi
-from messiahs.daemon.vectors_api import VectorsApi
+from messiahs.daemon.api.attempts import AttemptsApi
+from messiahs.daemon.api.door import limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.files import FilesApi
+from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.policy import PolicyApi
+from messiahs.daemon.api.server import ModuleApi, serve
+from messiahs.daemon.api.tasks import TasksApi
+from messiahs.daemon.api.vectors import VectorsApi
+from messiahs.daemon.host.assembly import Assembly
+from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
+from messiahs.daemon.process.log_lines import log_to
+from messiahs.daemon.process.pid_files import record_this_process
+from messiahs.daemon.storage.ballast import give_ballast
 from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.language.predicate.predicates import predicate_parser
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from messiahs.core.actions import (
+from messiahs.core.interface.actions import (
     DiscardAttempt,
     EndAttempt,
     ExtendLease,
@@ -18,8 +18,8 @@ from messiahs.core.actions import (
     StartAttempt,
     SuspendAttempt,
 )
-from messiahs.core.events import AttemptEnded, AttemptsMeasured, AttemptStarted
-from messiahs.core.ids import AttemptId
+from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
+from messiahs.core.model.ids import AttemptId
 
 ExecutorAction = (
     StartAttempt | EndAttempt | SuspendAttempt | ResumeAttempt | MeasureAttempts | ExtendLease | DiscardAttempt

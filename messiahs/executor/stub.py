@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from messiahs.core.actions import (
+from messiahs.core.interface.actions import (
     DiscardAttempt,
     EndAttempt,
     ExtendLease,
@@ -12,9 +12,10 @@ from messiahs.core.actions import (
     StartAttempt,
     SuspendAttempt,
 )
-from messiahs.core.events import AttemptsMeasured, AttemptStarted
-from messiahs.core.ids import AttemptId
+from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted
+from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempts import LOST, Held, Phase, Table, ran_ns
 from messiahs.executor.contract import (
     OUTPUT_NAMES,
     STDOUT,
@@ -25,8 +26,7 @@ from messiahs.executor.contract import (
     OnEvent,
     OnLost,
 )
-from messiahs.executor.frames import Ended, Start, event_of
-from messiahs.executor.starter.table import LOST, Held, Phase, Table, ran_ns
+from messiahs.executor.protocol.frames import Ended, Start, event_of
 
 _TERMINATED = 15
 _STARTS_PER_TURN = 1_000_000

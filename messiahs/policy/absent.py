@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from messiahs.core.messages import DenyCode
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Asking, JoinQuery, Refused, RunningQuery
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Asking, JoinQuery, Refused, RunningQuery
+from messiahs.core.model.neighbors import Relation
 
 ROLES = {Relation.CHILD: "child", Relation.SIBLING: "sibling", Relation.PARENT: "parent"}
 """What a system may become, as policies write it."""

@@ -3,11 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from messiahs.core.attributes import KEY_ATTRIBUTES
-from messiahs.core.descriptions import SDV
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import (
+from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
     CalendarTime,
@@ -20,7 +16,11 @@ from messiahs.core.ports import (
     TaskOrder,
     Timeouts,
 )
-from messiahs.core.vectors import Vector
+from messiahs.core.model.attributes import KEY_ATTRIBUTES
+from messiahs.core.model.descriptions import SDV
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.vectors.vectors import Vector
 from messiahs.policy.absent import NoMigrating, no_entry
 from messiahs.policy.placement import by_free_slots
 

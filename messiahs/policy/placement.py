@@ -1,10 +1,10 @@
 """Which neighbor to ask first (MESSIAHS 6.2 sched_request: the most likely candidate)."""
 
-from messiahs.core.fitting import fitting
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Relation
-from messiahs.core.placing import ASKS
-from messiahs.core.ports import Candidate, Need, Randomness
+from messiahs.core.interface.limits import ASKS
+from messiahs.core.interface.policies import Candidate, Need, Randomness
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import fitting
 from messiahs.policy.weighted_order import weighted_order
 
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)

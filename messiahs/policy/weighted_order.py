@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from messiahs.core.ports import Randomness
+from messiahs.core.interface.policies import Randomness
 
 _DRAW_BITS: Final = 64
 

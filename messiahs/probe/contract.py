@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from messiahs.core.attributes import MACHINE_ATTRIBUTES
-from messiahs.core.descriptions import SDV
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES
+from messiahs.core.model.descriptions import SDV
 
 CORES_OWN = frozenset(name for name, attribute in MACHINE_ATTRIBUTES.items() if attribute.supplier == "module")
 """What no probe reports, even if it is told to: the core knows it."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from messiahs.config.settings import MachineSettings
-from messiahs.core.descriptions import is_valid_value
+from messiahs.core.model.descriptions import is_valid_value
 from messiahs.errors import MessiahsError
 from messiahs.probe.contract import Probe
 from messiahs.probe.fixed import FixedProbe

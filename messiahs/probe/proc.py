@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, sorted_pairs
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.probe.console import keyboard_idle_seconds
 from messiahs.probe.contract import CORES_OWN, KEYBOARD_IDLE
 

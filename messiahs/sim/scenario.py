@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 from messiahs.config.policies import read_policy
 from messiahs.config.settings import MachineSettings
-from messiahs.config.topology import System, Topology
-from messiahs.config.topology_neighbors import Neighborhoods
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import HOUR, SECOND, Instant
-from messiahs.core.messages import Command
-from messiahs.core.ports import Policy, Timeouts
+from messiahs.config.topology.neighbors import Neighborhoods
+from messiahs.config.topology.topology import System, Topology
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command
+from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import HOUR, SECOND, Instant
 from messiahs.errors import MessiahsError
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.collecting import rare_collections
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
+from messiahs.sim.garbage import rare_collections
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
 
 _LONGEST_RUN_NS = 10_000 * HOUR
 _GIB = 1 << 30

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from messiahs.core.instants import HOUR, SECOND, Instant, after
-from messiahs.sim.checkers import Checks, Violation
-from messiahs.sim.collecting import rare_collections
-from messiahs.sim.drawing import Drawn, draw
-from messiahs.sim.faults import Fault, Faults
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.owners import Owners
-from messiahs.sim.settled import leftovers, wrong_views
-from messiahs.sim.users import Users
+from messiahs.core.model.instants import HOUR, SECOND, Instant, after
+from messiahs.sim.checks.invariants import Checks, Violation
+from messiahs.sim.checks.settled import leftovers, wrong_views
+from messiahs.sim.garbage import rare_collections
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.load.draw import Drawn, draw
+from messiahs.sim.load.faults import Fault, Faults
+from messiahs.sim.load.owners import Owners
+from messiahs.sim.load.users import Users
 
 _LONGEST_NS = 4 * HOUR
 """So long after everything is healed, at most, the last task has ended and nothing is left of it."""

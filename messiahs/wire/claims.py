@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from messiahs.core.ids import SearchId
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
     Output,
@@ -15,7 +14,8 @@ from messiahs.core.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.output_names import DECLARED_PREFIX, LOGS
+from messiahs.core.model.ids import SearchId
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS
 from messiahs.errors import CodecError
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
     Hello,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from messiahs.core.attributes import (
+from messiahs.core.model.attributes import (
     EXTENSION_LIMIT,
     INTEGER_HIGHEST,
     INTEGER_LOWEST,
@@ -15,9 +15,18 @@ from messiahs.core.attributes import (
     Kind,
     Value,
 )
-from messiahs.core.buckets import bucket_of
-from messiahs.core.descriptions import TDV
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Strings, Vector, interval, sort_key
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import (
+    VARIOUS,
+    ClassValue,
+    Interval,
+    MachineClass,
+    Strings,
+    Vector,
+    interval,
+    sort_key,
+)
 from messiahs.errors import CodecError
 from messiahs.wire.limits import CLASS_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, attribute_name, line
 from messiahs.wire.v1 import descriptions_pb2

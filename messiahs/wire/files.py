@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from messiahs.core.ids import ClaimId, Ticket
-from messiahs.core.messages import Command, InputFile
+from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.errors import CodecError
 from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (

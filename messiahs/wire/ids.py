@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, TaskId
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, TaskId
 from messiahs.wire.limits import ATTEMPT_LIMIT, at_most, counter, system_id
 from messiahs.wire.v1 import descriptions_pb2
 

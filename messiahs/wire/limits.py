@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from messiahs.core.attributes import MOST_MACHINES
-from messiahs.core.ids import SystemId
-from messiahs.core.texts import has_control, printable
+from messiahs.core.model.attributes import MOST_MACHINES
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import CodecError
 
 MESSAGE_LIMIT_BYTES: Final = 1 << 20

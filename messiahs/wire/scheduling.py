@@ -3,9 +3,9 @@
 from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
-from messiahs.core.ids import Epoch, MessageId, SearchId, Ticket
-from messiahs.core.messages import DenyCode, Hello, IdsGiven, Reason, SchedAccept, SchedDeny, SchedRequest
-from messiahs.core.trust import Trust
+from messiahs.core.interface.messages import DenyCode, Hello, IdsGiven, Reason, SchedAccept, SchedDeny, SchedRequest
+from messiahs.core.model.ids import Epoch, MessageId, SearchId, Ticket
+from messiahs.core.model.trust import Trust
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_tdv, write_tdv
 from messiahs.wire.ids import read_claim, write_claim

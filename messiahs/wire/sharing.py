@@ -1,7 +1,7 @@
 """The messages by which modules ask for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
 
-from messiahs.core.ids import MessageId, SearchId
-from messiahs.core.messages import TaskAccept, TaskDeny, TaskRequest
+from messiahs.core.interface.messages import TaskAccept, TaskDeny, TaskRequest
+from messiahs.core.model.ids import MessageId, SearchId
 from messiahs.wire.limits import amount, counter, predicate_text, secret, system_id
 from messiahs.wire.scheduling import read_reasons, read_trust, write_reasons, write_trust
 from messiahs.wire.v1 import control_pb2

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from messiahs.core.ids import AttemptId, ClaimId, Ticket
-from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
 from messiahs.errors import CodecError
 from messiahs.wire.files import check_files, read_inputs, write_files
 from messiahs.wire.ids import read_attempt, read_claim, write_attempt, write_claim

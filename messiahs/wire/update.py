@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from messiahs.core.messages import StatusVector, VectorKind
-from messiahs.core.vectors import Vector
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import CodecError
 from messiahs.wire.caching import cached_by_bytes
 from messiahs.wire.descriptions import read_vector, write_vector

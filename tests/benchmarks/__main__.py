@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from messiahs.cli.temporary import interruptible
+from messiahs.cli.federation.temporary import interruptible
 from tests.benchmarks import (
     asking,
     growing,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from messiahs.cli.temporary import own_folder
+from messiahs.cli.federation.temporary import own_folder
 from messiahs.client import ModuleClient
 from tests.benchmarks.processes import usage_of
 from tests.live.conftest import Federation

@@ -16,23 +16,23 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from messiahs.config.topology_neighbors import Neighborhoods
-from messiahs.config.topology_reading import load_topology
-from messiahs.core.actions import Action
-from messiahs.core.attributes import Value
-from messiahs.core.buckets import bucket_of
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.events import Event
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant
-from messiahs.core.messages import StatusVector, VectorKind
+from messiahs.config.topology.neighbors import Neighborhoods
+from messiahs.config.topology.reading import load_topology
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import Timeouts
-from messiahs.core.vectors import Interval, Vector
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import Interval, Vector
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 
 ABOVE, PARENT = SystemId("above"), SystemId("parent")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
-from messiahs.core.descriptions import SDV, layout_of, sorted_pairs
+from messiahs.core.model.descriptions import SDV, layout_of, sorted_pairs
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.predicates import CLASSADS, EXAMPLE, MACHINE, PREDICATES, TEN_TERMS, classads, translated

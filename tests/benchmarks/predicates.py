@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-from messiahs.core.attributes import Value
+from messiahs.core.model.attributes import Value
 from tests.benchmarks.measuring import Skipped
 
 CLASSADS: Final = "ClassAds"

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from messiahs.core.fitting import look_over, why_not, why_too_costly
-from messiahs.core.ids import SystemId
-from messiahs.core.overview import Overview
-from messiahs.core.ports import Need
-from messiahs.core.vectors import Vector
+from messiahs.core.interface.policies import Need
+from messiahs.core.model.ids import SystemId
+from messiahs.core.task_filter.matching import look_over, why_not, why_too_costly
+from messiahs.core.vectors.batch import Overview
+from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes

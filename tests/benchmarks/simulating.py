@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from messiahs.config.topology_reading import load_topology
+from messiahs.config.topology.reading import load_topology
 from messiahs.sim.scenario import Workload, simulate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, Value
-from messiahs.core.compaction import compact
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.messages import StatusVector, VectorKind
-from messiahs.core.vectors import MachineClass, Vector, vector_of
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.compaction import compact
+from messiahs.core.vectors.vectors import MachineClass, Vector, vector_of
 from messiahs.wire.codec import status_vector_to_bytes
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
-from messiahs.core.attributes import Value
-from messiahs.core.buckets import bucket_of, lowest_in
-from messiahs.core.fitting import look_over
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Relation
-from messiahs.core.overview import Overview
-from messiahs.core.ports import Candidate, Need
-from messiahs.core.vectors import ClassValue, Interval, MachineClass, Vector
+from messiahs.core.interface.policies import Candidate, Need
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import look_over
+from messiahs.core.vectors.batch import Overview
+from messiahs.core.vectors.buckets import bucket_of, lowest_in
+from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.policy.placement import by_free_slots
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped

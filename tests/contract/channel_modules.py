@@ -13,14 +13,14 @@ from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Neig
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
-from messiahs.core.descriptions import TDV
-from messiahs.core.events import Event
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import BoundTask, Command, TaskTransfer
-from messiahs.core.rows import GrantedClaimRow
-from messiahs.daemon.arrivals import ArrivingFiles
-from messiahs.daemon.files import FileStore
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.interface.rows import GrantedClaimRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.transfer.arrivals import ArrivingFiles
 from messiahs.wire.codec import ReadRequest
 
 FEDERATION = "campus"

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from messiahs.core.actions import StartAttempt
-from messiahs.core.events import AttemptEnded, AttemptStarted
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Command
+from messiahs.core.interface.actions import StartAttempt
+from messiahs.core.interface.events import AttemptEnded, AttemptStarted
+from messiahs.core.interface.messages import Command
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.executor.contract import Executor, ExecutorEvent
-from messiahs.executor.launch import StarterSettings, end_starter
+from messiahs.executor.os_process.launch import StarterSettings, end_starter
 
 OFFSET_NS = 10**18
 """Instants of the host are not those of the machine."""

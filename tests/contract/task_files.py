@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from messiahs.core.messages import Command, InputFile
-from messiahs.executor.launch import StarterSettings
-from messiahs.executor.layout import prepare_files_root, task_account
-from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.core.interface.messages import Command, InputFile
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import prepare_files_root, task_account
 from messiahs.executor.starter.staging import INLINE_BYTES
 from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, start_of, starter_settings
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.events import ControlReceived, LinkDown, LinkUp, VectorReceived
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import (
+from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, VectorReceived
+from messiahs.core.interface.messages import (
     StatusVector,
     SystemStatusQuery,
     TaskKill,
     VectorKind,
 )
-from messiahs.core.vectors import Interval, MachineClass, Vector
+from messiahs.core.model.ids import SystemId
+from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import ChannelError
 from tests.contract.channel_modules import (
     CLAIM,

@@ -9,7 +9,7 @@ import pytest
 from messiahs.channel.contract import ChannelSettings, Connection, Incoming, OutgoingStream
 from messiahs.channel.linked import LinkedChannels
 from messiahs.channel.memory import MemoryNetwork, MemoryTransport
-from messiahs.core.ids import SystemId
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadChunk, ReadRequest, chunk_from_bytes, chunk_to_bytes
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, World, attempt, make_memory

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from messiahs.channel.contract import ReadFile
-from messiahs.core.events import TransferFailed, TransferReceived
-from messiahs.core.ids import SystemId, Ticket
-from messiahs.core.messages import InputFile, TaskTransfer
+from messiahs.core.interface.events import TransferFailed, TransferReceived
+from messiahs.core.interface.messages import InputFile, TaskTransfer
+from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest
 from tests.contract.channel_modules import (

@@ -13,9 +13,9 @@ from google.protobuf.message import Message
 
 from messiahs.channel import tls
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.core.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
-from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
-from messiahs.core.vectors import EMPTY
+from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import encode_control, encode_status_vector, encode_transfer, transfer_to_bytes
 from messiahs.wire.v1 import control_pb2_grpc, task_pb2_grpc, update_pb2_grpc

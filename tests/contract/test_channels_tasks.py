@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.events import TransferFailed, TransferReceived
-from messiahs.core.ids import ClaimId, Epoch, Ticket
-from messiahs.core.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.interface.events import TransferFailed, TransferReceived
+from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.model.ids import ClaimId, Epoch, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
 from tests.contract.channel_modules import (

@@ -18,11 +18,11 @@ from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.channel.vouching import fingerprint, trust_of
-from messiahs.core.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import StatusVector, SystemStatusQuery, VectorKind
-from messiahs.core.trust import Trust
-from messiahs.core.vectors import EMPTY
+from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.trust import Trust
+from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
 from tests.contract.channel_modules import (
     CS,

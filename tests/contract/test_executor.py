@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt, ExtendLease
-from messiahs.core.events import AttemptStarted
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Output
+from messiahs.core.interface.actions import DiscardAttempt, EndAttempt, ExtendLease
+from messiahs.core.interface.events import AttemptStarted
+from messiahs.core.interface.messages import Output
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import AttemptState
-from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.stub import StubExecutor
 from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, starter_settings
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import EndAttempt, ResumeAttempt, SuspendAttempt
-from messiahs.core.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
-from messiahs.core.events import AttemptEnded
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import Command, Output
+from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
+from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.messages import Command, Output
+from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import (
     STAGING_FAILED,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.executor.processes import identity_of
-from messiahs.executor.starter.identity import noted_identity
+from messiahs.executor.linux.processes import identity_of
+from messiahs.executor.protocol.identity import noted_identity
 from tests.contract.executor_rig import Rig, attempt_id
 from tests.contract.task_files import LARGE, Files, run, starter_files
 

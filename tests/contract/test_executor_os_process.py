@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import DiscardAttempt, EndAttempt
-from messiahs.core.events import AttemptEnded
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import Output
+from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
+from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.messages import Output
+from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
-from messiahs.executor.launch import StarterSettings
-from messiahs.executor.layout import ATTEMPTS, can_traverse, folder_name, task_account
-from messiahs.executor.os_process import OsProcessExecutor
-from messiahs.executor.processes import is_alive, kill, wait_until_gone
-from messiahs.executor.starter.identity import noted_identity
-from messiahs.executor.starter.strays import all_below
+from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone
+from messiahs.executor.linux.strays import all_below
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]

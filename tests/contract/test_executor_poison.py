@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import DiscardAttempt
-from messiahs.executor.launch import StarterSettings
-from messiahs.executor.layout import task_account
-from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.core.interface.actions import DiscardAttempt
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 LATER = range(10, 90)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.os_process.back_end import OsProcessExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 LONG_NAP = str(10_000_000 + os.getpid())
@@ -21,7 +21,7 @@ Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 _SAY_DEGRADED = """
 import sys
 from pathlib import Path
-from messiahs.executor.os_process import OsProcessExecutor
+from messiahs.executor.os_process.back_end import OsProcessExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
 
 async def act(rig: Rig) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import EndAttempt, MeasureAttempts, ResumeAttempt, SuspendAttempt
-from messiahs.core.events import AttemptsMeasured
-from messiahs.core.instants import SECOND
+from messiahs.core.interface.actions import EndAttempt, MeasureAttempts, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.events import AttemptsMeasured
+from messiahs.core.model.instants import SECOND
 from messiahs.executor.contract import AttemptState, KnownAttempt
-from messiahs.executor.launch import StarterSettings
-from messiahs.executor.layout import ATTEMPTS, can_traverse, folder_name, task_account
-from messiahs.executor.os_process import OsProcessExecutor
-from messiahs.executor.starter.strays import all_below
+from messiahs.executor.linux.strays import all_below
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
 from messiahs.executor.stub import StubExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 

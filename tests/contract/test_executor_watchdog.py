@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.actions import ExtendLease
-from messiahs.core.ids import ClaimId, Epoch, SystemId
-from messiahs.core.instants import SECOND, Instant
-from messiahs.executor.launch import StarterSettings
-from messiahs.executor.os_process import OsProcessExecutor
-from messiahs.executor.processes import identity_of, is_alive, kill, wait_until_gone
-from messiahs.executor.starter.identity import noted_identity
-from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.core.interface.actions import ExtendLease
+from messiahs.core.model.ids import ClaimId, Epoch, SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.executor.linux.kernel import boottime_ns
+from messiahs.executor.linux.processes import identity_of, is_alive, kill, wait_until_gone
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.identity import noted_identity
 from messiahs.executor.starter.watchdog import GRACE_NS
 from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, start_of, starter_settings
 

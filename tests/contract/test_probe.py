@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import MachineSettings
-from messiahs.core.attributes import MACHINE_ATTRIBUTES, Kind, Value
-from messiahs.core.descriptions import is_valid_value
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind, Value
+from messiahs.core.model.descriptions import is_valid_value
 from messiahs.probe.contract import KEYBOARD_IDLE, Probe
 from messiahs.probe.make import make_probe
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import UnionType
 from typing import get_args
 
-from messiahs.core import messages
-from messiahs.core.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
-from messiahs.language.blocks.schema import range_shown
+from messiahs.core.interface import messages
+from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
+from messiahs.language.compiler.schema import range_shown
 from tests.docs.textmate import textmate_grammar
 
 DOCS = Path(__file__).parents[2] / "docs"

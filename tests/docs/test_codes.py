@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from messiahs.core.messages import DenyCode
+from messiahs.core.interface.messages import DenyCode
 
 PAGE = Path(__file__).parents[2] / "docs" / "users.md"
 NO_REASON_OF_A_TASK = {DenyCode.NO_TASK, DenyCode.DRAINING}

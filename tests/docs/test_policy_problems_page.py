@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import read_policy
-from messiahs.config.topology import Topology
-from messiahs.config.topology_consoles import warnings_of_consoles
-from messiahs.config.topology_fields import warnings_of_fields
-from messiahs.config.topology_reading import load_topology
+from messiahs.config.topology.consoles import warnings_of_consoles
+from messiahs.config.topology.fields import warnings_of_fields
+from messiahs.config.topology.reading import load_topology
+from messiahs.config.topology.topology import Topology
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.problems import Code
 
 PAGE = Path(__file__).parents[2] / "docs" / "policy-problems.md"
 CODES = ("P001", *Code)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.language.text.problems import Notebook
-from messiahs.language.text.scanning import KEYWORDS, tokens_in
+from messiahs.language.syntax.problems import Notebook
+from messiahs.language.syntax.scanning import KEYWORDS, tokens_in
 from tests.docs.textmate import textmate_grammar
 
 ROOT = Path(__file__).parents[2]

@@ -16,9 +16,9 @@ import pytest
 from lark import Token
 
 from messiahs.language.predicate.syntax import COMPARATORS
-from messiahs.language.text.problems import Notebook
-from messiahs.language.text.scanning import BAD, KEYWORDS, tokens_in
-from messiahs.language.text.structure import ITEM_WORDS
+from messiahs.language.syntax.problems import Notebook
+from messiahs.language.syntax.scanning import BAD, KEYWORDS, tokens_in
+from messiahs.language.syntax.structure import ITEM_WORDS
 
 ROOT = Path(__file__).parents[2]
 GRAMMAR = ROOT / "docs" / "messiahs-policy.tmLanguage.json"

@@ -8,19 +8,19 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
-from messiahs.core.descriptions import SDV, Description, layout_of, sorted_pairs
-from messiahs.core.ports import BadPredicate
-from messiahs.core.vectors import vector_of
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
+from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted_pairs
+from messiahs.core.vectors.vectors import vector_of
 from messiahs.errors import CodecError, PolicyError, PredicateError, Problem
-from messiahs.language.blocks.files import parse_policy
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.policytest.files import read_trials
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.generated import generated_truth
 from messiahs.language.predicate.predicates import ParsedPredicate, parse_predicate, predicate_parser
 from messiahs.language.predicate.syntax import comparisons_of, uses_of
 from messiahs.language.predicate.truth import truth_of
-from messiahs.language.text.formatting import format_policy
-from messiahs.language.trials.files import read_trials
+from messiahs.language.syntax.formatting import format_policy
 from messiahs.wire import codec
 from messiahs.wire.limits import predicate_text
 

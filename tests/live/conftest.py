@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from messiahs.cli.temporary import remove_tasks
+from messiahs.cli.federation.temporary import remove_tasks
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60.0

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.core.actions import Action, Decision, Report, SendVector
-from messiahs.core.instants import Instant
-from messiahs.daemon.forking import fork_daemon, load_code
-from messiahs.daemon.host import Host
-from messiahs.daemon.recorded import end_modules
-from messiahs.daemon.store import RowStore, Write
+from messiahs.core.interface.actions import Action, Decision, Report, SendVector
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.process.forking import fork_daemon, load_code
+from messiahs.daemon.process.pid_files import end_modules
+from messiahs.daemon.storage.store import RowStore, Write
 
 ARMED: Final = "crash.json"
 CRASH_EXIT: Final = 77

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent, indent
 
-from messiahs.cli.deployment import federation_directory, prepare
-from messiahs.cli.temporary import remove_tasks
-from messiahs.config.topology_reading import load_topology
+from messiahs.cli.federation.deployment import federation_directory, prepare
+from messiahs.cli.federation.temporary import remove_tasks
+from messiahs.config.topology.reading import load_topology
 from messiahs.daemon.__main__ import run_daemon
-from messiahs.daemon.environment import daemon_environment
-from messiahs.daemon.recorded import end_modules
+from messiahs.daemon.process.environment import daemon_environment
+from messiahs.daemon.process.pid_files import end_modules
 from tests.live.conftest import ROOT, Federation, eventually
 
 WALL = "wall"

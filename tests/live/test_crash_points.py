@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.cli.deployment import federation_directory, prepare
+from messiahs.cli.federation.deployment import federation_directory, prepare
 from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of, prepare_inputs, upload
-from messiahs.config.topology_reading import load_topology
-from messiahs.core.rows import CountersRow, RememberedRow, Row, SubmissionRow
-from messiahs.daemon.store import RowStore
+from messiahs.config.topology.reading import load_topology
+from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
+from messiahs.daemon.storage.store import RowStore
 from tests.live.conftest import ROOT, eventually, shared_folder
 from tests.live.crashing_daemon import ARMED
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from messiahs.client.uploading import GROUP_FILES
-from messiahs.daemon.files_api import FILE_LENGTH_BYTES, GROUP_LIMIT
+from messiahs.daemon.api.files import FILE_LENGTH_BYTES, GROUP_LIMIT
 from tests.live.conftest import Federation, eventually
 
 ON_RIGHT = '$side eq "right"'

@@ -11,11 +11,19 @@ from messiahs.channel.contract import ChannelSettings, Connection
 from messiahs.channel.grpc_channels import GrpcTransport
 from messiahs.channel.tls import TlsFiles, load
 from messiahs.config.settings import load_settings
-from messiahs.core.descriptions import TDV
 from messiahs.core.epochs import WIRE_VERSIONS
-from messiahs.core.ids import Epoch, MessageId, SearchId, SystemId
-from messiahs.core.instants import MINUTE
-from messiahs.core.messages import DenyCode, Hello, SchedAccept, SchedDeny, SchedRequest, TaskDeny, TaskRequest
+from messiahs.core.interface.messages import (
+    DenyCode,
+    Hello,
+    SchedAccept,
+    SchedDeny,
+    SchedRequest,
+    TaskDeny,
+    TaskRequest,
+)
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import Epoch, MessageId, SearchId, SystemId
+from messiahs.core.model.instants import MINUTE
 from messiahs.wire.codec import control_from_bytes, control_to_bytes, encode_control
 from messiahs.wire.v1 import control_pb2
 from tests.contract.channel_modules import Recorded

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.language.blocks.files import parse_policy
-from messiahs.trace.reading import read_segments
-from messiahs.trace.replaying import replay
+from messiahs.language.compiler.files import parse_policy
+from messiahs.trace.replay.replay import replay
+from messiahs.trace.show.reader import read_segments
 from tests.live.conftest import Federation, eventually, federation
 
 

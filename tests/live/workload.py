@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from messiahs.daemon.recorded import recorded_process
-from messiahs.executor.processes import ProcessIdentity, is_alive, kill
+from messiahs.daemon.process.pid_files import recorded_process
+from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill
 from tests.live.conftest import Federation, eventually
 
 PATIENCE_SECONDS = 300.0

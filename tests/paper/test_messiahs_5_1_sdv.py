@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from messiahs.core.attributes import CATALOGUE, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
-from messiahs.core.buckets import bucket_of, highest_in, lowest_in
-from messiahs.core.compaction import compact, encoded_size
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.fitting import could_hold, has_room
-from messiahs.core.ports import Need
-from messiahs.core.vectors import Interval, coalesce, vector_of
+from messiahs.core.interface.policies import Need
+from messiahs.core.model.attributes import CATALOGUE, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.task_filter.matching import could_hold, has_room
+from messiahs.core.vectors.buckets import bucket_of, highest_in, lowest_in
+from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.vectors import Interval, coalesce, vector_of
 from messiahs.language.predicate.predicates import parse_predicate
 
 

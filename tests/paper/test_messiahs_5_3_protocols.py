@@ -5,10 +5,9 @@ Where section 7 contradicts 5.3.1 (parents do send vectors to children, by equat
 
 import pytest
 
-from messiahs.core.actions import Action, EndAttempt, Report, SendControl, SendTasks, SendVector
-from messiahs.core.events import AttemptEnded, StoreChanged, TransferReceived, VectorReceived
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import (
+from messiahs.core.interface.actions import Action, EndAttempt, Report, SendControl, SendTasks, SendVector
+from messiahs.core.interface.events import AttemptEnded, StoreChanged, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import (
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -19,6 +18,7 @@ from messiahs.core.messages import (
     TaskStatusQuery,
     VectorKind,
 )
+from messiahs.core.model.instants import SECOND
 from tests.unit.core.rig import (
     CHILD,
     NEIGHBORS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate
 

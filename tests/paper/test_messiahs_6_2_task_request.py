@@ -1,10 +1,8 @@
 """MESSIAHS 5.3.2, 5.4 and 6.2: a test per statement about task_request, task_accept and task_deny."""
 
-from messiahs.core.actions import Action, EndAttempt, SendControl
-from messiahs.core.events import AttemptStarted, TransferReceived, VectorReceived
-from messiahs.core.ids import ClientKey, MessageId, SearchId, SystemId
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import (
+from messiahs.core.interface.actions import Action, EndAttempt, SendControl
+from messiahs.core.interface.events import AttemptStarted, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import (
     SchedAccept,
     SchedRequest,
     StatusVector,
@@ -15,7 +13,9 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.model.ids import ClientKey, MessageId, SearchId, SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.rig import (
     CHILD,
     NEIGHBORS,

@@ -1,11 +1,11 @@
 """MESSIAHS 6.2, task_revoke: a test per statement, and where we depart from it, what happens instead."""
 
-from messiahs.core.actions import SendControl
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskTransfer
+from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskTransfer
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
 from messiahs.core.module import SchedulingModule
-from messiahs.core.rows import PassedClaimRow
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,

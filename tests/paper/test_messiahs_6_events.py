@@ -1,9 +1,8 @@
 """MESSIAHS 6, event-based semantics: a test per statement about timeouts and messages, as far as they are built."""
 
-from messiahs.core.actions import SendControl, SendVector
-from messiahs.core.events import Measured, TransferReceived, VectorReceived
-from messiahs.core.instants import HOUR, SECOND
-from messiahs.core.messages import (
+from messiahs.core.interface.actions import SendControl, SendVector
+from messiahs.core.interface.events import Measured, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import (
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -15,8 +14,9 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.ports import Timeouts
-from messiahs.core.timers import TimerKind
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.instants import HOUR, SECOND
 from tests.unit.core.rig import (
     CHILD,
     FAR,

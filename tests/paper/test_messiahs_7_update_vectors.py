@@ -5,18 +5,18 @@ The federation is like that of figure 2: `a` above `b` and `c`, and `d` with its
 
 from dataclasses import fields
 
-from messiahs.core.buckets import bucket_of
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import VectorKind
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.sums import (
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.update.sums import (
     Views,
     vector_for_children,
     vector_for_parents,
     vector_for_siblings,
     view_of,
 )
-from messiahs.core.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import EMPTY, Interval, MachineClass, Vector, coalesce, hull_of
 from tests.unit.core import telling
 
 KEYS = ("is",)

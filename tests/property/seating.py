@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from messiahs.core.buckets import bucket_of
-from messiahs.core.descriptions import SDV
-from messiahs.core.vectors import VARIOUS, Interval, MachineClass, Vector
+from messiahs.core.model.descriptions import SDV
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vector
 
 
 def is_inside(machine: SDV, machine_class: MachineClass) -> bool:

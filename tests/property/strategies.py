@@ -5,18 +5,7 @@ Vectors come in their canonical order and within the limits of the wire; texts a
 
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import (
-    INTEGER_HIGHEST,
-    INTEGER_LOWEST,
-    MACHINE_ATTRIBUTES,
-    TASK_ATTRIBUTES,
-    Kind,
-    Value,
-)
-from messiahs.core.buckets import bucket_of
-from messiahs.core.descriptions import TDV, is_valid_value, sorted_pairs
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
     ClaimEnd,
@@ -45,9 +34,20 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.texts import printable
-from messiahs.core.trust import Trust
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
+from messiahs.core.model.attributes import (
+    INTEGER_HIGHEST,
+    INTEGER_LOWEST,
+    MACHINE_ATTRIBUTES,
+    TASK_ATTRIBUTES,
+    Kind,
+    Value,
+)
+from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.texts import printable
+from messiahs.core.model.trust import Trust
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector, sort_key
 
 LOWER = "abcdefghijklmnopqrstuvwxyz0123456789"
 EXTENSIONS = ("gpu", "_site", "Rack9", "x" * 64)

@@ -6,9 +6,9 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Kind, Value
+from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
+from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.satisfying import Effort, can_be_true
 from messiahs.language.predicate.syntax import (
     COMPARATORS,
@@ -23,10 +23,10 @@ from messiahs.language.predicate.syntax import (
 )
 from messiahs.language.predicate.truth import truth_of
 from messiahs.language.predicate.value_sets import everything, integers
-from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.rules.ranking import First
-from messiahs.language.rules.readings import MACHINE
-from messiahs.language.text.problems import Code
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.ranking import First
+from messiahs.language.runtime.readings import MACHINE
+from messiahs.language.syntax.problems import Code
 
 NAMES = ("a", "b", "c", "s", "t")
 PLACES = {name: place for place, name in enumerate(NAMES)}

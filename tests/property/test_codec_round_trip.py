@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messiahs.core.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     PutAnswer,

@@ -6,14 +6,14 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Value
-from messiahs.core.compaction import compact, encoded_size
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.dividing import Division
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import MILLISECOND
-from messiahs.core.split_tree import Memory
-from messiahs.core.vectors import Vector, coalesce, vector_of
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND
+from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.division import Division
+from messiahs.core.vectors.split_tree import Memory
+from messiahs.core.vectors.vectors import Vector, coalesce, vector_of
 from tests.property.seating import can_hold_all
 
 KEYS = ("arch", "site", "speed")

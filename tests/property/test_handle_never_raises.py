@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
-from messiahs.core.events import (
+from messiahs.core.interface.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
+from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
     AttemptsMeasured,
@@ -33,9 +33,7 @@ from messiahs.core.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
-from messiahs.core.instants import HOUR, SECOND
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
     ClaimEnd,
@@ -56,10 +54,12 @@ from messiahs.core.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.ports import Policy, Timeouts
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.language.compiler.files import parse_policy
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.trace.rows import encode_key, encode_row
+from messiahs.trace.format.rows import encode_key, encode_row
 from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes
 from tests.property import strategies as any_valid
 from tests.unit.core.rig import (

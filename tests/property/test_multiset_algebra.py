@@ -7,10 +7,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, Value
-from messiahs.core.compaction import compact, encoded_size
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.vectors import (
+from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.vectors import (
     EMPTY,
     VARIOUS,
     ClassValue,

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.blocks.files import parse_policy
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.policytest.files import KEYWORDS as TRIAL_KEYWORDS
+from messiahs.language.policytest.files import read_trials
+from messiahs.language.policytest.trying import try_out
 from messiahs.language.predicate.syntax import COMPARATORS
-from messiahs.language.text.scanning import KEYWORDS
-from messiahs.language.trials.files import KEYWORDS as TRIAL_KEYWORDS
-from messiahs.language.trials.files import read_trials
-from messiahs.language.trials.trying import try_out
+from messiahs.language.syntax.scanning import KEYWORDS
 
 WORDS = [
     *sorted(KEYWORDS),

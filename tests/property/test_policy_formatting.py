@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messiahs.config.policies import read_policy
-from messiahs.core.attributes import Value
+from messiahs.core.model.attributes import Value
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.rules.amounts import Amount
-from messiahs.language.rules.conditions import Condition
-from messiahs.language.text.formatting import format_policy
-from messiahs.language.trials.files import read_trials
-from messiahs.language.trials.formatting import are_trials, format_trials
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.policytest.files import read_trials
+from messiahs.language.policytest.formatting import are_trials, format_trials
+from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.syntax.formatting import format_policy
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 
 POLICIES = Path(__file__).parents[2] / "policies"

@@ -5,16 +5,16 @@ import re
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.vectors import coalesce, vector_of
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.vectors import coalesce, vector_of
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.rules.explaining import explain
-from messiahs.language.rules.ranking import First, Most
-from messiahs.language.rules.readings import MACHINE, matches
-from messiahs.language.text.problems import Code
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.explaining import explain
+from messiahs.language.runtime.ranking import First, Most
+from messiahs.language.runtime.readings import MACHINE, matches
+from messiahs.language.syntax.problems import Code
 
 INTEGERS = st.sampled_from([-(2**63), -9, -1, 0, 1, 2, 3, 9, 10, 11, 100, 2**62, 2**63 - 1])
 STRINGS = st.sampled_from(["", "a", "b", "ab", "aab"])

@@ -10,12 +10,12 @@ from typing import TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Value
-from messiahs.core.buckets import highest_in, lowest_in
-from messiahs.core.descriptions import SDV, Description, layout_of, sorted_pairs
-from messiahs.core.ids import SystemId
-from messiahs.core.overview import Overview
-from messiahs.core.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.vectors.batch import Overview
+from messiahs.core.vectors.buckets import highest_in, lowest_in
+from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.parsing import parse_expression
 from messiahs.language.predicate.predicates import parse_predicate

@@ -3,15 +3,15 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Value
-from messiahs.core.columns import chosen
-from messiahs.core.compaction import compact, encoded_size
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor, Relation
-from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.vectors.columns import chosen
+from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce, vector_of
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.rules.revealing import Disclosure, Revealing
+from messiahs.language.runtime.revealing import Disclosure, Revealing
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.v1 import descriptions_pb2
 from tests.property.seating import can_hold_all

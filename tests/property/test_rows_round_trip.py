@@ -3,12 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import TDV, sorted_pairs
-from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
-from messiahs.core.instants import Instant
-from messiahs.core.messages import AttemptStatus, Command, DenyCode, Output, Reason, Substate, TaskState
-from messiahs.core.rows import (
+from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Output, Reason, Substate, TaskState
+from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
     GrantedClaimRow,
@@ -21,7 +17,11 @@ from messiahs.core.rows import (
     TaskRow,
     key_of,
 )
-from messiahs.trace.rows import decode_row, encode_key, encode_row
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.model.instants import Instant
+from messiahs.trace.format.rows import decode_row, encode_key, encode_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 COUNT = st.integers(0, 2**63 - 1)

@@ -13,13 +13,13 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.descriptions import SDV
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import VectorKind
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.state import ModuleState
-from messiahs.core.sums import vector_for_children, vector_for_parents, view_of
-from messiahs.core.vectors import EMPTY, Vector, vector_of
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.model.descriptions import SDV
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update.sums import vector_for_children, vector_for_parents, view_of
+from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
 from tests.unit.core.telling import hear, state_with, told
 
 KEYS = ("is",)

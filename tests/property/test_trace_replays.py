@@ -5,16 +5,16 @@ from copy import deepcopy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.actions import Action
-from messiahs.core.events import Event
-from messiahs.core.instants import HOUR, SECOND
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import Event
+from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.core.module import SchedulingModule
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.trace.records import contents
-from messiahs.trace.replaying import replay
-from messiahs.trace.segments import state_bytes
-from messiahs.trace.values import decode
+from messiahs.trace.format.records import contents
+from messiahs.trace.format.segments import state_bytes
+from messiahs.trace.format.values import decode
+from messiahs.trace.replay.replay import replay
 from tests.property.test_handle_never_raises import Drawing
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, make_module
 from tests.unit.trace.taping import taping

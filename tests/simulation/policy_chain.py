@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Command, VectorKind
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.vectors import MachineClass
-from messiahs.language.blocks.files import parse_policy
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command, VectorKind
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.vectors.vectors import MachineClass
+from messiahs.language.compiler.files import parse_policy
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
 from tests.unit.core.rig import sdv
 
 ROOT, MIDDLE, LEAF = map(SystemId, ("root", "middle", "leaf"))

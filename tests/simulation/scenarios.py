@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from messiahs.core.actions import Action, Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
-from messiahs.core.descriptions import TDV, sorted_pairs
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant
+from messiahs.core.interface.actions import Action, Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command, DenyCode
+from messiahs.core.interface.policies import Accepted, Refused
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.invariants import violations
-from messiahs.core.messages import Command, DenyCode
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Accepted, Refused
-from messiahs.core.rows import TaskRow
-from messiahs.language.blocks.files import parse_policy
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
-from messiahs.trace.telling import action_text
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.language.compiler.files import parse_policy
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.trace.show.lines import action_text
 from tests.unit.core.rig import ScriptedPolicy, sdv
 
 SETTLED = Instant(2 * SECOND + 100 * MILLISECOND)

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.descriptions import Description
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MINUTE, SECOND, Instant
-from messiahs.core.messages import Command, Substate, TaskState
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.rows import TaskRow
-from messiahs.language.blocks.files import parse_policy
-from messiahs.sim.checkers import Checks
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
-from messiahs.sim.owners import Owners
-from messiahs.sim.settled import leftovers
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command, Substate, TaskState
+from messiahs.core.interface.rows import TaskRow
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.language.compiler.files import parse_policy
+from messiahs.sim.checks.invariants import Checks
+from messiahs.sim.checks.settled import leftovers
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.load.owners import Owners
 from tests.live.test_owners import POLICY
 from tests.unit.core.rig import sdv, tdv
 

@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from messiahs.core.actions import Action
-from messiahs.core.attributes import Value
-from messiahs.core.events import Measured, PolicyChanged
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import MINUTE, SECOND, Instant
-from messiahs.core.vectors import vector_of
-from messiahs.language.blocks.files import parse_policy
-from messiahs.sim.federation import SimulatedFederation
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import Measured, PolicyChanged
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.vectors.vectors import vector_of
+from messiahs.language.compiler.files import parse_policy
+from messiahs.sim.hosts.federation import SimulatedFederation
 from tests.simulation.policy_chain import LEAF, MIDDLE, OPEN, ROOT, chain, seen_below, task
 from tests.unit.core.rig import sdv
 

@@ -8,18 +8,18 @@ from random import Random
 
 import pytest
 
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant
-from messiahs.core.messages import Command
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.rows import PassedClaimRow, TaskRow
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command
+from messiahs.core.interface.rows import PassedClaimRow, TaskRow
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.checkers import Checks
-from messiahs.sim.conditions import Conditions
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
+from messiahs.sim.checks.invariants import Checks
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.world.conditions import Conditions
 from tests.unit.core.rig import sdv, tdv
 
 TOP, MIDDLE, LEAF = map(SystemId, ("top", "middle", "leaf"))

@@ -1,10 +1,10 @@
 """What a parent is not told keeps no task from the machine behind: what is withheld could be anything."""
 
-from messiahs.core.actions import SendControl
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.messages import Reason, SchedDeny
-from messiahs.sim.federation import SimulatedFederation
+from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.messages import Reason, SchedDeny
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.sim.hosts.federation import SimulatedFederation
 from tests.simulation.policy_chain import MIDDLE, OPEN, ROOT, chain, seen_below, task
 from tests.unit.core.rig import GIB
 

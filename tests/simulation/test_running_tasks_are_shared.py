@@ -2,12 +2,12 @@
 
 import pytest
 
-from messiahs.core.actions import Action, Decision, SendControl
-from messiahs.core.events import PolicyChanged
-from messiahs.core.ids import SystemId
-from messiahs.core.instants import MILLISECOND, SECOND
-from messiahs.core.messages import TaskDeny, TaskRevoke, TaskState
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.interface.actions import Action, Decision, SendControl
+from messiahs.core.interface.events import PolicyChanged
+from messiahs.core.interface.messages import TaskDeny, TaskRevoke, TaskState
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.language.compiler.files import parse_policy
 from tests.simulation.test_owners import LEFT, RIGHT, TOP, Desks, events
 
 OFFERING = """policy "sharing what runs";

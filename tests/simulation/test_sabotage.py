@@ -6,21 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core import granting, placing, results, submitting, summing
-from messiahs.core.actions import Action, DiscardAttempt, Forget, StartAttempt, Store
-from messiahs.core.dividing import Division
-from messiahs.core.ids import ClaimId, SystemId
-from messiahs.core.instants import HOUR, Instant, after
-from messiahs.core.messages import TaskState
-from messiahs.core.rows import AttemptRow, HeldClaimRow, TaskRow
-from messiahs.core.split_tree import Memory
-from messiahs.core.state import HeldClaim, ModuleState
-from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import Vector
-from messiahs.sim.disk import Disk
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.machine import ExecutorAction, SimulatedMachine
+from messiahs.core.executor import claims
+from messiahs.core.interface.actions import Action, DiscardAttempt, Forget, StartAttempt, Store
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import AttemptRow, HeldClaimRow, TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.instants import HOUR, Instant, after
+from messiahs.core.origin import placement, submission, task_status
+from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.update import outgoing
+from messiahs.core.vectors.division import Division
+from messiahs.core.vectors.split_tree import Memory
+from messiahs.core.vectors.vectors import Vector
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.machine import ExecutorAction, SimulatedMachine
 from messiahs.sim.swarm import run_seed
+from messiahs.sim.world.disk import Disk
 
 KNOWN = (16, 23, 17)
 """Some of these are known to notice."""
@@ -121,8 +123,8 @@ def test_an_origin_that_does_not_wait_for_the_end_of_a_lease_is_noticed(monkeypa
     def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
         state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, claim.row.lease_ns // 4))
 
-    monkeypatch.setattr(placing, "watch_lease", watch_lease)
-    monkeypatch.setattr(results, "watch_lease", watch_lease)
+    monkeypatch.setattr(placement, "watch_lease", watch_lease)
+    monkeypatch.setattr(task_status, "watch_lease", watch_lease)
     assert _first_failure(_nothing)
 
 
@@ -136,7 +138,7 @@ def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyP
     ) -> Division:
         return Division((*vectors, *children.values()), children, keys=keys, memory=memory)
 
-    monkeypatch.setattr(summing, "Division", divide_twice)
+    monkeypatch.setattr(outgoing, "Division", divide_twice)
     assert "tells" in _first_failure(_nothing)
 
 
@@ -144,10 +146,10 @@ def test_the_answer_of_a_module_that_dies_of_a_message_is_noticed(monkeypatch: p
     def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
         raise KeyError(claim_id)
 
-    monkeypatch.setattr(granting, "on_claim_end", on_claim_end)
+    monkeypatch.setattr(claims, "on_claim_end", on_claim_end)
     assert _first_failure(_nothing) == "a module raised"
 
 
 def test_a_retry_that_runs_finished_tasks_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submitting, "has_failed", lambda row: row.state is not TaskState.EXECUTING)
+    monkeypatch.setattr(submission, "has_failed", lambda row: row.state is not TaskState.EXECUTING)
     assert "is stored as executing again" in _first_failure(_nothing)

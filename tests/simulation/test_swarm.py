@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from messiahs.sim.drawing import draw
-from messiahs.sim.faults import Fault
+from messiahs.sim.load.draw import draw
+from messiahs.sim.load.faults import Fault
 from messiahs.sim.swarm import run_seed
 
 FIXED = range(10)

@@ -7,17 +7,17 @@ from typing import cast
 import pytest
 
 from messiahs.config.policies import PolicySource
-from messiahs.core.actions import Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.actions import Report, SendControl, SendTasks, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.rows import TaskRow
 from messiahs.core.module import SchedulingModule
-from messiahs.core.ports import Timeouts
-from messiahs.core.rows import TaskRow
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.trace.conversation import Conversation, Line
-from messiahs.trace.reading import read_segments, segment_files
-from messiahs.trace.recorder import RecordedModule, Recording
-from messiahs.trace.replaying import replay
-from messiahs.trace.ring import RingFiles
-from messiahs.trace.story import Story
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.trace.record.recorder import RecordedModule, Recording
+from messiahs.trace.record.ring import RingFiles
+from messiahs.trace.replay.replay import replay
+from messiahs.trace.show.conversation import Conversation, Line
+from messiahs.trace.show.reader import read_segments, segment_files
+from messiahs.trace.show.story import Story
 from tests.simulation.scenarios import SCENARIOS, transcript
 from tests.unit.core.rig import ScriptedPolicy
 

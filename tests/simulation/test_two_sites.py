@@ -2,17 +2,17 @@
 
 from collections import Counter
 
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MINUTE, SECOND, Instant
-from messiahs.core.messages import Command
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.trust import Trust
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.trust import Trust
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
-from messiahs.sim.sites import apart_from
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.world.sites import apart_from
 from tests.unit.core.rig import sdv, tdv
 
 UNI, PHYS, CHEM, LAB = map(SystemId, ("uni", "phys", "chem", "lab"))

@@ -8,10 +8,10 @@ import stat
 from dataclasses import dataclass, field
 from itertools import islice
 
-from messiahs.core.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
+from messiahs.core.interface.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
 from messiahs.errors import CodecError
-from messiahs.executor.frames import Left
-from messiahs.executor.layout import WORK
+from messiahs.executor.protocol.frames import Left
+from messiahs.executor.protocol.layout import WORK
 from messiahs.wire.limits import FILE_LIMIT, relative_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

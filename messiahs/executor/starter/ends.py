@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from messiahs.executor.frames import Ended
-from messiahs.executor.layout import ATTEMPTS, WORK
-from messiahs.executor.processes import identity_of
+from messiahs.executor.attempts import Held, Phase, Table, ran_ns
+from messiahs.executor.linux.processes import identity_of
+from messiahs.executor.protocol.frames import Ended
+from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.declared import Found, find_outputs
 from messiahs.executor.starter.journal import Began, Over, Record, Spawned
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.table import Held, Phase, Table, ran_ns
 
 
 def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:

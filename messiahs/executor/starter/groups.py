@@ -3,7 +3,7 @@
 import os
 import signal
 
-from messiahs.executor.processes import ProcessIdentity, is_alive
+from messiahs.executor.linux.processes import ProcessIdentity, is_alive
 from messiahs.executor.starter.journal import Spawned
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from messiahs.core.ids import AttemptId
-from messiahs.executor.frames import Ended, FrameReader, encode_frames
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.protocol.frames import Ended, FrameReader, encode_frames
 
 _GROWN_BYTES = 4 << 20
 _GROWTH = 4

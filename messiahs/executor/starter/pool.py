@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from messiahs.executor.contract import OUTPUT_NAMES, STDERR, STDOUT
-from messiahs.executor.layout import ATTEMPTS, POOL, TRASH, WORK
+from messiahs.executor.protocol.layout import ATTEMPTS, POOL, TRASH, WORK
 
 _READY = 64
 _KEPT = 1024

@@ -13,24 +13,24 @@ import signal
 import socket
 from pathlib import Path
 
-from messiahs.executor.frames import PROTOCOL, Hello
-from messiahs.executor.layout import Account
-from messiahs.executor.processes import identity_of
-from messiahs.executor.starter.identity import LOCK_FILE, SOCKET, note_identity
-from messiahs.executor.starter.journal import Journal
-from messiahs.executor.starter.kernel import (
+from messiahs.executor.linux.kernel import (
     adopt_orphans,
     boot_id,
     die_with_parent,
     give_up_new_privileges,
     keep_capabilities,
 )
+from messiahs.executor.linux.processes import identity_of
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.protocol.frames import PROTOCOL, Hello
+from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, note_identity
+from messiahs.executor.protocol.layout import Account
+from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.powers import CHOWN, DAC_OVERRIDE, FOWNER, Powers
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.serve import Server
 from messiahs.executor.starter.spawn import Spawner
-from messiahs.executor.starter.strays import Children
 from messiahs.executor.starter.watchdog import Watch
 
 ALREADY_RUNNING = 3

@@ -9,9 +9,21 @@ import signal
 from contextlib import suppress
 from typing import assert_never
 
-from messiahs.core.ids import AttemptId
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.attempts import (
+    KILLED,
+    LEASE_EXPIRED,
+    LIMIT_GRACE_NS,
+    LOST,
+    Held,
+    Phase,
+    Table,
+)
 from messiahs.executor.contract import SPAWN_FAILED
-from messiahs.executor.frames import (
+from messiahs.executor.linux.kernel import NEVER, boottime_ns
+from messiahs.executor.linux.processes import identity_of
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.protocol.frames import (
     Command,
     Discard,
     End,
@@ -25,26 +37,14 @@ from messiahs.executor.frames import (
     Suspend,
     Weigh,
 )
-from messiahs.executor.layout import folder_name
-from messiahs.executor.processes import identity_of
+from messiahs.executor.protocol.layout import folder_name
 from messiahs.executor.starter.clearing import Clearing
 from messiahs.executor.starter.ends import end_of, truths
 from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
-from messiahs.executor.starter.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner, problem_in
-from messiahs.executor.starter.strays import Children
 from messiahs.executor.starter.suspending import Suspended
-from messiahs.executor.starter.table import (
-    KILLED,
-    LEASE_EXPIRED,
-    LIMIT_GRACE_NS,
-    LOST,
-    Held,
-    Phase,
-    Table,
-)
 from messiahs.executor.starter.trees import Trees
 from messiahs.executor.starter.watchdog import Watch
 from messiahs.executor.starter.weighing import Weighing

@@ -10,7 +10,8 @@ from contextlib import suppress
 
 import msgspec
 
-from messiahs.executor.frames import (
+from messiahs.executor.linux.kernel import boottime_ns
+from messiahs.executor.protocol.frames import (
     Ask,
     Ended,
     FrameReader,
@@ -24,7 +25,6 @@ from messiahs.executor.frames import (
     ToStarter,
     encode_frames,
 )
-from messiahs.executor.starter.kernel import boottime_ns
 from messiahs.executor.starter.runner import Runner
 
 _LONGEST_WAIT_NS = 500_000_000

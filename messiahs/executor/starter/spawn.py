@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from messiahs.executor.contract import SPAWN_FAILED, STAGING_FAILED
-from messiahs.executor.frames import Start
-from messiahs.executor.layout import WORK
+from messiahs.executor.protocol.frames import Start
+from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from itertools import islice
 
-from messiahs.core.ids import AttemptId
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.attempts import Held, Phase, Table
+from messiahs.executor.linux.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.groups import signal_group
-from messiahs.executor.starter.kernel import NEVER, boottime_ns
 from messiahs.executor.starter.sightings import NOBODYS
-from messiahs.executor.starter.table import Held, Phase, Table
 from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
 
 _LOOK_NS = 1_000_000_000

@@ -10,13 +10,13 @@ import signal
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from messiahs.executor.layout import ATTEMPTS
-from messiahs.executor.processes import Standing, signal_if, standing_of
+from messiahs.executor.attempts import Held
+from messiahs.executor.linux.processes import Standing, signal_if, standing_of
+from messiahs.executor.linux.strays import Child, Children, belongs_to
+from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.marks import Marks
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.sightings import NOBODYS, Seen, Sightings
-from messiahs.executor.starter.strays import Child, Children, belongs_to
-from messiahs.executor.starter.table import Held
 
 PER_TURN = 32
 """So many attempts may be looked at in one turn: everything else waits meanwhile."""

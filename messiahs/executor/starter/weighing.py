@@ -2,9 +2,9 @@
 
 from itertools import islice
 
-from messiahs.core.ids import AttemptId
-from messiahs.executor.frames import Weighed
-from messiahs.executor.starter.table import Phase, Table
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.attempts import Phase, Table
+from messiahs.executor.protocol.frames import Weighed
 from messiahs.executor.starter.trees import PER_TURN, Trees
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from messiahs.core.messages import DenyCode
-from messiahs.core.ports import Accepted, HereQuery, JoinQuery, Migrating, RunningQuery
-from messiahs.language.rules.accepting import calendar_facts
-from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
-from messiahs.language.rules.joining import Entry, JoinRules, entry_facts
-from messiahs.language.rules.migrating import CompiledMigration
-from messiahs.language.rules.readings import HERE, NOW, TASK, Facts
-from messiahs.language.rules.running import CompiledRule
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, Migrating, RunningQuery
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
+from messiahs.language.runtime.joining import Entry, JoinRules, entry_facts
+from messiahs.language.runtime.migrating import CompiledMigration
+from messiahs.language.runtime.readings import HERE, NOW, TASK, Facts
+from messiahs.language.runtime.running import CompiledRule
 
 
 def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, verdict: str = "") -> ExplainedBlock:

@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
-from messiahs.core.columns import ClassSet
-from messiahs.core.ports import TaskOrder
+from messiahs.core.interface.policies import TaskOrder
+from messiahs.core.vectors.columns import ClassSet
 from messiahs.language.explaining.policy import accept_blocks
-from messiahs.language.rules.amounts import Amount
-from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.rules.conditions import Condition
-from messiahs.language.rules.explaining import JudgedCompound, JudgedPart
-from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule
-from messiahs.language.rules.explaining_classes import ClassPart
-from messiahs.language.rules.migrating import CompiledMigration
-from messiahs.language.rules.ranking import First, Most
-from messiahs.language.rules.task_ranking import TaskRanking
-from messiahs.language.text.written import Compound, Joint
+from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.explaining import JudgedCompound, JudgedPart
+from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule
+from messiahs.language.runtime.explaining_classes import ClassPart
+from messiahs.language.runtime.migrating import CompiledMigration
+from messiahs.language.runtime.ranking import First, Most
+from messiahs.language.runtime.task_ranking import TaskRanking
+from messiahs.language.syntax.written import Compound, Joint
 
 Sighting = tuple[int, bool]
 """Where in the file a rule begins, and what it was seen to be."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from messiahs.core.descriptions import SDV, Description
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import AcceptQuery, CalendarTime, JoinQuery, Refused, RunningQuery
+from messiahs.core.interface.policies import AcceptQuery, CalendarTime, JoinQuery, Refused, RunningQuery
+from messiahs.core.model.descriptions import SDV, Description
+from messiahs.core.model.neighbors import Relation
 from messiahs.language.explaining.blocks import block_of, explain_entry, explain_offer, explain_running
-from messiahs.language.rules.accepting import AcceptBlock, AcceptRules, facts_of
-from messiahs.language.rules.compiled_policy import CompiledPolicy, Setting
-from messiahs.language.rules.explaining import value_text
-from messiahs.language.rules.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
-from messiahs.language.rules.readings import TASK, Facts
+from messiahs.language.runtime.accepting import AcceptBlock, AcceptRules, facts_of
+from messiahs.language.runtime.compiled_policy import CompiledPolicy, Setting
+from messiahs.language.runtime.explaining import value_text
+from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
+from messiahs.language.runtime.readings import TASK, Facts
 
 
 def explain_policy(

@@ -10,17 +10,17 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from messiahs.core.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
-from messiahs.core.columns import Judged
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Asker
-from messiahs.core.vectors import Vector
+from messiahs.core.interface.policies import Asker
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.vectors.columns import Judged
+from messiahs.core.vectors.vectors import Vector
 from messiahs.language.predicate.syntax import Comparison, Order, Variable
-from messiahs.language.rules.accepting import SENDERS, AcceptRules
-from messiahs.language.rules.conditions import Condition, condition_of
-from messiahs.language.rules.explaining_classes import ClassPart, Machines, explain_classes, machines_in
-from messiahs.language.rules.readings import HERE, MACHINE, TASK, Facts, Reading
-from messiahs.language.text.written import Compound, Joint, Term, text_of
+from messiahs.language.runtime.accepting import SENDERS, AcceptRules
+from messiahs.language.runtime.conditions import Condition, condition_of
+from messiahs.language.runtime.explaining_classes import ClassPart, Machines, explain_classes, machines_in
+from messiahs.language.runtime.readings import HERE, MACHINE, TASK, Facts, Reading
+from messiahs.language.syntax.written import Compound, Joint, Term, text_of
 
 _NEEDS: Final = (("free_slots", "cpus", 1), ("avail_mem", "mem", 0), ("avail_disk", "disk", 0))
 

@@ -7,15 +7,15 @@ candidates stay in order of name.
 from dataclasses import dataclass
 from typing import Final
 
-from messiahs.core.columns import chosen
-from messiahs.core.fitting import fitting
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import RankQuery, TaskOrderQuery
-from messiahs.core.vectors import Vector
-from messiahs.language.rules.accepting import calendar_facts
-from messiahs.language.rules.compiled_policy import CompiledPolicy
-from messiahs.language.rules.explaining_accept import ExplainedRule, explain_rule
-from messiahs.language.rules.ranking import (
+from messiahs.core.interface.policies import RankQuery, TaskOrderQuery
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import fitting
+from messiahs.core.vectors.columns import chosen
+from messiahs.core.vectors.vectors import Vector
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.explaining_accept import ExplainedRule, explain_rule
+from messiahs.language.runtime.ranking import (
     First,
     KeyOrder,
     Most,
@@ -26,8 +26,8 @@ from messiahs.language.rules.ranking import (
     ranked_by,
     ranking_facts,
 )
-from messiahs.language.rules.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading
-from messiahs.language.rules.task_ranking import TaskRanking, key_order
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading
+from messiahs.language.runtime.task_ranking import TaskRanking, key_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

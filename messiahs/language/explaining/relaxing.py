@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
-from messiahs.core.vectors import Vector
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.vectors.vectors import Vector
 from messiahs.language.explaining.pool import Demand, judge_pool
 from messiahs.language.predicate.syntax import (
     SPELLINGS,
@@ -20,11 +20,11 @@ from messiahs.language.predicate.syntax import (
     Variable,
     comparisons_of,
 )
-from messiahs.language.rules.conditions import Condition, condition_of
-from messiahs.language.rules.explaining import value_text
-from messiahs.language.rules.explaining_classes import Machines, machines_in
-from messiahs.language.rules.readings import Facts, Reading
-from messiahs.language.text.written import Compound, Joint, Term, Written, terms_of
+from messiahs.language.runtime.conditions import Condition, condition_of
+from messiahs.language.runtime.explaining import value_text
+from messiahs.language.runtime.explaining_classes import Machines, machines_in
+from messiahs.language.runtime.readings import Facts, Reading
+from messiahs.language.syntax.written import Compound, Joint, Term, Written, terms_of
 
 _TRIED_LIMIT: Final = 200
 """So many values are tried on each side, the nearest first."""

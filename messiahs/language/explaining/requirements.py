@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from messiahs.core.attributes import Kind
+from messiahs.core.model.attributes import Kind
 from messiahs.language.explaining.pool import Demand
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.predicates import ParsedPredicate
 from messiahs.language.predicate.syntax import ALWAYS, Chain, Comparison, Expression, Not, Operand, Variable, uses_of
-from messiahs.language.rules.conditions import condition_of
-from messiahs.language.rules.readings import MACHINE, Reading
-from messiahs.language.text.written import Compound, Joint, Term, Written
+from messiahs.language.runtime.conditions import condition_of
+from messiahs.language.runtime.readings import MACHINE, Reading
+from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 
 def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from messiahs.core.attributes import Value
-from messiahs.core.columns import EVERY_CLASS, NO_CLASS, Column, Judged, opposite, unpacked
+from messiahs.core.model.attributes import Value
+from messiahs.core.vectors.columns import EVERY_CLASS, NO_CLASS, Column, Judged, opposite, unpacked
 from messiahs.language.predicate.syntax import Chain, Comparison, Connective, Expression, Not, Order, Variable
 from messiahs.language.predicate.truth import OPERATIONS, Places
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from messiahs.core.columns import Column
+from messiahs.core.vectors.columns import Column
 from messiahs.language.predicate.class_truth import pairs_in
 from messiahs.language.predicate.syntax import Expression, Variable, comparisons_of
 from messiahs.language.predicate.truth import Places

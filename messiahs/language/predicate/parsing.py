@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from lark import Lark, Token, Transformer
 
-from messiahs.core.attributes import Kind, Value
+from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.checking import sentence_of
 from messiahs.language.predicate.places import error_at

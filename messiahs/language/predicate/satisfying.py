@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from messiahs.core.attributes import Kind
+from messiahs.core.model.attributes import Kind
 from messiahs.language.predicate.syntax import (
     Chain,
     Comparison,

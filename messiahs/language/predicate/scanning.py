@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, NoReturn
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST
 from messiahs.language.predicate.places import error_at, quoted
 from messiahs.language.predicate.syntax import COMPARATORS, Connective
 

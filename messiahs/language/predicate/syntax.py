@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from messiahs.core.attributes import Kind, Value
+from messiahs.core.model.attributes import Kind, Value
 
 
 class Order(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from messiahs.core.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
 from messiahs.language.predicate.syntax import Order
 
 Cut = tuple[int, str]

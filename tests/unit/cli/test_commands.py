@@ -25,7 +25,7 @@ def test_a_submit_imports_nothing_that_is_heavy() -> None:
     program = (
         "import sys; from messiahs.cli.main import main; main(['submit', '--state', '/nowhere', '--', 'ls']); "
         "heavy = {'grpc', 'google.protobuf', 'networkx', 'aiohttp', 'msgspec', 'ruamel.yaml', 'rich', 'lark', "
-        "'messiahs.core.messages'}; "
+        "'messiahs.core.interface.messages'}; "
         "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)

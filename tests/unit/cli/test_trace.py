@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from messiahs.cli.main import main
-from messiahs.core.actions import TaskEnded
-from messiahs.trace.records import Record
-from messiahs.trace.segments import read_segment, record_frame, segment_start
+from messiahs.core.interface.actions import TaskEnded
+from messiahs.trace.format.records import Record
+from messiahs.trace.format.segments import read_segment, record_frame, segment_start
 from tests.unit.core.rig import TASK, Rig, make_module
 from tests.unit.trace.taping import submitted, taping
 

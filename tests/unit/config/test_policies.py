@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import read_policy
-from messiahs.core.instants import SECOND
-from messiahs.core.ports import Timeouts
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.model.instants import SECOND
 from messiahs.errors import PolicyError
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.problems import Code
 
 
 def test_a_policy_is_read_with_the_timeouts_that_it_need_not_say(tmp_path: Path) -> None:

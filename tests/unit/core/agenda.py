@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from messiahs.core.instants import Instant
+from messiahs.core.model.instants import Instant
 
 
 @dataclass(slots=True)

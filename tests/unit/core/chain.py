@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from messiahs.core.actions import (
+from messiahs.core.interface.actions import (
     Action,
     DiscardAttempt,
     EndAttempt,
@@ -22,7 +22,7 @@ from messiahs.core.actions import (
     StartAttempt,
     Store,
 )
-from messiahs.core.events import (
+from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptStarted,
     ControlReceived,
@@ -35,16 +35,16 @@ from messiahs.core.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.ids import AttemptId, SystemId, TaskId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.interface.messages import Output, TaskTransfer
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.rows import Row, RowKey, key_of
 from messiahs.core.invariants import violations
-from messiahs.core.messages import Output, TaskTransfer
+from messiahs.core.model.ids import AttemptId, SystemId, TaskId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.module import SchedulingModule
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Timeouts
-from messiahs.core.resuming import Remains
-from messiahs.core.rows import Row, RowKey, key_of
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.recovery import Remains
+from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.agenda import Agenda
 from tests.unit.core.rig import ScriptedPolicy, make_module, sdv
 

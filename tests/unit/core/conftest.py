@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import Policy
-from messiahs.core.trust import UNKNOWN, Trust
+from messiahs.core.interface.policies import Policy
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.trust import UNKNOWN, Trust
 from tests.unit.core.rig import CHILD, NEIGHBORS, PARENT, SIBLING, Rig, ScriptedPolicy, make_module
 
 ModuleFactory = Callable[..., Rig]

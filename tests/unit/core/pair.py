@@ -8,7 +8,7 @@ like the starter, outlives it.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from messiahs.core.actions import (
+from messiahs.core.interface.actions import (
     Action,
     Answer,
     DiscardAttempt,
@@ -21,7 +21,7 @@ from messiahs.core.actions import (
     StartAttempt,
     Store,
 )
-from messiahs.core.events import (
+from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptStarted,
     ControlReceived,
@@ -33,14 +33,14 @@ from messiahs.core.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.ids import AttemptId, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.interface.messages import Output
+from messiahs.core.interface.rows import Row, RowKey, TaskRow, key_of
 from messiahs.core.invariants import violations
-from messiahs.core.messages import Output
+from messiahs.core.model.ids import AttemptId, SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.module import SchedulingModule
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.resuming import Remains, RunningAttempt
-from messiahs.core.rows import Row, RowKey, TaskRow, key_of
+from messiahs.core.recovery import Remains, RunningAttempt
 from tests.unit.core.agenda import Agenda
 from tests.unit.core.rig import make_module, sdv
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from messiahs.core.actions import Action, Answer, Report, SendControl, SendTasks
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.events import (
+from messiahs.core.interface.actions import Action, Answer, Report, SendControl, SendTasks
+from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
     ControlReceived,
@@ -18,11 +16,8 @@ from messiahs.core.events import (
     Submitted,
     VectorReceived,
 )
-from messiahs.core.granting import RENEWALS_PER_LEASE
-from messiahs.core.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
-from messiahs.core.instants import MINUTE, SECOND, Instant, after
-from messiahs.core.invariants import violations
-from messiahs.core.messages import (
+from messiahs.core.interface.limits import RENEWALS_PER_LEASE
+from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
     Command,
@@ -39,9 +34,7 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.module import SchedulingModule
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.ports import (
+from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
     CalendarTime,
@@ -55,10 +48,17 @@ from messiahs.core.ports import (
     TaskOrder,
     Timeouts,
 )
-from messiahs.core.resuming import Remains
-from messiahs.core.state import Identity, ModuleState
-from messiahs.core.trust import UNKNOWN, Trust
-from messiahs.core.vectors import EMPTY, Vector, vector_of
+from messiahs.core.invariants import violations
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.module import SchedulingModule
+from messiahs.core.recovery import Remains
+from messiahs.core.state.module import Identity, ModuleState
+from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.policy.absent import NoMigrating, no_entry
 from messiahs.policy.open_policy import OpenPolicy

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import StatusVector, VectorKind
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.state import ModuleState
-from messiahs.core.summing import sum_up, vector_for
-from messiahs.core.sums import Views
-from messiahs.core.vectors import Vector
-from messiahs.core.views import View
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import View
+from messiahs.core.update.outgoing import sum_up, vector_for
+from messiahs.core.update.sums import Views
+from messiahs.core.vectors.vectors import Vector
 from messiahs.policy.open_policy import OpenPolicy
 from tests.unit.core.rig import START, make_module
 

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from messiahs.core.actions import SendVector, StartAttempt
-from messiahs.core.attributes import INTEGER_HIGHEST, MOST_MACHINES
-from messiahs.core.events import TransferReceived, VectorReceived
-from messiahs.core.instants import SECOND
-from messiahs.core.messages import SchedAccept, SchedRequest, StatusVector, Substate, TaskState, VectorKind
-from messiahs.core.ports import LONGEST_PERIOD_NS
-from messiahs.core.timers import TimerKind
-from messiahs.core.vectors import EMPTY, Vector
-from messiahs.trace.segments import state_bytes
+from messiahs.core.interface.actions import SendVector, StartAttempt
+from messiahs.core.interface.events import TransferReceived, VectorReceived
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.interface.messages import SchedAccept, SchedRequest, StatusVector, Substate, TaskState, VectorKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.attributes import INTEGER_HIGHEST, MOST_MACHINES
+from messiahs.core.model.instants import SECOND
+from messiahs.core.vectors.vectors import EMPTY, Vector
+from messiahs.trace.format.segments import state_bytes
 from messiahs.wire.update import status_vector_from_bytes, status_vector_to_bytes
 from tests.unit.core.rig import (
     CHILD,

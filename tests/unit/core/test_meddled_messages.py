@@ -9,11 +9,11 @@ from typing import get_args
 
 import pytest
 
-from messiahs.core.events import AnswerTo, CancelRequested, Measured, Submitted
-from messiahs.core.ids import ClientKey, TaskId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant
-from messiahs.core.messages import ControlMessage
-from messiahs.core.rows import RowKind, TaskRow
+from messiahs.core.interface.events import AnswerTo, CancelRequested, Measured, Submitted
+from messiahs.core.interface.messages import ControlMessage
+from messiahs.core.interface.rows import RowKind, TaskRow
+from messiahs.core.model.ids import ClientKey, TaskId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from tests.unit.core.chain import EXECUTOR, HOP, LINKS, ORIGIN, Chain, Meddling
 from tests.unit.core.rig import COMMAND, EPOCH, sdv, tdv
 

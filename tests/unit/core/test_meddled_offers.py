@@ -6,11 +6,11 @@ executor's policy lets go what runs.
 
 import pytest
 
-from messiahs.core.events import AnswerTo, Measured, Submitted
-from messiahs.core.ids import ClientKey, TaskId
-from messiahs.core.instants import MILLISECOND, SECOND, Instant
-from messiahs.core.messages import TaskState
-from messiahs.core.rows import RowKind, TaskRow
+from messiahs.core.interface.events import AnswerTo, Measured, Submitted
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import RowKind, TaskRow
+from messiahs.core.model.ids import ClientKey, TaskId
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from tests.unit.core.chain import EXECUTOR, HOP, ORIGIN, Chain, Meddling
 from tests.unit.core.rig import COMMAND, EPOCH, sdv, tdv
 

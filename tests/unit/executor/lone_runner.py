@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from messiahs.core.ids import AttemptId
-from messiahs.executor.frames import Suspend, Weigh, Weighed
-from messiahs.executor.starter.kernel import boottime_ns
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.linux.kernel import boottime_ns
+from messiahs.executor.protocol.frames import Suspend, Weigh, Weighed
 from messiahs.executor.starter.runner import Runner
 from tests.unit.executor.runner_rig import SECOND_NS, attempt_of, make_runner, start_of, turn
 

@@ -4,15 +4,15 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Ended, Staged, Start
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.linux.kernel import boot_id, boottime_ns
+from messiahs.executor.linux.strays import Children
+from messiahs.executor.protocol.frames import Ended, Staged, Start
 from messiahs.executor.starter.journal import Journal
-from messiahs.executor.starter.kernel import boot_id, boottime_ns
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.spawn import Spawner
 from messiahs.executor.starter.staging import INLINE_BYTES
-from messiahs.executor.starter.strays import Children
 
 SECOND_NS = 1_000_000_000
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.ids import AttemptId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Ended
+from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
+from messiahs.executor.protocol.frames import Ended
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Remembered, Spawned
 
 

@@ -7,11 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from messiahs.core.ids import AttemptId, Epoch, SystemId, TaskId
+from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.errors import ExecutorError
-from messiahs.executor.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
-from messiahs.executor.layout import Account, can_traverse, folder_name, prepare_attempts_root, prepare_files_root
-from messiahs.executor.processes import ProcessIdentity, identity_of, is_alive, kill
+from messiahs.executor.linux.processes import ProcessIdentity, identity_of, is_alive, kill
+from messiahs.executor.protocol.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
+from messiahs.executor.protocol.layout import (
+    Account,
+    can_traverse,
+    folder_name,
+    prepare_attempts_root,
+    prepare_files_root,
+)
 from messiahs.executor.starter.spawn import NotSpawned, find_program
 
 OWN = Account(name="own", uid=os.geteuid(), gid=os.getegid())

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from messiahs.executor.link import StarterLink
+from messiahs.executor.os_process.link import StarterLink
 
 
 def test_whoever_waits_no_more_for_a_hello_leaves_no_connection(tmp_path: Path) -> None:

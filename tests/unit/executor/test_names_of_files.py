@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.causes import OUTPUT_MISSING
-from messiahs.executor.frames import Staged
+from messiahs.core.interface.causes import OUTPUT_MISSING
+from messiahs.executor.protocol.frames import Staged
 from messiahs.executor.starter.declared import find_outputs
 from messiahs.executor.starter.staging import StagingError, stage
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.executor.processes import identity_of, signal_if, standing_of
+from messiahs.executor.linux.processes import identity_of, signal_if, standing_of
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What the starter tells its daemon of attempts that came and went between two messages."""
 
-from messiahs.core.ids import AttemptId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Ended, Started
+from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
+from messiahs.executor.protocol.frames import Ended, Started
 from messiahs.executor.starter.serve import news_of
 
 

@@ -1,9 +1,9 @@
 """The starter's table of attempts, without processes or a clock."""
 
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.executor.frames import Ended, Running, Start
-from messiahs.executor.starter.kernel import NEVER
-from messiahs.executor.starter.table import LEASE_EXPIRED, TIME_LIMIT, Held, Phase, Table, ran_ns
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.attempts import LEASE_EXPIRED, TIME_LIMIT, Held, Phase, Table, ran_ns
+from messiahs.executor.linux.kernel import NEVER
+from messiahs.executor.protocol.frames import Ended, Running, Start
 
 
 def start(number: int, *, claim: int = 1, places: int = 1, limit_ns: int | None = None, lease: int = 1000) -> Start:

@@ -2,13 +2,8 @@
 
 from collections.abc import Mapping
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV, sorted_pairs
-from messiahs.core.fitting import need_of
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import DenyCode
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import (
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
     Asker,
@@ -18,10 +13,15 @@ from messiahs.core.ports import (
     RankQuery,
     Refused,
 )
-from messiahs.core.vectors import EMPTY, Vector, coalesce, vector_of
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import need_of
+from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce, vector_of
+from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.rules.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
 NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
 MACHINE: Mapping[str, Value] = {

@@ -2,13 +2,13 @@
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.descriptions import SDV, TDV
-from messiahs.core.ports import Placed
-from messiahs.core.vectors import EMPTY
-from messiahs.language.rules.accepting import facts_of
-from messiahs.language.rules.explaining import Explanation, explain, values_text, why_false
-from messiahs.language.text.written import text_of
+from messiahs.core.interface.policies import Placed
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV
+from messiahs.core.vectors.vectors import EMPTY
+from messiahs.language.runtime.accepting import facts_of
+from messiahs.language.runtime.explaining import Explanation, explain, values_text, why_false
+from messiahs.language.syntax.written import text_of
 from tests.unit.language.policy_rig import machines, policy, request, sdv, tdv
 
 LETS = "let night = $now.clock >= 20:00 or $now.clock < 7:00;\nlet busy = $here.load > 50%;\n"

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import AcceptQuery
-from messiahs.core.vectors import Vector
+from messiahs.core.interface.policies import AcceptQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.vectors.vectors import Vector
 from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import changes_for
-from messiahs.language.rules.accepting import facts_of
-from messiahs.language.rules.explaining_classes import Machines, machines_in
+from messiahs.language.runtime.accepting import facts_of
+from messiahs.language.runtime.explaining_classes import Machines, machines_in
 from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
 
 GIB = 1 << 30

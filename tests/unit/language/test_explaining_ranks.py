@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Candidate, TaskOrderQuery
+from messiahs.core.interface.policies import Candidate, TaskOrderQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.neighbors import Relation
 from messiahs.language.explaining.ranks import ExplainedOrder, NoChance, explain_candidates, explain_task_order
 from tests.unit.language.policy_rig import NOON, candidate, policy, ranking, tdv
 

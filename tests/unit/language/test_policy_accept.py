@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.messages import DenyCode
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Accepted, AcceptQuery, Asker, Placed, Refused
-from messiahs.core.vectors import EMPTY, Vector
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Placed, Refused
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.vectors.vectors import EMPTY, Vector
 from tests.unit.language.policy_rig import NOON, finality, machines, policy, refusal, request, sdv, tdv
 
 BY_PEER = """

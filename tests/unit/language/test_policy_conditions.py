@@ -2,9 +2,9 @@
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Accepted
+from messiahs.core.interface.policies import Accepted
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.neighbors import Relation
 from tests.unit.language.policy_rig import policy, request, sdv, tdv
 
 DECLARED = "attribute $gpus int optional;\nattribute $licence string optional;\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import read_policy
-from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Accepted, Placed, Policy
+from messiahs.core.interface.policies import Accepted, Placed, Policy
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.model.neighbors import Relation
 from tests.unit.language.policy_rig import policy, refusal, request, tdv
 
 SHIPPED = [Path(__file__).parents[3] / "policies" / f"{name}.policy" for name in ("department", "open")]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.errors import PolicyError
-from messiahs.language.text.formatting import format_policy
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.formatting import format_policy
+from messiahs.language.syntax.problems import Code
 
 POLICIES = sorted((Path(__file__).parents[3] / "policies").glob("*.policy"))
 LONG = " and ".join(f'$attribute_{number} eq "value {number}"' for number in range(8))

@@ -2,13 +2,13 @@
 
 import pytest
 
-from messiahs.core.ids import SystemId
-from messiahs.core.messages import DenyCode
-from messiahs.core.neighbors import Relation
-from messiahs.core.ports import Accepted, JoinQuery
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Accepted, JoinQuery
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.text.problems import Code
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import NOON, policy, refusal
 from tests.unit.language.test_policy_examples import DEPARTMENT
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 
 DECLARED = "attribute $a int; attribute $b int; attribute $n int;"

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.instants import MINUTE
-from messiahs.core.ports import Asking, HereQuery, RunningQuery
-from messiahs.core.vectors import EMPTY, Vector
+from messiahs.core.interface.policies import Asking, HereQuery, RunningQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.instants import MINUTE
+from messiahs.core.vectors.vectors import EMPTY, Vector
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
+from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import NOON, machines, policy
 from tests.unit.language.test_policy_examples import DEPARTMENT
 

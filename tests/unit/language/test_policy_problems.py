@@ -2,10 +2,11 @@
 
 import pytest
 
-from messiahs.core.ports import LONGEST_LEASE_NS, LONGEST_PERIOD_NS, LONGEST_SEARCH_NS, Accepted
+from messiahs.core.interface.limits import LONGEST_LEASE_NS, LONGEST_PERIOD_NS, LONGEST_SEARCH_NS
+from messiahs.core.interface.policies import Accepted
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.text.problems import Code
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy, request
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.core.attributes import Unit
-from messiahs.language.text.quantities import NoQuantity, Quantity, read_quantity, shown
+from messiahs.core.model.attributes import Unit
+from messiahs.language.syntax.quantities import NoQuantity, Quantity, read_quantity, shown
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.core.instants import SECOND
-from messiahs.core.neighbors import Relation
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.neighbors import Relation
 from tests.unit.language.policy_rig import Draws, candidate, policy, ranking, tdv
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.ports import TaskOrderQuery
+from messiahs.core.interface.policies import TaskOrderQuery
+from messiahs.core.model.attributes import Value
 from messiahs.errors import PolicyError
 from tests.unit.language.policy_rig import NOON, Draws, policy
 from tests.unit.language.test_policy_examples import HOSTING

@@ -2,10 +2,10 @@
 
 import pytest
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, Value
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor
-from messiahs.core.vectors import EMPTY, Vector
+from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.vectors.vectors import EMPTY, Vector
 from tests.unit.language.policy_rig import machines, policy
 
 DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.language.text.problems import Code
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.instants import MINUTE, SECOND
-from messiahs.core.ports import Act, CalendarTime, RunningQuery
+from messiahs.core.interface.policies import Act, CalendarTime, RunningQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.errors import PolicyError
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.rules.running import CompiledRule
-from messiahs.language.text.problems import Code
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DESKTOP
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.blocks.files import parse_policy
-from messiahs.language.text.problems import Code
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 
 DECLARED = ("attribute $gpus int 0..16;", "attribute $n int;", "attribute $site string;")

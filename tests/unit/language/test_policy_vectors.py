@@ -2,10 +2,10 @@
 
 import pytest
 
-from messiahs.core.attributes import KEY_ATTRIBUTES, Value
-from messiahs.core.instants import MILLISECOND, MINUTE, SECOND
-from messiahs.core.ports import CalendarTime, Timeouts
-from messiahs.language.blocks.files import parse_policy
+from messiahs.core.interface.policies import CalendarTime, Timeouts
+from messiahs.core.model.attributes import KEY_ATTRIBUTES, Value
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.language.compiler.files import parse_policy
 from tests.unit.language.policy_rig import MACHINE, NOON, machines, policy, sdv
 
 EXTENDED: dict[str, Value] = {"cpu": "sparc", "gpus": 2}

@@ -2,8 +2,8 @@
 
 import re
 
-from messiahs.core.attributes import CATALOGUE, SEEN_BY_THE_OWNER, Kind, Unit
-from messiahs.language.blocks.vocabulary import ACCEPT, LET, RANK, Vocabulary
+from messiahs.core.model.attributes import CATALOGUE, SEEN_BY_THE_OWNER, Kind, Unit
+from messiahs.language.compiler.vocabulary import ACCEPT, LET, RANK, Vocabulary
 
 VOCABULARY = Vocabulary()
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from messiahs.core.descriptions import SDV, sorted_pairs
-from messiahs.core.ports import BadPredicate
-from messiahs.core.vectors import MachineClass, Vector, vector_of
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.vectors import MachineClass, Vector, vector_of
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 from tests.hostile.predicates import costly_texts, refused_texts

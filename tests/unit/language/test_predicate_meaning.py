@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from messiahs.core.attributes import Value
-from messiahs.core.ports import BadPredicate, Predicate, PredicateParser
+from messiahs.core.interface.policies import BadPredicate, Predicate, PredicateParser
+from messiahs.core.model.attributes import Value
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from messiahs.core.buckets import bucket_of
-from messiahs.core.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 
 SURE, POSSIBLE, IMPOSSIBLE = (True, True), (False, True), (False, False)

@@ -4,11 +4,11 @@ from datetime import datetime
 
 import pytest
 
-from messiahs.core.instants import SECOND, Duration
+from messiahs.core.model.instants import SECOND, Duration
 from messiahs.errors import PolicyError, Problem
-from messiahs.language.text.problems import Code
-from messiahs.language.trials.files import read_trials
-from messiahs.language.trials.trials import ExpectAccept, ExpectRefuse, SetClock, State, Wait
+from messiahs.language.policytest.files import read_trials
+from messiahs.language.policytest.trials import ExpectAccept, ExpectRefuse, SetClock, State, Wait
+from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.trial_rig import trials
 

@@ -1,8 +1,8 @@
 """The policy of a module that was given none."""
 
-from messiahs.core.ids import SystemId
-from messiahs.core.neighbors import Neighbor, Relation
-from messiahs.core.ports import Accepted
+from messiahs.core.interface.policies import Accepted
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.policy.open_policy import OpenPolicy
 from tests.unit.language.policy_rig import NOON, Draws, candidate, machines, ranking, request, sdv, tdv
 

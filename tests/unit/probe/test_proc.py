@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import MachineSettings
-from messiahs.core.attributes import Value
+from messiahs.core.model.attributes import Value
 from messiahs.errors import MessiahsError
 from messiahs.probe.make import make_probe
 from messiahs.probe.proc import ProcProbe

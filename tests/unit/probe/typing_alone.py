@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from messiahs.core.attributes import Value
+from messiahs.core.model.attributes import Value
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.probe.proc import ProcProbe
 

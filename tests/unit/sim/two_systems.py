@@ -2,17 +2,17 @@
 
 from random import Random
 
-from messiahs.core.events import AnswerTo, Submitted
-from messiahs.core.ids import ClientKey, SystemId
-from messiahs.core.instants import MILLISECOND, SECOND
-from messiahs.core.messages import Command
-from messiahs.core.neighbors import Neighbor
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.core.model.neighbors import Neighbor
 from messiahs.policy.open_policy import OpenPolicy
-from messiahs.sim.conditions import Conditions
-from messiahs.sim.federation import SimulatedFederation
-from messiahs.sim.host import SimulatedSystem
-from messiahs.sim.machine import RunTimes
-from messiahs.sim.watching import Watcher
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.world.conditions import Conditions
+from messiahs.sim.world.observer import Watcher
 from tests.unit.core.rig import sdv, tdv
 
 PARENT, CHILD = SystemId("parent"), SystemId("child")

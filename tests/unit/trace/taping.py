@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 
 from messiahs.config.policies import PolicySource
-from messiahs.core.actions import Action
-from messiahs.core.events import AnswerTo, Event, LinkUp, Submitted
-from messiahs.core.ids import ClientKey
-from messiahs.core.instants import SECOND, Instant
-from messiahs.core.ports import Timeouts
-from messiahs.core.resuming import Remains
-from messiahs.trace.recorder import RecordedModule, Recording
-from messiahs.trace.segments import Segment, read_segment
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import AnswerTo, Event, LinkUp, Submitted
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.recovery import Remains
+from messiahs.trace.format.segments import Segment, read_segment
+from messiahs.trace.record.recorder import RecordedModule, Recording
 from tests.unit.core.rig import CHILD, COMMAND, START, Rig, tdv
 
 OPEN = PolicySource(file="", text=None, timeouts=Timeouts())

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from messiahs.core.descriptions import TDV
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     AttemptStatus,
     ControlMessage,
     DenyCode,
@@ -18,6 +16,8 @@ from messiahs.core.messages import (
     TaskState,
     TaskStatus,
 )
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     PutAnswer,

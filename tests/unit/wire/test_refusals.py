@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.attributes import MACHINE_ATTRIBUTES, Kind
-from messiahs.core.descriptions import TDV
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     AttemptStatus,
     BoundTask,
     Command,
@@ -26,8 +23,11 @@ from messiahs.core.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.ports import BadPredicate
-from messiahs.core.vectors import Interval, MachineClass, Vector
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.wire.codec import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
-from messiahs.core.messages import BoundTask, Command, InputFile, TaskTransfer
+from messiahs.core.interface.messages import BoundTask, Command, InputFile, TaskTransfer
+from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     PutFile,

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from messiahs.core.messages import (
+from messiahs.core.interface.messages import (
     StatusVector,
     VectorKind,
 )
-from messiahs.core.vectors import Interval, MachineClass, Vector
+from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     decode_status_vector,

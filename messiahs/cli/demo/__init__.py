@@ -1,0 +1,1 @@
+"""`messiahs demo`: a campus on this machine with a real job on it."""

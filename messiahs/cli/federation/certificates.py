@@ -1,0 +1,58 @@
+"""The convenience of `up` and `module run`: one root for each site, kept under STATE/FEDERATION/tls.
+
+A module that brings its own `certificate.pem` and `key.pem`, with the roots that it trusts in tls/root.pem, needs no
+root key here, and then none is made.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from messiahs.config.topology.neighbors import TlsPaths
+from messiahs.errors import ClientError
+
+
+def tls_paths(directory: Path, name: str) -> TlsPaths:
+    """Give the places of a module's key and certificate, and of its site's root; they need not be there yet."""
+    return TlsPaths(
+        certificate_file=directory / name / "certificate.pem",
+        key_file=directory / name / "key.pem",
+        trust_file=directory / "tls" / "root.pem",
+    )
+
+
+def make_certificates(directory: Path, names: Iterable[str]) -> None:
+    """Give each module of a site its key and a certificate by the site's root, both made anew."""
+    from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
+
+    trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
+    wanted = {name: tls_paths(directory, name) for name in names}
+    trust_file.parent.mkdir(exist_ok=True, mode=0o700)
+    with _alone(trust_file.parent / "lock"):
+        if trust_file.exists() and not root_key_file.exists():
+            lacking = ", ".join(name for name, paths in wanted.items() if not paths.certificate_file.exists())
+            if lacking:
+                raise ClientError(f"there is no certificate for {lacking}, and no key at {root_key_file} to sign one")
+            return
+        if not (root_key_file.exists() and trust_file.exists()):
+            write(make_root(directory.name), certificate_file=trust_file, key_file=root_key_file)
+        root = KeyAndCertificate(key=root_key_file.read_bytes(), certificate=trust_file.read_bytes())
+        for name, paths in wanted.items():
+            try:
+                made = issue(root, federation=directory.name, name=name)
+            except ValueError as error:
+                raise ClientError(f"{trust_file} and {root_key_file} hold no root: {error}") from error
+            write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Let two modules that are started at once not make two roots."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

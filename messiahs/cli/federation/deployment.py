@@ -1,0 +1,212 @@
+"""What `up` and `module run` lay down under STATE/FEDERATION before they start anything: ports, keys, settings."""
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from messiahs.cli.federation.certificates import make_certificates, tls_paths
+from messiahs.cli.federation.private_folders import check_federation, check_way
+from messiahs.client.locating import check_socket_path
+from messiahs.config.settings import ModuleSettings, save_settings
+from messiahs.config.topology.files import problem_with_roots
+from messiahs.config.topology.neighbors import module_settings
+from messiahs.config.topology.topology import Topology
+from messiahs.daemon.process.pid_files import (
+    DAEMON_FILES,
+    PID_FILE,
+    record_this_process,
+    recorded_process,
+    recorded_processes,
+)
+from messiahs.daemon.process.supervisor import PLAN_FILE
+from messiahs.errors import ClientError
+
+LOOPBACK = "127.0.0.1"
+_LOWEST_PORT = 10_240
+_TRIES_PER_PORT = 100
+_EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def federation_directory(state: Path, federation: str) -> Path:
+    """Give STATE/FEDERATION, made if need be, for its owner alone; a ClientError if others could change it."""
+    directory = state / federation
+    # No folder is made through a link that somebody else has put there.
+    check_way(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ClientError(f"the state directory {directory} cannot be made: {error.strerror}") from error
+    check_federation(directory)
+    return directory
+
+
+def lock_federation(directory: Path) -> int:
+    """Take the lock of a federation that nobody runs; whoever inherits the descriptor holds the lock, too."""
+    with _writing(directory):
+        descriptor = open_lock(directory)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        running = recorded_process(directory / PID_FILE)
+        told = f" (process {running.pid})" if running else ""
+        raise ClientError(f"`{directory.name}` is up already{told}; `messiahs down TOPOLOGY` ends it") from None
+    left = recorded_processes(directory, DAEMON_FILES)
+    if left:
+        os.close(descriptor)
+        told = ", ".join(str(process.pid) for process in left)
+        text = f"modules of `{directory.name}` still run (processes {told}); `messiahs down TOPOLOGY` ends them"
+        raise ClientError(text)
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+def open_lock(directory: Path) -> int:
+    """Open the lock of a federation, and give its descriptor; raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.open(directory / "up.lock", flags, 0o600)
+
+
+@contextmanager
+def starting(directory: Path) -> Iterator[None]:
+    """Record this process as the one that runs a federation, so that `down` can end it before there is a supervisor.
+
+    The record is removed if the block fails.
+    """
+    with _writing(directory):
+        record_this_process(directory / PID_FILE)
+    try:
+        yield
+    except BaseException:
+        (directory / PID_FILE).unlink(missing_ok=True)
+        raise
+
+
+def prepare(topology: Topology, directory: Path, *, file: Path | None = None) -> tuple[ModuleSettings, ...]:
+    """Write the settings of every module and the supervisor's plan; modules' databases are left as they are.
+
+    Nothing of the topology is external: who calls takes that out. `file` is where it was read from.
+    """
+    names = [str(system.name) for system in topology.systems]
+    with _writing(directory):
+        for name in names:
+            _make_folder(directory, name)
+        addresses = {name: f"{LOOPBACK}:{port}" for name, port in _ports(directory / "ports.json", names).items()}
+        make_certificates(directory, names)
+        made = tuple(_settings_of(topology, name, directory=directory, addresses=addresses) for name in names)
+        for settings in made:
+            save_settings(settings, settings.directory / "settings.json")
+        noted = {} if file is None else {"topology": str(file.absolute())}
+        (directory / PLAN_FILE).write_text(json.dumps({"modules": names, **noted}), encoding="utf-8")
+    return made
+
+
+def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
+    """Write the settings of one module that runs at its own host and port, and give the file.
+
+    A `ClientError` says why it cannot run here: it runs already, its port is in use, a root of another site is missing.
+    """
+    if topology.system(name).is_external:
+        raise ClientError(f"`{name}` is external: it is run from the topology file of its own site")
+    addresses = {str(other.name): other.address for other in topology.systems if other.address is not None}
+    settings = _settings_of(topology, name, directory=directory, addresses=addresses)
+    with _writing(directory):
+        _make_folder(directory, name)
+        running = recorded_process(settings.directory / "daemon.pid")
+        if running is not None:
+            raise ClientError(f"`{name}` runs already (process {running.pid})")
+        refuse_taken(settings.listen)
+        make_certificates(directory, [name])
+        _check_roots(settings)
+        save_settings(settings, settings.directory / "settings.json")
+    return settings.directory / "settings.json"
+
+
+def refuse_taken(address: str) -> None:
+    """Raise a `ClientError` if a module could not listen at host:port, before anything is started that would."""
+    host, _, port = address.rpartition(":")
+    try:
+        for family, kind, _, _, place in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as probe:
+                # Connections of the last run that linger are no obstacle, a listener is.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(place)
+    except OSError as error:
+        hints = {
+            errno.EADDRINUSE: f"port {port} is in use by another process",
+            errno.EADDRNOTAVAIL: f"{host} is no address of this host",
+        }
+        raise ClientError(f"cannot listen on {address}: {hints.get(error.errno or 0, error.strerror)}") from error
+
+
+def _settings_of(topology: Topology, name: str, *, directory: Path, addresses: Mapping[str, str]) -> ModuleSettings:
+    tls = tls_paths(directory, name)
+    return module_settings(topology, name, addresses=addresses, state_directory=directory, tls=tls)
+
+
+def _make_folder(directory: Path, name: str) -> None:
+    check_socket_path(directory / f"{name}.sock")
+    (directory / name).mkdir(exist_ok=True, mode=0o700)
+
+
+def _check_roots(settings: ModuleSettings) -> None:
+    for link in settings.neighbors:
+        problem = problem_with_roots(link.trust_file) if link.trust_file is not None else ""
+        if problem:
+            told = f"the one to give to `{link.neighbor.system}` is {settings.trust_file}"
+            raise ClientError(f"`{settings.name}` is linked with `{link.neighbor.system}`: {problem}; {told}")
+
+
+@contextmanager
+def _writing(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        raise ClientError(f"the state in {directory} cannot be written: {place}{error.strerror}") from error
+
+
+def _ports(file: Path, names: list[str]) -> dict[str, int]:
+    """Give each module a port that is free now: the one of the last time if possible, since neighbors know it."""
+    try:
+        last = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        last = {}
+    chosen: dict[str, int] = {}
+    for name in names:
+        port = last.get(name)
+        is_good = isinstance(port, int) and port not in chosen.values() and _is_free(port)
+        chosen[name] = port if is_good else _free_port(frozenset(chosen.values()) | frozenset(last.values()))
+    file.write_text(json.dumps({**last, **chosen}), encoding="utf-8")
+    return chosen
+
+
+def _free_port(taken: frozenset[int]) -> int:
+    """Give a free port outside the range from which the kernel serves outgoing connections, which would collide."""
+    highest = 32_768
+    with suppress(OSError, ValueError):
+        highest = int(_EPHEMERAL_PORTS.read_text(encoding="ascii").split()[0])
+    if highest <= _LOWEST_PORT:
+        highest = 65_536
+    for _ in range(_TRIES_PER_PORT):
+        port = _LOWEST_PORT + secrets.randbelow(highest - _LOWEST_PORT)
+        if port not in taken and _is_free(port):
+            return port
+    raise ClientError(f"no free port was found between {_LOWEST_PORT} and {highest}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # Connections of the last run that linger are no obstacle, a listener is.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except (OSError, OverflowError):
+            return False
+        return True

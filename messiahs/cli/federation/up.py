@@ -1,0 +1,200 @@
+"""`messiahs up` and `down`: every module of a topology on this machine, one process each, supervised."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.options import JSON, STATE, TOPOLOGY
+from messiahs.cli.output import print_document
+from messiahs.client.connection import Connection
+from messiahs.client.locating import state_directory
+from messiahs.errors import ClientError
+
+if TYPE_CHECKING:
+    from messiahs.config.settings import ModuleSettings
+    from messiahs.config.topology.topology import Topology
+
+_POLL_SECONDS = 0.05
+_ANSWER_SECONDS = 2.0
+_SUPERVISOR_END_SECONDS = 40.0
+_LOCK_SECONDS = 120.0
+"""Another `down` may hold the lock for as long as it ends modules."""
+
+
+@click.command()
+@TOPOLOGY
+@STATE
+@JSON
+@click.option("--detach", is_flag=True, help="Return once every module has heard from all its neighbors.")
+@click.option(
+    "--wait", "wait_seconds", type=click.FloatRange(min=0), default=30, help="Seconds that --detach waits [30]."
+)
+def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, wait_seconds: float) -> int:
+    """Run every module of TOPOLOGY on this machine, over loopback and mutual TLS.
+
+    Its hosts and ports are not used, and external systems are left out: nobody could find this module at a free port
+    of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are named, the
+    exit code is 1, and all of them run on.
+    """
+    from messiahs.cli.federation.deployment import federation_directory, lock_federation, prepare, starting
+    from messiahs.config.topology.reading import load_topology
+    from messiahs.daemon.process.environment import daemon_environment
+    from messiahs.daemon.process.hangup import hold_hangups
+
+    topology = _own_part(load_topology(topology_file))
+    directory = federation_directory(state_directory(state), topology.federation)
+    lock = lock_federation(directory)
+    with starting(directory):
+        modules = prepare(topology, directory, file=topology_file)
+    command = [sys.executable, "-m", "messiahs.daemon.process.supervisor", str(directory)]
+    if not detach:
+        hold_hangups()
+        sys.stdout.flush()
+        os.chdir(directory)
+        # The supervisor takes this process over, lock and all.
+        os.execve(sys.executable, command, daemon_environment())  # noqa: S606 - see above
+    with (directory / "supervisor.log").open("ab") as log:
+        supervisor = subprocess.Popen(
+            command,
+            cwd=directory,
+            env=daemon_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(lock,),
+        )
+    # From here on the supervisor alone holds it.
+    os.close(lock)
+    missing = _await_links(modules, supervisor, deadline=time.monotonic() + wait_seconds)
+    supervisor_code = supervisor.poll()
+    # It outlives us on purpose, so nobody is to warn that it was not waited for.
+    supervisor.returncode = 0
+    if supervisor_code is not None:
+        if supervisor_code == 0:
+            raise ClientError("the federation was ended while it started, by `messiahs down` or a signal")
+        raise ClientError(f"the supervisor ended with {supervisor_code}: see {directory / 'supervisor.log'}")
+    if missing:
+        raise ClientError(f"`{topology.federation}` is not whole after {wait_seconds:g} s:\n" + "\n".join(missing))
+    _show(modules, as_json=as_json)
+    return 0
+
+
+@click.command()
+@TOPOLOGY
+@STATE
+def down(topology_file: Path, *, state: Path | None) -> None:
+    """End every module that `up TOPOLOGY` runs, with its tasks; return when no process is left. What is stored stays.
+
+    TOPOLOGY may be broken or gone by now, as long as it is known which federation was brought up from it.
+    """
+    from messiahs.cli.federation.running import federation_of
+
+    place = state_directory(state)
+    federation = federation_of(topology_file, place)
+    directory = place / federation
+    was_up = directory.is_dir() and _take_down(directory)
+    click.echo(f"{federation}: {'down' if was_up else 'nothing was running'}")
+
+
+def _own_part(topology: "Topology") -> "Topology":
+    left = topology.without_externals()
+    externals = ", ".join(system.name for system in topology.externals)
+    if not left.systems:
+        raise ClientError(f"every system is external ({externals}): there is nothing to run from this file")
+    if externals:
+        click.echo(f"messiahs: external systems are left out: {externals} (`module run` links with them)", err=True)
+    return left
+
+
+def _take_down(directory: Path) -> bool:
+    """End whoever runs a federation, or is about to, and then what is left of it; say whether there was anything.
+
+    Its lock is polled: while another process holds it, a supervisor may still record itself, and is ended then. A
+    ClientError says that the lock is held for longer than `_LOCK_SECONDS` by a process that is not recorded.
+    """
+    from messiahs.cli.federation.deployment import open_lock
+    from messiahs.cli.federation.private_folders import check_federation
+    from messiahs.daemon.process.pid_files import (
+        PID_FILE,
+        end_modules,
+        end_processes,
+        recorded_process,
+        recorded_processes,
+    )
+
+    # What others could have written there must not say which processes are ended.
+    check_federation(directory)
+    was_up = bool(recorded_processes(directory))
+    deadline = time.monotonic() + _LOCK_SECONDS
+    descriptor = open_lock(directory)
+    try:
+        while True:
+            # An `up` that is under way records itself, and later its supervisor, each a moment after it began.
+            supervisor = recorded_process(directory / PID_FILE)
+            if supervisor is not None:
+                was_up = True
+                end_processes((supervisor,), seconds=_SUPERVISOR_END_SECONDS)
+            if _is_locked(descriptor):
+                break
+            if time.monotonic() >= deadline:
+                raise ClientError(f"another process holds {directory / 'up.lock'}, and no pid file names it")
+            time.sleep(_POLL_SECONDS)
+        # No other `up` can begin while what a killed supervisor left behind is ended.
+        end_modules(directory)
+        (directory / PID_FILE).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+    return was_up
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _await_links(
+    modules: "tuple[ModuleSettings, ...]", supervisor: "subprocess.Popen[bytes]", *, deadline: float
+) -> tuple[str, ...]:
+    """Give what is still missing at the deadline, or when the supervisor ends.
+
+    Nothing is missing as soon as everybody has heard from every neighbor. Modules are polled: those that are starting
+    have no socket yet at which one could wait.
+    """
+    waiting = modules
+    while True:
+        trouble = {settings.name: _trouble_of(settings) for settings in waiting}
+        waiting = tuple(settings for settings in waiting if trouble[settings.name])
+        if not waiting or supervisor.poll() is not None or time.monotonic() >= deadline:
+            return tuple(trouble[settings.name] for settings in waiting)
+        time.sleep(_POLL_SECONDS)
+
+
+def _trouble_of(settings: "ModuleSettings") -> str:
+    connection = Connection(settings.socket)
+    try:
+        told = connection.ask("GET", "/v1/module", patience=0, answer_seconds=_ANSWER_SECONDS)
+    except ClientError:
+        return f"  {settings.name} is silent: see {settings.directory / 'daemon.log'}"
+    finally:
+        connection.close()
+    unheard = sorted({link.neighbor.system for link in settings.neighbors} - set(told["heard"]))
+    return f"  {settings.name} has not heard from {', '.join(unheard)}" if unheard else ""
+
+
+def _show(modules: "tuple[ModuleSettings, ...]", *, as_json: bool) -> None:
+    if as_json:
+        listed = [{"name": settings.name, "address": settings.listen} for settings in modules]
+        print_document({"federation": modules[0].federation, "modules": listed})
+        return
+    for settings in modules:
+        click.echo(f"{settings.name}: up at {settings.listen}")

@@ -1,0 +1,1 @@
+"""`messiahs module …`: run one module, list modules, preview vectors, revoke tasks."""

@@ -1,0 +1,172 @@
+"""`messiahs module …`: run one module in production, list modules, show a module's vectors."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from messiahs.cli.module.preview import preview, vector_lines
+from messiahs.cli.module.revoke import list_attempts, revoke
+from messiahs.cli.options import JSON, MODULE, QUIET, STATE
+from messiahs.cli.output import print_document, print_table
+from messiahs.cli.policy.load import show_policy
+from messiahs.client.connection import Document
+from messiahs.client.locating import ModulePlace, check_permission, known_modules, locate_module, state_directory
+from messiahs.client.module import ModuleClient
+from messiahs.core.model.texts import printable
+from messiahs.errors import ClientError
+
+_DESCRIPTION = (
+    "name", "federation", "pid", "address", "machine", "parents", "primary_parent", "children", "siblings", "notes",
+)  # fmt: skip
+"""What `module list` says of a module."""
+
+
+@click.group()
+def module() -> None:
+    """Run scheduling modules and look at them."""
+
+
+module.add_command(show_policy)
+module.add_command(preview)
+module.add_command(list_attempts)
+module.add_command(revoke)
+
+
+@module.command("run")
+@click.argument("name")
+@click.option("--topology", "topology_file", type=click.Path(path_type=Path), required=True, help="The topology file.")
+@STATE
+def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
+    """Run the module NAME of a topology here, at its host and port, until it is told to end.
+
+    The first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key; every module of the
+    site is run with the same STATE, or with its own certificate by that root. Two sites that are to be linked
+    exchange their root.pem by hand (never root.key) over a way that both trust: each lists the other's system as
+    `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
+
+    Run as root, it runs tasks as the account `nobody`. Run as any other account, it runs them as that account: every
+    task can then use what that account may use, the module's own keys and database as well.
+    """
+    from messiahs.cli.federation.deployment import federation_directory, prepare_one
+    from messiahs.cli.module.own_account import warning_of
+    from messiahs.config.settings import load_settings
+    from messiahs.config.topology.reading import load_topology
+    from messiahs.daemon.process.environment import daemon_environment
+    from messiahs.daemon.process.hangup import hold_hangups
+
+    # The daemon hears of it.
+    hold_hangups()
+    topology = load_topology(topology_file)
+    directory = federation_directory(state_directory(state), topology.federation)
+    file = prepare_one(topology, name, directory=directory)
+    warning = warning_of(load_settings(file), os.geteuid())
+    if warning:
+        click.echo(warning, err=True)
+    os.chdir(directory)
+    command = [sys.executable, "-m", "messiahs.daemon", str(file)]
+    os.execve(sys.executable, command, daemon_environment())  # noqa: S606 # the daemon takes this process over
+
+
+@module.command("list")
+@STATE
+@JSON
+@QUIET
+def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
+    """List every module under the state directory, running or not."""
+    directory = state_directory(state)
+    modules = [found for place in known_modules(directory) if (found := _described(place))]
+    if not modules:
+        check_permission(directory)
+    if as_json:
+        print_document({"modules": modules})
+    elif quiet:
+        for found in modules:
+            click.echo(found["name"])
+    else:
+        header = ("NAME", "FEDERATION", "PROCESS", "ADDRESS", "MACHINE", "PARENTS", "CHILDREN", "SIBLINGS")
+        print_table(header, [_row(found) for found in modules])
+        for found in modules:
+            for note in found["notes"]:
+                click.echo(printable(f"{found['name']}: {note}"))
+
+
+@module.command()
+@MODULE
+@STATE
+@JSON
+def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
+    """Show the sums that a module sends, and its views of its neighbors."""
+    with ModuleClient(locate_module(module, state=state).socket) as client:
+        document = client.vectors()
+    if as_json:
+        print_document(document)
+        return
+    for kind in ("up", "down", "sibling"):
+        _show(kind, document[kind])
+    for neighbor, view in document.get("views", {}).items():
+        _show(f"view of {neighbor} ({view.get('relation')})", view)
+
+
+def _show(title: str, vector: Document) -> None:
+    for line in vector_lines(title, vector):
+        click.echo(printable(line))
+
+
+def _described(place: ModulePlace) -> Document | None:
+    """Give what the settings say of a module, and its process if it runs; None if it has no settings.
+
+    Who may not read the settings gets what the module says of itself, and None while it is down.
+    """
+    from messiahs.config.settings import load_settings
+    from messiahs.daemon.process.pid_files import recorded_process
+
+    file = place.directory / "settings.json"
+    try:
+        file.stat()
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        return _said(place)
+    settings = load_settings(file)
+    process = recorded_process(place.directory / "daemon.pid")
+    neighbors = [link.neighbor for link in settings.neighbors]
+    return {
+        "name": settings.name,
+        "federation": settings.federation,
+        "pid": None if process is None else process.pid,
+        "address": settings.listen,
+        "machine": settings.machine is not None,
+        "parents": [other.system for other in neighbors if other.is_parent],
+        "primary_parent": next((other.system for other in neighbors if other.is_primary_parent), None),
+        "children": [other.system for other in neighbors if other.is_child],
+        "siblings": [other.system for other in neighbors if other.is_sibling],
+        "notes": [] if process is None else _notes(place),
+    }
+
+
+def _notes(place: ModulePlace) -> list[str]:
+    said = _said(place)
+    return [] if said is None else list(said["notes"])
+
+
+def _said(place: ModulePlace) -> Document | None:
+    """Give what a module that runs says of itself; None if it does not answer at once."""
+    try:
+        with ModuleClient(place.socket, patience=0) as client:
+            said = client.module()
+    except ClientError:
+        return None
+    return {name: said[name] for name in _DESCRIPTION}
+
+
+def _row(found: Document) -> tuple[str, ...]:
+    return (
+        found["name"],
+        found["federation"],
+        "down" if found["pid"] is None else str(found["pid"]),
+        found["address"],
+        "yes" if found["machine"] else "no",
+        *(", ".join(found[relation]) or "-" for relation in ("parents", "children", "siblings")),
+    )

@@ -1,0 +1,1 @@
+"""`messiahs policy …`: check, format, explain, test, compare and load policies."""

@@ -1,0 +1,70 @@
+"""`messiahs policy fmt`: policy files, and their tests, in their one form."""
+
+import difflib
+import stat
+from pathlib import Path
+
+import click
+
+from messiahs.cli.standard_input import standard_input
+from messiahs.errors import ClientError, PolicyError
+
+_STDIN = Path("-")
+_TESTS = ".policytest"
+
+
+@click.command()
+@click.argument("files", metavar="[FILE...]", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--check", "is_check", is_flag=True, help="Change nothing, but print what would change: 1 if anything.")
+def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
+    """Write every FILE in its one form; comments stay. Without a FILE, or for `-`, from stdin to stdout.
+
+    A file called *.policytest holds tests, and what comes from stdin if it has one. Every other file is a policy.
+
+    A file that is ill-formed is left alone: its problems are printed, and the exit code is 1.
+    """
+    results = [_format(file, is_check=is_check) for file in files or (_STDIN,)]
+    return max(results)
+
+
+def _format(file: Path, *, is_check: bool) -> int:
+    from messiahs.config.policies import policy_text
+    from messiahs.language.policytest.formatting import are_trials, format_trials
+    from messiahs.language.syntax.formatting import format_policy
+
+    name = "<stdin>" if file == _STDIN else str(file)
+    try:
+        text = standard_input() if file == _STDIN else policy_text(file)
+        is_test = are_trials(text) if file == _STDIN else file.suffix == _TESTS
+        written = format_trials(text, file=name) if is_test else format_policy(text, file=name)
+    except PolicyError as error:
+        click.echo(str(error), err=True)
+        return 1
+    if is_check:
+        return _told_difference(name, text, written)
+    if file == _STDIN:
+        click.echo(written.encode(), nl=False)
+    elif written != text:
+        _replace(file, written)
+        click.echo(f"{file}: formatted")
+    return 0
+
+
+def _told_difference(name: str, text: str, written: str) -> int:
+    if written == text:
+        return 0
+    before, after = text.splitlines(keepends=True), written.splitlines(keepends=True)
+    for line in difflib.unified_diff(before, after, name, f"{name} (formatted)"):
+        click.echo(line if line.endswith("\n") else f"{line}\n\\ No newline at the end\n", nl=False)
+    return 1
+
+
+def _replace(file: Path, text: str) -> None:
+    """Put a new file in the place of one, with its mode; a link goes on to point to it."""
+    from messiahs.config.whole_files import write_whole
+
+    target = file.resolve()
+    try:
+        write_whole(target, text.encode(), mode=stat.S_IMODE(target.stat().st_mode))
+    except OSError as error:
+        raise ClientError(f"{file}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,178 @@
+"""Machines to try a policy on: those of which a running module knows, or those of a document that it wrote."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from messiahs.cli.policy.situation import Asked, Stated, whole_pool
+from messiahs.client.connection import Document
+from messiahs.config.regular_files import read_regular
+from messiahs.core.interface.policies import Asker, Candidate
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
+from messiahs.errors import ClientError
+from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
+from messiahs.language.explaining.relaxing import Change, changes_for
+from messiahs.language.explaining.requirements import demands_of_task
+from messiahs.language.runtime.accepting import facts_of
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.explaining_classes import Machines, machines_in
+from messiahs.language.runtime.readings import Facts
+
+
+class ExplainOptions(Stated):
+    """What `policy explain` takes."""
+
+    pool: Path | None
+    views: bool
+    module: str | None
+    state: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPool:
+    """How many machines match for whom, in each pool and in all, what loses the others, and what would help."""
+
+    asker: str
+    machines: int
+    matched: Machines
+    pools: tuple[tuple[str, int, Machines], ...]
+    losses: tuple[Loss, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Machines by whose they are, each in one place; and every neighbor with what it is and the machines it tells of.
+
+    Without any machines the neighbors are not known either.
+    """
+
+    pools: Mapping[str, Vector] = field(default_factory=dict)
+    neighbors: tuple[Candidate, ...] | None = None
+
+
+def known_of(options: ExplainOptions) -> Known:
+    """Give the machines that the options name; none if they name none."""
+    if options["pool"] is not None and options["views"]:
+        raise click.UsageError("--pool and --views exclude each other")
+    if options["pool"] is not None:
+        return _known_in(_document_in(options["pool"]), str(options["pool"]))
+    if not options["views"]:
+        return Known()
+    from messiahs.client.locating import locate_module
+    from messiahs.client.module import ModuleClient
+
+    with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as client:
+        return _known_in(client.vectors(), "the module")
+
+
+def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
+    """Explain which machines the task could have by its own requirement and by the policy's rules for whoever asks."""
+    asker = asked.query.asker
+    demands = (*demands_of_task(asked.requirement), *demands_of(policy.accepting, asker))
+    facts, whole = facts_of(asked.query), whole_pool(pools)
+    return ExplainedPool(
+        asker=_told(asker),
+        machines=whole.machines,
+        matched=_matched(demands, facts, whole),
+        pools=tuple((name, pool.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
+        losses=losses_in(demands, facts, whole),
+        changes=changes_for(demands, facts, whole),
+    )
+
+
+def show_pool(found: ExplainedPool) -> None:
+    """Print how many machines match, part by part what loses others, and what would help."""
+    counted = f"{found.matched} of {found.machines} match for {found.asker}"
+    click.echo(f"machines: {counted} (one of which several tell counts for each)")
+    for name, machines, matched in found.pools:
+        click.echo(f"  {name}: {matched} of {machines}")
+    for loss in found.losses:
+        click.echo(f"  {loss.machines} lost to {loss.text}")
+    if found.matched.could < found.machines and not found.changes:
+        click.echo("  no change of one value alone would help")
+    for change in found.changes:
+        click.echo(f"  would match {change.machines} of {found.machines} if {change.text}")
+
+
+def pool_document(found: ExplainedPool) -> Document:
+    """Describe the same as a document."""
+    return {
+        "asker": found.asker,
+        "machines": found.machines,
+        "matched": _counts(found.matched),
+        "pools": {name: {"machines": count, "matched": _counts(matched)} for name, count, matched in found.pools},
+        "lost": [{"text": loss.text, **_counts(loss.machines)} for loss in found.losses],
+        "changes": [{"text": change.text, "matched": _counts(change.machines)} for change in found.changes],
+    }
+
+
+def _told(asker: Asker) -> str:
+    if asker.relation is Relation.SELF:
+        return "a user"
+    return f"the {asker.relation} {asker.system}" if asker.system else f"a {asker.relation}"
+
+
+def _matched(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Machines:
+    return machines_in(judge_pool(demands, facts, pool), pool)
+
+
+def _counts(machines: Machines) -> Document:
+    return {"surely": machines.surely, "could": machines.could}
+
+
+def _document_in(file: Path) -> Document:
+    try:
+        document = json.loads(read_regular(file).decode())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ClientError(f"{file} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise ClientError(f"{file} is no document of `messiahs module vectors --json`")
+    return document
+
+
+def _known_in(document: Document, name: str) -> Known:
+    """Give what stands at the module and below it, and the views of those that are not below it."""
+    try:
+        neighbors = tuple(
+            Candidate(
+                system=SystemId(system),
+                relation=Relation(view["relation"]),
+                view=_vector(view),
+                age_ns=int(view["age"] * SECOND),
+            )
+            for system, view in document["views"].items()
+        )
+        others = {str(each.system): each.view for each in neighbors if each.relation is not Relation.CHILD}
+        return Known(pools={"here and below": _vector(document["up"]), **others}, neighbors=neighbors)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ClientError(f"{name} is no document of `messiahs module vectors --json`") from error
+
+
+def _vector(document: Document) -> Vector:
+    return Vector(tuple(_class(each) for each in document["classes"]))
+
+
+def _class(document: Document) -> MachineClass:
+    said = sorted(document["attributes"].items())
+    attributes = tuple((str(name), _value(value)) for name, value in said)
+    return MachineClass(count=int(document["count"]), attributes=attributes, some_lack=tuple(document["some_lack"]))
+
+
+def _value(value: object) -> ClassValue:
+    match value:
+        case [int(low), int(high)]:
+            return Interval(bucket_of(low), bucket_of(high))
+        case str():
+            return value
+        case None:
+            return VARIOUS
+        case _:
+            raise ValueError(f"{value!r} is no value of a class")

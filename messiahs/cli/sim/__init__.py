@@ -1,0 +1,1 @@
+"""`messiahs sim …`: the same modules in virtual time."""

@@ -1,0 +1,105 @@
+"""`messiahs sim …`: the same modules in virtual time."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from messiahs.cli.options import JSON
+from messiahs.cli.output import print_document
+from messiahs.core.model.instants import SECOND
+
+if TYPE_CHECKING:
+    from messiahs.sim.scenario import Outcome
+    from messiahs.sim.swarm import Run
+
+
+@click.group()
+def sim() -> None:
+    """Simulate a federation in virtual time."""
+
+
+@sim.command()
+@click.argument("scenario", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="How many tasks.")
+@click.option("--seed", type=int, default=0, show_default=True, help="One seed gives one run.")
+@click.option("--at", default="", help="Where the tasks are submitted (default: the first system).")
+@click.option("--require", "requirement", default="", help="A predicate that a task's machine must satisfy.")
+@JSON
+def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_json: bool) -> int:
+    """Run SCENARIO, a topology file, with many tasks; 1 if not all of them finished."""
+    from messiahs.config.topology.reading import load_topology
+    from messiahs.sim.scenario import Workload, simulate
+
+    workload = Workload(tasks=tasks, at=at, requirement=requirement)
+    begun_at = time.monotonic()
+    with _shown_progress(tasks) as on_progress:
+        outcome = simulate(load_topology(scenario), workload, seed=seed, on_progress=on_progress)
+    took_seconds = time.monotonic() - begun_at
+    if as_json:
+        print_document(
+            {
+                "tasks": outcome.tasks,
+                "finished": outcome.finished,
+                "makespan_seconds": outcome.makespan_ns / SECOND,
+                "placements": dict(outcome.placements),
+                "messages": outcome.messages,
+                "messages_per_task": outcome.messages_per_task,
+                "events": outcome.events,
+                "digest": outcome.digest,
+            }
+        )
+    else:
+        _print(outcome, took_seconds)
+    return 0 if outcome.finished == outcome.tasks else 1
+
+
+@sim.command()
+@click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="How many seeds.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first one.")
+@JSON
+def swarm(*, runs: int, seed: int, as_json: bool) -> int:
+    """Run random federations in which things fail and then heal; 1 if one of them breaks a promise.
+
+    A seed decides everything in its run. A failure is told with the one command that replays it.
+    """
+    from messiahs.cli.sim.swarm import outcomes, print_run, print_summary, swarm_document
+
+    done: list[Run] = []
+    with outcomes(range(seed, seed + runs)) as over:
+        for number, run in enumerate(over, start=1):
+            done.append(run)
+            if not as_json:
+                print_run(run, number=number, of=runs)
+    if as_json:
+        print_document(swarm_document(done))
+    else:
+        print_summary(done)
+    return 1 if any(run.failure is not None for run in done) else 0
+
+
+def _print(outcome: "Outcome", took_seconds: float) -> None:
+    click.echo(f"{outcome.finished} of {outcome.tasks} tasks finished in {outcome.makespan_ns / SECOND:.3f} virtual s")
+    for machine, tasks in outcome.placements:
+        click.echo(f"  {machine}: {tasks}")
+    click.echo(f"{outcome.messages} messages, {outcome.messages_per_task:.2f} a task")
+    click.echo(f"digest {outcome.digest}")
+    click.echo(f"simulated in {took_seconds:.2f} s, {outcome.events / took_seconds:,.0f} events/s", err=True)
+
+
+@contextmanager
+def _shown_progress(tasks: int) -> Iterator[Callable[[int], None]]:
+    """Give what draws progress on a terminal, and does nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _ended: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("simulating", total=tasks)
+        yield lambda ended: progress.update(bar, completed=ended)

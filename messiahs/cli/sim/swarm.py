@@ -1,0 +1,80 @@
+"""Running a swarm on all processors, and telling what came of it."""
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+
+import click
+
+from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.sim.swarm import Failure, Run, run_seed
+
+
+@contextmanager
+def outcomes(seeds: Sequence[int]) -> Iterator[Iterator[Run]]:
+    """Give what came of each seed, in order, as soon as it is known; several run at a time."""
+    processes = min(len(seeds), len(os.sched_getaffinity(0)))
+    if processes == 1:
+        yield map(run_seed, seeds)
+        return
+    # Nothing here has threads, and a forked process has imported everything already.
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
+    try:
+        yield pool.map(run_seed, seeds)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def print_run(run: Run, *, number: int, of: int) -> None:
+    """Print one line for a run that is over, and all that is known of its failure."""
+    what = f"{run.systems} systems, {sum(run.faults.values())} faults, {_counted(run.tasks) or 'no tasks'}"
+    click.echo(f"[{number}/{of}] seed {run.seed}: {what}, {run.virtual_ns / SECOND:,.0f} virtual s")
+    if run.failure is not None:
+        _print_failure(run.failure)
+
+
+def print_summary(runs: Sequence[Run]) -> None:
+    """Print what all runs came to."""
+    failed = sum(run.failure is not None for run in runs)
+    faults = sum((run.faults for run in runs), Counter[str]())
+    click.echo(f"{len(runs) - failed} of {len(runs)} runs are clean: {_counted(_tasks(runs)) or 'no tasks'}")
+    click.echo(f"faults: {_counted(faults) or 'none'}")
+    hours, events = sum(run.virtual_ns for run in runs) / HOUR, sum(run.events for run in runs)
+    click.echo(f"{hours:.1f} virtual hours, {events} events")
+
+
+def swarm_document(runs: Sequence[Run]) -> dict[str, object]:
+    """Say the same for programs."""
+    return {
+        "runs": len(runs),
+        "tasks": {str(state): count for state, count in sorted(_tasks(runs).items())},
+        "faults": {
+            str(kind): count for kind, count in sorted(sum((run.faults for run in runs), Counter[str]()).items())
+        },
+        "virtual_seconds": sum(run.virtual_ns for run in runs) / SECOND,
+        "events": sum(run.events for run in runs),
+        "digests": {str(run.seed): run.digest for run in runs},
+        "failures": [
+            {"seed": one.seed, "at_seconds": one.at_ns / SECOND, "text": one.text, "command": one.command}
+            for one in (run.failure for run in runs)
+            if one is not None
+        ],
+    }
+
+
+def _print_failure(failure: Failure) -> None:
+    for line in failure.lines:
+        click.echo(f"    {line}")
+    click.echo(f"seed {failure.seed} failed at {failure.at_ns / SECOND:.6f} virtual s: {failure.text}")
+    click.echo(f"replay it with: {failure.command}")
+
+
+def _tasks(runs: Sequence[Run]) -> Counter[str]:
+    return sum((run.tasks for run in runs), Counter[str]())
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))

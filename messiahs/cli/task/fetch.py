@@ -1,0 +1,86 @@
+"""`messiahs fetch`: what tasks left behind, written where the user wants it."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from messiahs.cli.options import PlaceOptions
+from messiahs.cli.output import print_document
+from messiahs.cli.progress import shown_progress
+from messiahs.cli.task.modules import client_for
+from messiahs.client.connection import Document
+from messiahs.client.fetching import OutputFile, check_places, fetch, outputs_of
+from messiahs.client.module import ModuleClient, is_final
+from messiahs.core.model.texts import printable
+
+_SHOWN_NAMES = 5
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is there to be fetched, and what is not; mutable."""
+
+    outputs: list[OutputFile] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> int:
+    """Write the outputs of tasks below `into`, and say what there is none of; 1 if anything is lacking."""
+    written: list[Document] = []
+    problems: list[str] = []
+    found = {name: _found(name, options) for name in dict.fromkeys(ids)}
+    check_places(output for one in found.values() for output in one.outputs)
+    for name, one in found.items():
+        problems += one.problems
+        if one.lacking:
+            problems.append(f"{_list(one.lacking)} left no outputs behind (`--output NAME` declares them)")
+        written += _fetched(name, one.outputs, options, into)
+    if options["as_json"]:
+        print_document({"outputs": written})
+    else:
+        for document in written:
+            # A program that reads the paths needs them as they are.
+            click.echo(printable(document["path"]) if sys.stdout.isatty() else document["path"])
+    for problem in problems:
+        click.echo(f"messiahs: {printable(problem)}", err=True)
+    return 1 if problems else 0
+
+
+def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], *, into: Path) -> list[Document]:
+    """Write outputs with a bar, and describe what was written."""
+    with shown_progress() as on_progress:
+        return [output.document(into) for output in fetch(module, outputs, into=into, on_progress=on_progress)]
+
+
+def _found(name: str, options: PlaceOptions) -> _Found:
+    found = _Found()
+    with client_for(name, options) as module:
+        answer = module.tasks(name, members=True)
+        members = answer["tasks"]
+        if answer.get("unknown"):
+            found.problems.append(f"no task `{name}` is known")
+        for member in members:
+            if is_final(member):
+                left = outputs_of(module, member["id"])
+                found.outputs += left
+                found.lacking += [] if left else [member["id"]]
+    still_open = [member["id"] for member in members if not is_final(member)]
+    if still_open:
+        told = f"{len(still_open)} of {len(members)} members of {name} have" if len(members) > 1 else f"{name} has"
+        found.problems.append(f"{told} not ended yet; `messiahs wait {name}` says when")
+    return found
+
+
+def _fetched(name: str, outputs: list[OutputFile], options: PlaceOptions, into: Path) -> list[Document]:
+    if not outputs:
+        return []
+    with client_for(name, options) as module:
+        return write_outputs(module, tuple(outputs), into=into)
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN_NAMES])
+    return f"{shown} and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else shown

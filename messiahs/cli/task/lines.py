@@ -1,0 +1,107 @@
+"""Tasks as people read them: one line each, and below why something waits, was denied, or stands still."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import click
+
+from messiahs.cli.output import print_table, reason_lines, result_of, state_of
+from messiahs.client.connection import Document
+from messiahs.client.module import is_final
+from messiahs.core.model.texts import printable
+
+_HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
+_SHORT_SECONDS = 100
+_SECONDS_PER_MINUTE = 60
+_HELD = {"suspended": "suspended by the owner of", "vacating": "told to leave by the owner of"}
+_OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moving", "moved")
+"""Steps in the life of a task that the owner of its machine decided."""
+
+
+def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
+    """Print a table, and below it once for all that share them the reasons of what waits or was denied."""
+    now = datetime.now(UTC) if now is None else now
+    if tasks:
+        print_table(_HEADER, [_row(document, now) for document in tasks])
+    alike: dict[tuple[bool, str], list[Document]] = {}
+    for document in tasks:
+        if document.get("reasons"):
+            told = "\n".join(reason_lines(document["reasons"], depth=1))
+            alike.setdefault((is_final(document), told), []).append(document)
+    for (is_over, told), documents in alike.items():
+        is_one = len(documents) == 1
+        waits = "waits" if is_one else "wait"
+        was = "was" if is_one else "were"
+        verb = f"{was} denied by" if is_over else f"{waits}; asked and refused by"
+        click.echo(f"\n{_names(documents)} {verb}\n{told}")
+    for document in tasks:
+        if "counts" not in document and document.get("substate") in _HELD:
+            click.echo(f"\n{document['id']} is {printable(_held(document))}")
+        if document.get("may_run_until"):
+            place, until = printable(document["may_run_on"]), document["may_run_until"]
+            click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not said that it ended")
+
+
+def show_reasons(tasks: Iterable[Document]) -> None:
+    """Print what became of each task, and every answer of those that were asked for a place and gave none."""
+    for document in tasks:
+        place = f" at {document['executed_on']}" if document.get("executed_on") else ""
+        told = "counts" not in document and f"{state_of(document)}{place}"
+        click.echo(printable(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}"))
+        for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
+            click.echo(line)
+        for entry in document.get("history", ()):
+            if entry["event"] in _OWNERS_ACTS:
+                why = f": {entry['text']}" if entry.get("text") else ""
+                told = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
+                click.echo(printable(told))
+
+
+def _held(document: Document) -> str:
+    """Say what the owner of its machine does to a task, and why if that is known."""
+    why = f": {document['text']}" if document.get("text") else ""
+    return f"{_HELD[document['substate']]} {document['executed_on']}{why}"
+
+
+def ran_of(document: Document, now: datetime) -> str:
+    """Give how long a task ran or has run, and was suspended; of an array, how long it took from its submission."""
+    begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
+    if begun is None:
+        return "-"
+    if document.get("ended_at") is None and is_final(document):
+        return "-"
+    end = datetime.fromisoformat(document["ended_at"]) if document.get("ended_at") else now
+    suspended = _suspended_seconds(document, now)
+    ran = _duration(max(0.0, (end - datetime.fromisoformat(begun)).total_seconds() - suspended))
+    return f"{ran} + {_duration(suspended)} suspended" if suspended else ran
+
+
+def _suspended_seconds(document: Document, now: datetime) -> float:
+    """Give how long the present or last attempt of a task was suspended."""
+    since = document.get("suspended_since")
+    until_now = 0.0 if since is None else max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
+    return float(document.get("suspended_s") or 0.0) + until_now
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _SHORT_SECONDS:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
+    hours, minutes = divmod(minutes, _SECONDS_PER_MINUTE)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def _row(document: Document, now: datetime) -> tuple[object, ...]:
+    ran, name = ran_of(document, now), document.get("name") or ""
+    submitted_at = document.get("submitted_at") or "-"
+    if "counts" in document:
+        counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items() if count)
+        codes = ", ".join(f"{code} ({count})" for code, count in document["exit_codes"].items())
+        return (document["id"], counts, codes or "-", "-", "-", submitted_at, ran, name)
+    attempt, executor = document.get("attempt") or "-", document.get("executed_on") or "-"
+    return (document["id"], state_of(document), result_of(document), attempt, executor, submitted_at, ran, name)
+
+
+def _names(documents: Iterable[Document]) -> str:
+    first, *others = [document["id"] for document in documents]
+    return f"{first} and {len(others)} more" if others else str(first)

@@ -1,0 +1,130 @@
+"""Check what the systems of a topology must agree on: names, parents, cycles and addresses (MESSIAHS 5, 7.3)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from messiahs.config.settings import MachineSettings
+from messiahs.config.topology.files import NamedFile
+from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.core.model.attributes import STRING_LIMIT_BYTES
+
+NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
+_RESERVED_ENDINGS = ("sock", "json", "lock", "log", "pid")
+"""Each module has a folder of its name beside files with these endings."""
+
+
+_START = Place(1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A system as the file has it, with the places of what may turn out to be wrong."""
+
+    name: str
+    place: Place
+    parents: tuple[tuple[str, Place], ...] = ()
+    primary: tuple[str, Place] | None = None
+    machine: MachineSettings | None = None
+    host: str | None = None
+    port: int | None = None
+    address_place: Place = _START
+    reach: str = "open"
+    policy: NamedFile | None = None
+    is_external: bool = False
+    trust: NamedFile | None = None
+
+
+def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    """Add every problem between the systems."""
+    known = {draft.name for draft in drafts}
+    for draft in drafts:
+        problem = _problem_with_name(draft.name)
+        if problem:
+            problems.add(draft.place, f"system `{draft.name}`: {problem}")
+        _check_parents(draft, known, problems)
+        _check_primary(draft, problems)
+    _check_addresses(drafts, problems)
+    _check_dialed(drafts, problems)
+    places = {draft.name: draft.place for draft in drafts}
+    for cycle in _cycles(drafts):
+        told = " -> ".join((*cycle, cycle[0]))
+        problems.add(places[cycle[0]], f"a system cannot be above itself: {told} (each is a child of the next)")
+
+
+def _problem_with_name(name: str) -> str:
+    labels = name.split(".")
+    if not all(NAME.fullmatch(label) for label in labels):
+        return "a name is small letters, digits and `-`, joined by dots"
+    if labels[-1].isdigit():
+        return "the last part of a name is not all digits, or it would look like a task's id"
+    if len(name) > STRING_LIMIT_BYTES:
+        return f"a name has at most {STRING_LIMIT_BYTES} characters"
+    if name == "tls" or labels[-1] in _RESERVED_ENDINGS:
+        return "this name is taken by a file that lies beside the modules' folders"
+    return ""
+
+
+def _check_parents(draft: Draft, known: set[str], problems: Problems) -> None:
+    seen: set[str] = set()
+    for parent, place in draft.parents:
+        if parent == draft.name:
+            problems.add(place, f"`{parent}` cannot be its own parent")
+        elif parent not in known:
+            problems.add(place, f"there is no system `{parent}`{nearest(parent, known - {draft.name})}")
+        if parent in seen:
+            problems.add(place, f"`{parent}` is listed twice")
+        seen.add(parent)
+
+
+def _check_primary(draft: Draft, problems: Problems) -> None:
+    parents = tuple(dict.fromkeys(name for name, _ in draft.parents))
+    if draft.primary is None:
+        if len(parents) > 1:
+            text = f"`{draft.name}` has {len(parents)} parents: add `primary: ` and one of {', '.join(parents)}"
+            problems.add(draft.place, text)
+        return
+    primary, place = draft.primary
+    if primary not in parents:
+        text = f"the primary parent `{primary}` is not among the parents ({', '.join(parents) or 'there are none'})"
+        problems.add(place, text)
+
+
+def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    taken: dict[tuple[str, int], str] = {}
+    for draft in drafts:
+        if draft.host is None or draft.port is None:
+            continue
+        address = (draft.host.lower(), draft.port)
+        if address in taken:
+            text = f"{draft.host}:{draft.port} is the address of `{taken[address]}` already"
+            problems.add(draft.address_place, text)
+        taken.setdefault(address, draft.name)
+
+
+def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:
+    """Require an address of every external system that one of this file dials; `up` gives ours others anyway."""
+    for above in (draft for draft in drafts if draft.is_external and draft.host is None):
+        below = [draft.name for draft in drafts if not draft.is_external and above.name in dict(draft.parents)]
+        if below:
+            text = f"`{above.name}` is external and the parent of `{below[0]}`, which dials it: add `host` and `port`"
+            problems.add(above.place, text)
+
+
+def _cycles(drafts: tuple[Draft, ...]) -> Iterator[tuple[str, ...]]:
+    """Give one cycle of each knot of systems, beginning with the one that comes first in the file."""
+    # Heavy, and only wanted where a topology is checked.
+    import networkx as nx  # noqa: PLC0415 # see above
+
+    order = {draft.name: position for position, draft in enumerate(drafts)}
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for draft in drafts:
+        above = (parent for parent, _ in draft.parents if parent in order and parent != draft.name)
+        graph.add_edges_from((draft.name, parent) for parent in above)
+    for knot in nx.strongly_connected_components(graph):
+        if len(knot) > 1:
+            first = min(knot, key=order.__getitem__)
+            inside = graph.subgraph(knot)
+            ways = (nx.shortest_path(inside, above_it, first) for above_it in inside.successors(first))
+            yield (first, *min(ways, key=len)[:-1])

@@ -1,0 +1,94 @@
+"""Extensions of machines that some policy of a topology reads, and that no system of it says (MESSIAHS 5.1)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lark import Token
+
+from messiahs.config.policies import read_policy
+from messiahs.config.topology.topology import Topology
+from messiahs.language.explaining.coverage import amounts_in, conditions_in
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.readings import HERE, MACHINE
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.scanning import tokens_in
+from messiahs.language.syntax.structure import Item, Statement, items_of
+
+_OF_MACHINES: Final = (HERE, MACHINE)
+
+
+def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
+    """Give a warning, with its place in the policy, for every such extension; an external system may say anything."""
+    if topology.externals:
+        return ()
+    files = sorted({system.policy_file for system in topology.systems if system.policy_file is not None})
+    policies = [read_policy(file) for file in files]
+    said = {name for policy in policies for name in _said_by(policy)}
+    said |= {name for system in topology.systems if system.machine is not None for name in system.machine.attributes}
+    return tuple(warning for policy in policies for warning in _warnings_in(policy, said))
+
+
+def _said_by(policy: CompiledPolicy) -> set[str]:
+    return {*policy.advertising.sent, *(setting.name for setting in policy.advertising.settings)}
+
+
+def _warnings_in(policy: CompiledPolicy, said: set[str]) -> Iterator[str]:
+    assert policy.source is not None, "it was read from a file"
+    unsaid = {attribute.name for attribute in policy.declared} - said
+    read = {(scope, name) for scope, name in _read_by(policy) if name in unsaid}
+    notebook = Notebook(file=policy.source.file, text=policy.source.text)
+    end = Token("$END", "", start_pos=len(notebook.text), end_pos=len(notebook.text))
+    items = items_of([*tokens_in(notebook), end], notebook)
+    warned: dict[str, str] = {}
+    # Of what a `let` names without a scope only its use knows whose it is: it is told where no other word would be.
+    for item in sorted(items, key=lambda each: each.head.words[0].type == "LET"):
+        for scopes, word in _words_on_machines(item):
+            name = word[1:].rpartition(".")[2]
+            is_told = name in warned.values() if item.head.words[0].type == "LET" else word in warned
+            if not is_told and any((scope, name) in read for scope in scopes):
+                warned[str(word)] = name
+                _warn(word, name, notebook)
+    return map(str, notebook.in_order())
+
+
+def _words_on_machines(item: Item) -> Iterator[tuple[tuple[str, ...], Token]]:
+    """Give every word that names an attribute, with the scopes in which it may be one of machines."""
+    for statement in (item.head, *(item.body or ())):
+        subject = _subject_of(item.head, statement)
+        for word in statement.words:
+            if word.type == "VARIABLE":
+                scope = word[1:].rpartition(".")[0]
+                yield (scope,) if scope else subject, word
+
+
+def _subject_of(head: Statement, statement: Statement) -> tuple[str, ...]:
+    """Give the machines that an attribute without a scope may be of, by where it stands; none if it is of tasks."""
+    match head.words[0].type:
+        case "ADVERTISE":
+            return (HERE,)
+        case "MIGRATE" if statement.words[0].type == "ASK":
+            return (HERE,)
+        case "LET":
+            return (HERE, MACHINE)
+        case "COMBINE":
+            return (MACHINE,)
+        case "RANK" if head.words[1] == "candidates":
+            return (MACHINE,)
+        case _:
+            return ()
+
+
+def _warn(token: Token, name: str, notebook: Notebook) -> None:
+    hint = f"name it under `attributes` of a machine, or set it in a policy: set ${name} = ..."
+    notebook.warning(token, Code.UNSAID, f"no system of this topology says ${name}", hint=hint)
+
+
+def _read_by(policy: CompiledPolicy) -> Iterator[tuple[str, str]]:
+    """Give the name of what is read of machines, with whose it is."""
+    for name in (*policy.combining.keys, *policy.combining.carried):
+        yield MACHINE, name
+    conditions = [reading for _, condition in conditions_in(policy) for reading in condition.readings]
+    amounts = [reading for amount in amounts_in(policy) for reading in amount.readings]
+    for reading in (*conditions, *amounts):
+        if reading.scope in _OF_MACHINES:
+            yield reading.scope, reading.name

@@ -1,0 +1,63 @@
+"""The files that a topology names: policies, and the roots that vouch for systems of other sites.
+
+Their paths are relative to the topology file.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from messiahs.config.regular_files import read_regular
+from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.yaml_places import Section
+from messiahs.errors import PolicyError
+
+NamedFile = tuple[Path, Place]
+"""A file, and where the topology names it."""
+
+
+def read_file_name(section: Section, key: str, *, folder: Path, problems: Problems) -> NamedFile | None:
+    """Give the file under a key; None if there is no such key, or (with a problem) no name of a file under it."""
+    if key not in section:
+        return None
+    value, place = section.values[key], section.value_place(key)
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        problems.add(section.key_place(key), f"`{key}` takes the name of a file, relative to the topology file")
+        return None
+    return folder.absolute() / value, place
+
+
+def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
+    """Add the problems of every policy once, with the place in the policy itself; warnings are for `policy check`."""
+    # The language is of no use to a topology without policies.
+    from messiahs.config.policies import read_policy  # noqa: PLC0415 # see above
+
+    for path, place in named:
+        if not path.exists():
+            problems.add(place, f"there is no policy file {path}")
+            continue
+        try:
+            read_policy(path)
+        except PolicyError as error:
+            problems.elsewhere.extend(str(problem) for problem in error.problems if not problem.is_warning)
+
+
+def check_trust(named: Iterable[NamedFile], problems: Problems) -> None:
+    """Add a problem for every file that holds no roots."""
+    for path, place in named:
+        problem = problem_with_roots(path)
+        if problem:
+            problems.add(place, problem)
+
+
+def problem_with_roots(path: Path) -> str:
+    """Say what is wrong with a file of trusted certificates; nothing if it holds at least one, and only whole ones."""
+    # Heavy, and a topology of one site never needs it.
+    from cryptography import x509  # noqa: PLC0415 # see above
+
+    try:
+        x509.load_pem_x509_certificates(read_regular(path))
+    except OSError as error:
+        return f"the trust file {path} cannot be read: {error.strerror}; it is a copy of the other site's root.pem"
+    except ValueError:
+        return f"the trust file {path} holds no certificate in PEM, or a broken one"
+    return ""

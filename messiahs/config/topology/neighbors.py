@@ -1,0 +1,112 @@
+"""Who is linked with whom in a topology, and which end of a link dials (MESSIAHS 5, 7.3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from messiahs.config.settings import ModuleSettings, NeighborSettings
+from messiahs.config.topology.topology import Topology
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.errors import MessiahsError
+
+LINKED_SIBLINGS = 16
+"""A module keeps at most so many direct links to siblings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsPaths:
+    """Where a module finds its certificate, its key, and the certificates that it trusts."""
+
+    certificate_file: Path
+    key_file: Path
+    trust_file: Path
+
+
+class Neighborhoods:
+    """All links of a topology, by system (immutable)."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._systems = {system.name: system for system in topology.systems}
+        self._children: dict[SystemId, list[SystemId]] = {}
+        brood: dict[SystemId, list[SystemId]] = {}
+        for system in topology.systems:
+            for parent in system.parents:
+                self._children.setdefault(parent, []).append(system.name)
+            if system.primary_parent is not None and not system.is_external:
+                brood.setdefault(system.primary_parent, []).append(system.name)
+        self._circles = {name: circle for names in brood.values() for circle in _circles(names) for name in circle}
+
+    def of(self, name: SystemId) -> tuple[Neighbor, ...]:
+        """Give every system that the named one has a link with, sorted by name."""
+        me, children = self._systems[name], frozenset(self._children.get(name, ()))
+        siblings = self._circles.get(name, frozenset()) - {name}
+        return tuple(
+            Neighbor(
+                system=other,
+                is_parent=other in me.parents,
+                is_primary_parent=other == me.primary_parent,
+                is_child=other in children,
+                is_primary_child=self._systems[other].primary_parent == name,
+                is_sibling=other in siblings,
+            )
+            for other in sorted(children.union(me.parents, siblings))
+        )
+
+
+def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
+    """Give every system that the named one has a link with, sorted by name.
+
+    Siblings share the *primary* parent (equation 16). More than seventeen are divided into circles as equal as can
+    be, in order of name, and only those of one circle are linked: so both ends of a link come to the same answer
+    without asking each other, and the parent tells all of a circle the same. Siblings at different sites have no
+    link, because neither file lists them both: their parent tells each of the others.
+    """
+    return Neighborhoods(topology).of(topology.system(name).name)
+
+
+def dials(name: str, neighbor: Neighbor) -> bool:
+    """Say whether the named system dials this neighbor: a child dials its parent, of two siblings the smaller name."""
+    if neighbor.is_parent or neighbor.is_child:
+        return neighbor.is_parent
+    return name < neighbor.system
+
+
+def module_settings(
+    topology: Topology, name: str, *, addresses: Mapping[str, str], state_directory: Path, tls: TlsPaths
+) -> ModuleSettings:
+    """Give the settings of one module; `addresses` (host:port) holds its own and every one that it dials."""
+    system = topology.system(name)
+    linked = neighbors_of(topology, name)
+    needed = (name, *(neighbor.system for neighbor in linked if dials(name, neighbor)))
+    lacking = ", ".join(wanted for wanted in needed if wanted not in addresses)
+    if lacking:
+        raise MessiahsError(f"`{name}` cannot run: the topology gives no `host` and `port` for {lacking}")
+    return ModuleSettings(
+        federation=topology.federation,
+        name=name,
+        state_directory=state_directory,
+        listen=addresses[name],
+        certificate_file=tls.certificate_file,
+        key_file=tls.key_file,
+        trust_file=tls.trust_file,
+        neighbors=tuple(
+            NeighborSettings(
+                neighbor=other,
+                address=addresses[other.system] if dials(name, other) else None,
+                trust_file=topology.system(other.system).trust_file,
+            )
+            for other in linked
+        ),
+        policy_file=system.policy_file,
+        machine=system.machine,
+        update_period_ns=topology.update_period_ns,
+    )
+
+
+def _circles(names: list[SystemId]) -> list[frozenset[SystemId]]:
+    ordered = sorted(names)
+    count = -(-len(ordered) // (LINKED_SIBLINGS + 1))
+    ends = [place * len(ordered) // count for place in range(count + 1)]
+    return [frozenset(ordered[start:end]) for start, end in pairwise(ends)]

@@ -1,0 +1,258 @@
+"""Read a topology: what each key means. What several systems must agree on is checked in `topology_check`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from messiahs.config.quantities import duration_ns
+from messiahs.config.regular_files import read_regular
+from messiahs.config.settings import MachineSettings
+from messiahs.config.topology.check import NAME, Draft, check_systems
+from messiahs.config.topology.files import NamedFile, check_policies, check_trust, read_file_name
+from messiahs.config.topology.machine import read_machine
+from messiahs.config.topology.problems import Place, Problems
+from messiahs.config.topology.topology import System, Topology
+from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.errors import MessiahsError
+
+_TOP_KEYS = ("version", "federation", "defaults", "systems")
+_DEFAULT_KEYS = ("policy", "update_period")
+_SYSTEM_KEYS = (
+    *("parent", "parents", "primary", "machine", "host", "port"),
+    *("reach", "policy", "external", "trust"),
+)
+_OF_THE_OTHER_SITE = ("machine", "policy")
+"""What only the file says from which an external system is run."""
+_REACHES = ("open", "proxy", "outbound")
+_SHORTEST_PERIOD_NS = 50 * MILLISECOND
+_HIGHEST_PORT = 65535
+_LIMIT_BYTES = 16 * 1024 * 1024
+_LABEL = "small letters, digits and `-`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Defaults:
+    """What holds for every system that says nothing else."""
+
+    update_period_ns: int = 2 * SECOND
+    policy: NamedFile | None = None
+
+
+def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
+    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`.
+
+    The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
+    only a module that is linked with such a site needs them.
+    """
+    unreadable = f"the topology {path.absolute()} cannot be read"
+    try:
+        text = read_regular(path, limit_bytes=_LIMIT_BYTES).decode()
+    except UnicodeDecodeError as error:
+        raise MessiahsError(f"{unreadable}: it is no UTF-8; save it with that encoding") from error
+    except FileNotFoundError as error:
+        raise MessiahsError(f"{unreadable}: {error.strerror}; is the path right?") from error
+    except OSError as error:
+        raise MessiahsError(f"{unreadable}: {error.strerror}") from error
+    return read_topology(text, str(path), reads_trust=reads_trust)
+
+
+def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topology:
+    """Give the topology that `text` describes; a `TopologyError` holds every problem in it and in its policies."""
+    problems = Problems(file)
+    folder = Path(file).parent
+    top = parse(text, problems)
+    refuse_unknown_keys(top, _TOP_KEYS, problems)
+    _read_version(top, problems)
+    federation = _read_federation(top, problems)
+    defaults = _read_defaults(top, folder, problems)
+    drafts = _read_systems(top, folder, problems)
+    check_systems(drafts, problems)
+    policies = [named for named in (defaults.policy, *(draft.policy for draft in drafts)) if named is not None]
+    if policies:
+        check_policies(policies, problems)
+    if reads_trust:
+        check_trust((draft.trust for draft in drafts if draft.trust is not None), problems)
+    problems.raise_if_any()
+    systems = tuple(_finished(draft, defaults) for draft in drafts)
+    return Topology(federation=federation, systems=systems, update_period_ns=defaults.update_period_ns)
+
+
+def _read_version(top: Section, problems: Problems) -> None:
+    if "version" not in top:
+        problems.add(top.place, "`version: 1` is missing")
+    elif type(top.values["version"]) is not int or top.values["version"] != 1:
+        problems.add(top.value_place("version"), f"version {top.values['version']} is unknown; this release reads 1")
+
+
+def _read_federation(top: Section, problems: Problems) -> str:
+    if "federation" not in top:
+        problems.add(top.place, "`federation: NAME` is missing")
+        return ""
+    name = top.values["federation"]
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        problems.add(top.value_place("federation"), f"`{name}` is no name of a federation: {_LABEL}")
+        return ""
+    return str(name)
+
+
+def _read_defaults(top: Section, folder: Path, problems: Problems) -> _Defaults:
+    section = subsection(top, "defaults", problems) if "defaults" in top else None
+    if section is None:
+        return _Defaults()
+    refuse_unknown_keys(section, _DEFAULT_KEYS, problems)
+    policy = read_file_name(section, "policy", folder=folder, problems=problems)
+    return _Defaults(update_period_ns=_read_period(section, problems), policy=policy)
+
+
+def _read_period(defaults: Section, problems: Problems) -> int:
+    period_ns = _Defaults().update_period_ns
+    if "update_period" not in defaults:
+        return period_ns
+    place = defaults.value_place("update_period")
+    try:
+        period_ns = duration_ns(str(defaults.values["update_period"]))
+    except MessiahsError as error:
+        problems.add(place, f"update_period: {error}")
+        return period_ns
+    if not _SHORTEST_PERIOD_NS <= period_ns <= LONGEST_PERIOD_NS:
+        problems.add(place, "update_period: from 50ms to 1h")
+    return period_ns
+
+
+def _read_systems(top: Section, folder: Path, problems: Problems) -> tuple[Draft, ...]:
+    if "systems" not in top:
+        problems.add(top.place, "`systems:` is missing")
+        return ()
+    systems = subsection(top, "systems", problems)
+    if systems is None:
+        return ()
+    if not systems.values:
+        problems.add(systems.place, "`systems:` names no system")
+    return tuple(_read_system(systems, name, folder=folder, problems=problems) for name in systems.values)
+
+
+def _read_system(systems: Section, name: object, *, folder: Path, problems: Problems) -> Draft:
+    place = systems.key_place(name)
+    value = systems.values[name]
+    if not isinstance(value, CommentedMap):
+        problems.add(place, f"system `{name}` needs a mapping: `{name}: {{}}` if there is nothing to say")
+        return Draft(name=str(name), place=place)
+    section = Section(value, systems.value_place(name))
+    refuse_unknown_keys(section, _SYSTEM_KEYS, problems)
+    is_external = _read_external(section, problems)
+    host, port, address_place = _read_address(section, problems)
+    return Draft(
+        name=str(name),
+        place=place,
+        parents=_read_parents(section, problems),
+        primary=_read_primary(section, problems),
+        machine=None if is_external else _read_machine_of(section, problems),
+        host=host,
+        port=port,
+        address_place=address_place,
+        reach=_read_reach(section, problems),
+        policy=None if is_external else read_file_name(section, "policy", folder=folder, problems=problems),
+        is_external=is_external,
+        trust=read_file_name(section, "trust", folder=folder, problems=problems) if is_external else None,
+    )
+
+
+def _read_external(section: Section, problems: Problems) -> bool:
+    """Say whether a system is external, and refuse what only one or only the other can have."""
+    value: object = section.values.get("external", False)
+    if not isinstance(value, bool):
+        problems.add(section.value_place("external"), f"`external` is true or false, not `{value}`")
+        return False
+    for key in _OF_THE_OTHER_SITE if value else ():
+        if key in section:
+            problems.add(section.key_place(key), f"an external system has its `{key}` in its own site's file")
+    if "trust" in section and not value:
+        problems.add(section.key_place("trust"), "`trust` is for external systems; this site's root vouches for others")
+    return value
+
+
+def _read_reach(section: Section, problems: Problems) -> str:
+    reach = section.values.get("reach", "open")
+    if reach in _REACHES[1:]:
+        problems.add(section.value_place("reach"), f"`reach: {reach}` is not built yet; only `open` is")
+    elif reach != "open":
+        problems.add(section.value_place("reach"), f"unknown reach `{reach}`: {', '.join(_REACHES)}")
+    return str(reach)
+
+
+def _read_parents(section: Section, problems: Problems) -> tuple[tuple[str, Place], ...]:
+    if "parent" in section and "parents" in section:
+        problems.add(section.key_place("parent"), "`parent` is short for `parents` with one name; write one of the two")
+    key = "parents" if "parents" in section else "parent"
+    if key not in section:
+        return ()
+    value, place = section.values[key], section.value_place(key)
+    if key == "parents" and isinstance(value, CommentedSeq):
+        return _names(value, place, problems)
+    if key == "parent" and isinstance(value, (str, int)):
+        return ((str(value), place),)
+    problems.add(section.key_place(key), f"`{key}` takes {'a list of names' if key == 'parents' else 'one name'}")
+    return ()
+
+
+def _names(listed: CommentedSeq, place: Place, problems: Problems) -> tuple[tuple[str, Place], ...]:
+    places = listed.lc.data or {}
+    found = []
+    for position, name in enumerate(listed):
+        here = Place(places[position][0] + 1, places[position][1] + 1) if position in places else place
+        if isinstance(name, (str, int)):
+            found.append((str(name), here))
+        else:
+            problems.add(here, f"`{name}` is not the name of a system")
+    return tuple(found)
+
+
+def _read_primary(section: Section, problems: Problems) -> tuple[str, Place] | None:
+    if "primary" not in section:
+        return None
+    value, place = section.values["primary"], section.value_place("primary")
+    if not isinstance(value, (str, int)):
+        problems.add(section.key_place("primary"), "`primary` takes the name of one of the parents")
+        return None
+    return (str(value), place)
+
+
+def _read_machine_of(section: Section, problems: Problems) -> MachineSettings | None:
+    machine = subsection(section, "machine", problems) if "machine" in section else None
+    return None if machine is None else read_machine(machine, problems)
+
+
+def _read_address(section: Section, problems: Problems) -> tuple[str | None, int | None, Place]:
+    host, port = section.values.get("host"), section.values.get("port")
+    for key, other in (("host", "port"), ("port", "host")):
+        if key in section and other not in section:
+            problems.add(section.key_place(key), f"`{key}` needs `{other}` beside it")
+    if "host" in section and (not isinstance(host, str) or not host or any(mark in host for mark in " /@[]")):
+        problems.add(section.value_place("host"), f"`{host}` is no host name or address")
+        host = None
+    if "port" in section and (type(port) is not int or not 1 <= port <= _HIGHEST_PORT):
+        problems.add(section.value_place("port"), f"`{port}` is no port: 1 to {_HIGHEST_PORT}")
+        port = None
+    return host, port, section.value_place("port" if "port" in section else "host")
+
+
+def _finished(draft: Draft, defaults: _Defaults) -> System:
+    parents = tuple(SystemId(name) for name, _ in draft.parents)
+    primary = SystemId(draft.primary[0]) if draft.primary else next(iter(parents), None)
+    policy = None if draft.is_external else draft.policy or defaults.policy
+    return System(
+        name=SystemId(draft.name),
+        parents=parents,
+        primary_parent=primary,
+        machine=draft.machine,
+        host=draft.host,
+        port=draft.port,
+        reach=draft.reach,
+        policy_file=policy[0] if policy is not None else None,
+        is_external=draft.is_external,
+        trust_file=draft.trust[0] if draft.trust is not None else None,
+    )

@@ -1,0 +1,369 @@
+"""Tasks at their executor: taking, starting, ending and reporting them (MESSIAHS 5.3.2, 5.3.3)."""
+
+from dataclasses import replace
+
+from messiahs.core.executor.claims import (
+    SHRINK_NS,
+    answer_renewal,
+    end_turn,
+    let_go,
+    on_leaving_attempt_ended,
+    refuse_for_ever,
+    regrow,
+    renew,
+    status_actions,
+)
+from messiahs.core.executor.owner_rules import REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
+from messiahs.core.executor.revocation import MOVED, call_off
+from messiahs.core.interface.actions import (
+    Action,
+    Decision,
+    DiscardAttempt,
+    Report,
+    ReportCode,
+    SendControl,
+    StartAttempt,
+    Store,
+    SuspendAttempt,
+)
+from messiahs.core.interface.events import AttemptEnded, AttemptStarted
+from messiahs.core.interface.messages import (
+    NEVER_ARRIVED,
+    AttemptStatus,
+    BoundTask,
+    ClaimEnd,
+    Command,
+    Substate,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+    TaskTransfer,
+)
+from messiahs.core.interface.policies import Accepted, Asker
+from messiahs.core.interface.rows import AttemptRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.module import GrantedClaim, ModuleState
+from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
+from messiahs.core.task_filter.matching import time_limit_ns
+from messiahs.core.update.advertising import mark_changed
+
+_REPORT_AFTER_NS = 200 * MILLISECOND
+"""A start is reported only if the attempt still runs then: short tasks cost one message, not two."""
+_HELD_LIMIT = 1_280
+_ATTEMPT_LIMIT = 8_192
+"""Attempts of one claim whose results the origin has not taken yet."""
+_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound", VACATED, REVOKED, MOVED)
+
+
+def on_task_transfer(
+    state: ModuleState, transfer: TaskTransfer, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Take tasks of a claim; each passes `accept` again, and one that is here already is only reported."""
+    claim = state.executor.claims.get(transfer.claim)
+    if claim is None or claim.row.origin != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
+    if claim.row.ticket != transfer.ticket:
+        return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
+    actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
+    # Equal for all tasks of a claim, so the policy is asked once.
+    refusal, why = _refusal(state, claim, now)
+    if why:
+        actions.append(Decision(what="refused", task=str(claim.row.id), text=why))
+    statuses: list[AttemptStatus] = []
+    for task in transfer.tasks:
+        if not _may_hold(state, claim, task.attempt):
+            actions.append(Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=str(task.attempt)))
+            continue
+        final_status, forgotten = _final_status_of(state, claim, task.attempt)
+        actions.extend(forgotten)
+        if final_status is not None:
+            statuses.append(final_status)
+            continue
+        row = state.executor.attempts.get(task.attempt)
+        if row is None:
+            row = _take(state, claim, task, refusal=_full(claim) or refusal, now=now)
+            actions.append(Store(row=row))
+            if row.status.state is TaskState.EXECUTING:
+                actions.append(start_action(claim, row))
+                continue
+        statuses.append(row.status)
+    if statuses:
+        actions.extend(status_actions(claim, tuple(statuses)))
+    claim.is_shrinking = False
+    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, SHRINK_NS))
+    mark_changed(state, now)
+    return tuple(actions)
+
+
+def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
+    """Hand an attempt to the back end; a repeated start does no harm."""
+    return StartAttempt(
+        attempt=row.id,
+        claim=claim.row.id,
+        command=row.command,
+        places=claim.row.places,
+        limit_ns=time_limit_ns(claim.row.tdv),
+        lease_until=claim.row.lease_until,
+    )
+
+
+def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) -> tuple[Action, ...]:
+    """Note the start; it is reported only if the attempt runs for a while. One that is told again is no news."""
+    row = state.executor.attempts.get(event.attempt)
+    claim = state.executor.claims.get(row.claim) if row is not None else None
+    if row is None or claim is None or row.status.state is not TaskState.EXECUTING or event.attempt in claim.started:
+        return ()
+    claim.started[event.attempt] = now
+    _note_wait(state, now - claim.attempts[event.attempt])
+    expect_look(state, now)
+    guard = state.executor.guards.get(event.attempt)
+    if guard is not None and guard.suspended_at is not None:
+        # It has begun in the place of one that was suspended, and that others have by now.
+        return (SuspendAttempt(attempt=event.attempt),)
+    claim.unreported[event.attempt] = None
+    # Soft: after a restart the back end is asked what runs.
+    running = replace(row.status, substate=Substate.RUNNING)
+    state.executor.attempts[event.attempt] = replace(row, status=running)
+    if not state.timers.is_set(TimerKind.STATUS, row.claim):
+        state.timers.set(TimerKind.STATUS, row.claim, after(now, _REPORT_AFTER_NS))
+    return ()
+
+
+def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Report what has ended and, once the first of those has run for a while, what has started and still runs."""
+    claim = state.executor.claims.get(claim_id)
+    if claim is None or not claim.unreported:
+        return ()
+    reported, claim.unreported = claim.unreported, {}
+    running = [attempt for attempt in reported if attempt in claim.started]
+    due_at = min((after(claim.started[attempt], _REPORT_AFTER_NS) for attempt in running), default=now)
+    if due_at > now:
+        claim.unreported = dict.fromkeys(running)
+        state.timers.set(TimerKind.STATUS, claim_id, due_at)
+    statuses = tuple(state.executor.attempts[attempt].status for attempt in reported if attempt not in claim.unreported)
+    return status_actions(claim, statuses) if statuses else ()
+
+
+def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
+    """Keep the result until its origin has taken it; it is reported at once (MESSIAHS 5.3.2 task_status).
+
+    Results that come at one instant leave in one message.
+    """
+    row = state.executor.attempts.get(event.attempt)
+    if row is None:
+        return (DiscardAttempt(attempt=event.attempt),)
+    if row.status.state is not TaskState.EXECUTING:
+        return ()
+    claim = state.executor.claims.get(row.claim)
+    given_up = forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt, now)
+    # What the owner has said of the end stands already where the end was begun.
+    said = row.status.text if row.status.substate is Substate.VACATING else ""
+    row = replace(row, status=_status_of(event, said))
+    state.executor.attempts[event.attempt] = row
+    if claim is None:
+        return on_leaving_attempt_ended(state, row, now)
+    claim.live -= 1
+    if not state.timers.is_set(TimerKind.IDLE, row.claim):
+        state.timers.set(TimerKind.IDLE, row.claim, after(now, SHRINK_NS))
+    if claim.started.pop(event.attempt, None) is None and not event.cause:
+        _note_wait(state, max(0, now - claim.attempts[event.attempt] - event.ran_ns))
+    if event.ran_ns > 0:
+        claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
+    end_turn(state, claim, now)
+    mark_changed(state, now)
+    claim.unreported[event.attempt] = None
+    state.timers.set(TimerKind.STATUS, row.claim, now)
+    return (Store(row=row), *given_up)
+
+
+def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
+    """Forget results that were taken, end attempts that are not bound any more, and extend the lease.
+
+    An origin that still looks for other places for what may stay by now has not heard so, and is told again.
+    """
+    claim = state.executor.claims.get(ack.claim)
+    if claim is None:
+        return ()
+    actions: list[Action] = [*answer_renewal(state, claim, ack.renewal)] if ack.renewal else []
+    for attempt in (*ack.taken, *ack.unbound):
+        row = state.executor.attempts.get(attempt)
+        if row is None or row.claim != ack.claim:
+            continue
+        if row.status.state is TaskState.EXECUTING:
+            actions.append(_end(state, claim, attempt, cause="unbound", now=now))
+        else:
+            actions.extend(let_go(state, claim, attempt))
+    return (*actions, *call_off(state, claim, ack.moving))
+
+
+def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Action, ...]:
+    """End attempts on request of their origin; the final status follows (MESSIAHS 5.3.2 task_kill)."""
+    claim = state.executor.claims.get(kill.claim)
+    if claim is None:
+        return ()
+    actions: list[Action] = []
+    for attempt in kill.attempts:
+        if attempt not in claim.attempts or state.executor.attempts[attempt].status.state is not TaskState.EXECUTING:
+            continue
+        if kill.is_move:
+            actions.extend(move_out(state, claim, attempt, now))
+        else:
+            actions.append(_end(state, claim, attempt, cause="killed", now=now))
+    return tuple(actions)
+
+
+def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:
+    """Say what became of attempts; without any named, repeat everything of the claim (MESSIAHS 5.3.2).
+
+    An attempt that is denied here is stored as ended first, and refused for ever: it may still be on its way.
+    """
+    claim = state.executor.claims.get(query.claim)
+    if claim is None:
+        return ()
+    if not query.attempts:
+        return renew(state, claim, now)
+    actions: list[Action] = []
+    statuses: list[AttemptStatus] = []
+    for attempt in query.attempts:
+        if not _may_hold(state, claim, attempt):
+            continue
+        final_status, forgotten = _final_status_of(state, claim, attempt)
+        actions.extend(forgotten)
+        if final_status is not None:
+            statuses.append(final_status)
+            continue
+        if attempt not in state.executor.attempts:
+            actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
+        statuses.append(state.executor.attempts[attempt].status)
+    return (*actions, *status_actions(claim, tuple(statuses))) if statuses else ()
+
+
+def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:
+    """Say that attempts of a claim that has ended here are lost; without any named, that it has ended.
+
+    No attempt can start any more under a claim that is not known. One that is still being ended, or that belongs to an
+    earlier life of this module's state, is not spoken of: the origin counts its lease.
+    """
+    if not query.attempts:
+        return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
+    statuses = tuple(
+        AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
+        for attempt in query.attempts
+        if attempt not in state.executor.attempts and query.claim.epoch == state.epoch
+    )
+    if not statuses:
+        return ()
+    return (SendControl(to=sender, message=TaskStatus(claim=query.claim, attempts=statuses, window=0)),)
+
+
+def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
+    """Say whether an attempt can be one of this claim: an origin speaks of its own tasks, each in its claim.
+
+    What was refused is kept too, so an origin that names attempts for ever must be stopped somewhere.
+    """
+    if attempt.task.system != claim.row.origin:
+        return False
+    row = state.executor.attempts.get(attempt)
+    if row is None:
+        return attempt in claim.over or len(claim.attempts) < _ATTEMPT_LIMIT
+    # One that still runs in another claim is not spoken of before it has ended: its task must not run twice at once.
+    return row.claim == claim.row.id or row.status.state is not TaskState.EXECUTING
+
+
+def _final_status_of(
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId
+) -> tuple[AttemptStatus | None, tuple[Action, ...]]:
+    """Give what an origin is told of an attempt that never starts in this claim, and rows to be forgotten for that.
+
+    It comes late, or the origin works from an older copy of its database and would wait for ever without an answer.
+    """
+    if attempt in claim.over:
+        return claim.over[attempt], ()
+    row = state.executor.attempts.get(attempt)
+    if row is None or row.claim == claim.row.id:
+        return None, ()
+    text = f"this attempt belongs to {row.claim}"
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="refused", text=text)
+    return status, refuse_for_ever(state, claim, status)
+
+
+def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=NEVER_ARRIVED, text="it never arrived")
+    row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
+    state.executor.attempts[attempt] = row
+    claim.attempts[attempt] = now
+    return row
+
+
+def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: str, now: Instant) -> AttemptRow:
+    if not refusal:
+        status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
+        claim.live += 1
+    else:
+        # Stored, so that this attempt stays refused whatever arrives later.
+        status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause="refused", text=refusal)
+    row = AttemptRow(id=task.attempt, claim=claim.row.id, command=task.command, status=status)
+    state.executor.attempts[task.attempt] = row
+    claim.attempts[task.attempt] = now
+    return row
+
+
+def _full(claim: GrantedClaim) -> str:
+    if claim.still and claim.live >= claim.row.places:
+        return "tasks are suspended in the places of the claim"
+    return "more tasks were bound to the claim than it may hold" if claim.live >= _HELD_LIMIT else ""
+
+
+def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str, str]:
+    """Return the refusal text for the origin and the detailed reason for the local log.
+
+    Both are empty if nothing is against them.
+    """
+    if claim.is_over:
+        return "the claim has ended", ""
+    if not claim.row.places:
+        return "the places of the claim were given to others", ""
+    if not state.has_space:
+        return "the disk of the executor is full", ""
+    via = state.neighbors.get(claim.row.via)
+    asker = Asker(system=claim.row.via, relation=via.relation if via is not None else Relation.SELF)
+    verdict = judge(state, claim.row.tdv, asker, slots=0, now=now)
+    if isinstance(verdict, Accepted):
+        return "", ""
+    return verdict.text or verdict.code, summary_of(refusal_of(state, claim.row.tdv, asker, verdict, slots=0, now=now))
+
+
+def _note_wait(state: ModuleState, waited_ns: int) -> None:
+    """Count how long an attempt has waited here for its start."""
+    state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
+
+
+def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: str, now: Instant) -> Action:
+    grace_ns = state.policy.timeouts.kill_grace_ns
+    return end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
+
+
+def _status_of(event: AttemptEnded, said: str) -> AttemptStatus:
+    if event.cause == "killed":
+        state = TaskState.KILLED
+    elif event.cause in _LOST_CAUSES:
+        state = TaskState.REVOKED
+    elif event.cause or event.signal is not None:
+        state = TaskState.ABORTED
+    else:
+        state = TaskState.FINISHED
+    return AttemptStatus(
+        attempt=event.attempt,
+        state=state,
+        exit_code=event.exit_code,
+        signal=event.signal,
+        cause=event.cause,
+        text=event.text or said,
+        ran_ns=event.ran_ns,
+        outputs=event.outputs,
+    )

@@ -1,0 +1,187 @@
+"""Slots kept free for a task that needs several of the places in use (MESSIAHS 6.2 sched_request, at the executor).
+
+The paper grants whatever fits. A task of many slots then starves while narrow tasks share the machine: each slot that
+becomes free is taken before there are enough. A shape that has been denied for 5 s, and asks again, gets a reservation:
+nothing that it needs goes to others, and claims end after a turn. So it begins when the tasks that run have ended.
+
+There is one reservation at a time, for the shape that was denied first. It costs others what it keeps idle, so it ends
+if its origin does not come: then its neighbor gets none for three times as long as it lasted.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Decision
+from messiahs.core.interface.limits import ASKS, HOPS
+from messiahs.core.interface.messages import DenyCode, SchedRequest
+from messiahs.core.interface.policies import Need, TaskOrderQuery
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
+from messiahs.core.state.module import ModuleState, Reservation, Search, Starved, StarvedKey
+from messiahs.core.task_filter.local_facts import own_facts
+from messiahs.core.task_filter.local_resources import free_here, is_ready, reserved_places, reserving_claims
+from messiahs.core.task_filter.matching import why_not_here
+from messiahs.core.update.advertising import mark_changed
+
+PATIENCE_NS = 5 * SECOND
+"""A shape that was denied for so long gets a reservation when it asks again."""
+LONGEST_NS = 10 * MINUTE
+UNUSED_READY_NS = 30 * SECOND
+"""How long what is reserved stays free for an origin that does not come."""
+_LEAST_NS = 30 * SECOND
+_GAPS = 4
+"""A reservation ends if its shape does not ask again within so many times what lay between its last two requests."""
+_PENALTY = 3
+_REMEMBERED_NS = 7 * MINUTE
+"""Longer than any origin waits before it asks again."""
+_LIMIT = 64
+"""Shapes of one neighbor that are remembered."""
+_MACHINES = 4
+"""Only so many machines reserve for one search: its task will run on one of them."""
+
+
+def may_use_reserved(state: ModuleState, search: Search, now: Instant) -> bool:
+    """Say whether a request may have what is reserved: it is for that, or the policy puts it before that shape."""
+    reservation = state.executor.reservation
+    if reservation is None or reservation.key == _key_of(search):
+        return True
+    order = state.policy.task_order
+    if order is None:
+        return False
+    asker, _, tdv, _ = reservation.key
+    request = _request_of(search)
+    holder: Description = {**tdv.description(), "from": asker}
+    other: Description = {**request.tdv.description(), "from": search.asker.system}
+    query = TaskOrderQuery(tasks=(holder, other), here=own_facts(state, now), now=state.calendar(now))
+    return order.order(query, state.randomness)[0] == 1
+
+
+def note_served(state: ModuleState, search: Search, now: Instant) -> None:
+    """Forget that a shape was denied: it has places now."""
+    key = _key_of(search)
+    state.executor.starved.pop(key, None)
+    if state.executor.reservation is not None and state.executor.reservation.key == key:
+        _drop(state, now)
+
+
+def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant) -> tuple[Action, ...]:
+    """Remember a shape that got no place since others have them, and reserve for one that is denied for long."""
+    here = free_here(state, uses_reserved=True)
+    if here is None or why_not_here(need, here)[0] is not DenyCode.NO_CAPACITY:
+        return ()
+    starved, key = state.executor.starved, _key_of(search)
+    for old in [old for old, each in starved.items() if now - each.asked_at > _REMEMBERED_NS]:
+        del starved[old]
+    before = starved.get(key)
+    if before is None:
+        if sum(asker == search.asker.system for asker, *_ in starved) < _LIMIT:
+            starved[key] = Starved(since=now, asked_at=now)
+        return ()
+    starved[key] = Starved(since=before.since, asked_at=now)
+    if now - before.since < PATIENCE_NS:
+        return ()
+    lasts_ns = min(LONGEST_NS, max(_LEAST_NS, _GAPS * (now - before.asked_at)))
+    return _reserve(state, search, need, before, until=after(now, lasts_ns), now=now)
+
+
+def on_reservation_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """End a reservation that nobody uses, or for which nobody asks any more."""
+    reservation = state.executor.reservation
+    if reservation is None:
+        return ()
+    asker, origin, tdv, requirement = reservation.key
+    if asker == state.system:
+        shape = state.origin.shapes.get((tdv, requirement))
+        if shape is None or not shape.count:
+            _drop(state, now)
+            return ()
+    ready_at = (reservation.ready_at or now) if is_ready(state, reservation) else None
+    is_left = ready_at is not None and now - ready_at >= UNUSED_READY_NS
+    if now >= reservation.until or is_left:
+        state.executor.starved.pop(reservation.key, None)
+        _drop(state, now)
+        withhold_reservations(state, asker, now - reservation.began_at, now)
+        return (Decision(what="unreserve", task=str(origin), text=f"{reservation.slots} slots were not taken"),)
+    state.executor.reservation = replace(reservation, ready_at=ready_at)
+    state.timers.set(TimerKind.RESERVATION, state.system, after(now, SECOND))
+    return ()
+
+
+def withhold_reservations(state: ModuleState, asker: SystemId, idle_ns: int, /, now: Instant) -> None:
+    """Reserve nothing for a neighbor for three times as long as it has left slots idle."""
+    until = max(state.executor.unreserved.get(asker, now), after(now, _PENALTY * idle_ns))
+    state.executor.unreserved[asker] = until
+
+
+def forget_starved(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
+    """Forget the shapes of a neighbor that cannot be reached any more."""
+    starved = state.executor.starved
+    for key in [key for key in starved if key[0] == neighbor]:
+        del starved[key]
+    if state.executor.reservation is not None and state.executor.reservation.key[0] == neighbor:
+        _drop(state, now)
+
+
+def _reserve(
+    state: ModuleState, search: Search, need: Need, before: Starved, *, until: Instant, now: Instant
+) -> tuple[Action, ...]:
+    key, active = _key_of(search), state.executor.reservation
+    is_holder = active is not None and active.key == key
+    if not is_holder:
+        is_older = active is None or before.since < active.since
+        is_barred = now < state.executor.unreserved.get(search.asker.system, now)
+        if not is_older or is_barred or _tried(search) >= _MACHINES or not _needs_several_places(state, need):
+            return ()
+    # One neighbor does not prolong its reservation by changing the shape.
+    began_at = active.began_at if active is not None and active.key[0] == search.asker.system else now
+    state.executor.reservation = Reservation(
+        key=key,
+        slots=need.slots,
+        mem_bytes=need.mem_bytes,
+        disk_bytes=need.disk_bytes,
+        since=before.since,
+        began_at=began_at,
+        until=min(until, after(began_at, LONGEST_NS)),
+        ready_at=active.ready_at if active is not None and is_holder else None,
+    )
+    if is_holder:
+        return ()
+    state.timers.set(TimerKind.RESERVATION, state.system, after(now, SECOND))
+    mark_changed(state, now)
+    request = _request_of(search)
+    text = f"{need.slots} slots for {request.origin}, denied for {(now - before.since) // SECOND} s"
+    return (Decision(what="reserve", task=request.search.hex()[:8], text=text),)
+
+
+def _needs_several_places(state: ModuleState, need: Need) -> bool:
+    """Say whether no single place in use, once free, is enough: smaller requests would be served first."""
+    in_use = [claim.need for claim in reserving_claims(state) if reserved_places(claim)]
+    amounts = (
+        (need.slots, [each.slots for each in in_use]),
+        (need.mem_bytes, [each.mem_bytes for each in in_use if each.mem_bytes]),
+        (need.disk_bytes, [each.disk_bytes for each in in_use if each.disk_bytes]),
+    )
+    return any(used and amount > min(used) for amount, used in amounts)
+
+
+def _tried(search: Search) -> int:
+    """Give how many others a search has asked in vain before it came here, beside those on its way."""
+    request = _request_of(search)
+    return (ASKS - request.asks_left) - (HOPS - request.hops_left)
+
+
+def _drop(state: ModuleState, now: Instant) -> None:
+    mark_changed(state, now)
+    state.executor.reservation = None
+    state.timers.cancel(TimerKind.RESERVATION, state.system)
+
+
+def _key_of(search: Search) -> StarvedKey:
+    request = _request_of(search)
+    return (search.asker.system, request.origin, request.tdv, request.requirement)
+
+
+def _request_of(search: Search) -> SchedRequest:
+    assert isinstance(search.request, SchedRequest), "only places are reserved"
+    return search.request

@@ -1,0 +1,59 @@
+"""What an executor tells the origin of a claim of the attempts that are to run elsewhere (MESSIAHS 5.3.2 task_revoke).
+
+A message may be lost with a link. What is to move is named again with every renewal of the lease. What may stay after
+all is named by the origin, in its answer to a renewal, for as long as it has not heard so: then it is told again.
+"""
+
+from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.messages import Substate, TaskRevoke, TaskState
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.relay.disclosure import as_shown
+from messiahs.core.relay.search_memory import way_to
+from messiahs.core.state.module import GrantedClaim, ModuleState
+
+MOVED = "moved"
+"""The cause of the end of an attempt whose origin has placed its task elsewhere."""
+
+
+def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
+    """Say which attempts of a claim are to run elsewhere, or end already because of that.
+
+    What the owner's rules want away comes before what may as well stay: then the offer of the claim is not spoken of.
+    """
+    guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
+    moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
+    ending = tuple(attempt for attempt in claim.started if is_moving_out(state, attempt))
+    if moving or claim.offer is None:
+        text = next((guard.moving_text for _, guard in moving), "")
+        return TaskRevoke(claim=claim.row.id, attempts=(*(attempt for attempt, _ in moving), *ending), text=text)
+    offered = tuple(attempt for attempt in claim.offer.attempts if attempt in claim.started and attempt not in ending)
+    revoked = TaskRevoke(
+        claim=claim.row.id,
+        attempts=(*offered, *ending),
+        text=claim.offer.text,
+        answers=claim.offer.search,
+        toward=way_to(state, claim.offer.search),
+    )
+    return as_shown(state, revoked, to=claim.row.via)
+
+
+def is_moving_out(state: ModuleState, attempt: AttemptId) -> bool:
+    """Say whether an attempt was told to end because there is another place for its task."""
+    status = state.executor.attempts[attempt].status
+    return status.substate is Substate.VACATING and status.cause == MOVED
+
+
+def call_off(state: ModuleState, claim: GrantedClaim, believed: tuple[AttemptId, ...], /) -> tuple[SendControl, ...]:
+    """Tell an origin again what is to move, if it believes so of an attempt that may stay.
+
+    What has ended is told in another way.
+    """
+    if not believed:
+        return ()
+    revoked = revocation(state, claim)
+    rows = (
+        state.executor.attempts[each] for each in believed if each in claim.attempts and each not in revoked.attempts
+    )
+    if not any(row.status.state is TaskState.EXECUTING for row in rows):
+        return ()
+    return (SendControl(to=claim.row.via, message=revoked),)

@@ -1,0 +1,68 @@
+"""What the rules of a machine's owner are told of the attempts that run there (MESSIAHS 2)."""
+
+from messiahs.core.interface.policies import RunningQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.state.module import GrantedClaim, Guard, ModuleState
+from messiahs.core.task_filter.task_order import waiting_above
+
+_KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
+"""What a task's TDV cannot say of itself."""
+
+
+def running_attempts(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]:
+    """Give the attempts that run here with their claims; those that are suspended come first, the longest in front."""
+    guards = state.executor.guards
+
+    def suspended_at(place: tuple[GrantedClaim, AttemptId]) -> tuple[bool, int]:
+        guard = guards.get(place[1])
+        at = guard.suspended_at if guard is not None else None
+        return at is None, at or 0
+
+    claims = [claim for claim in state.executor.claims.values() if not claim.is_over]
+    running = [(claim, attempt) for claim in claims for attempt in claim.started]
+    return sorted(running, key=suspended_at)
+
+
+def running_queries(
+    state: ModuleState,
+    running: list[tuple[GrantedClaim, AttemptId]],
+    /,
+    *,
+    here: Description,
+    counts_waiting: bool,
+    now: Instant,
+) -> list[RunningQuery]:
+    """Give what the owner's rules judge each attempt by; `here` is what is known of the own system.
+
+    Without `counts_waiting` no rule reads how many waiting tasks rank above the attempt, and none are counted.
+    """
+    tasks = [_facts(state, claim, attempt, now) for claim, attempt in running]
+    above = waiting_above(state, tuple(tasks), now) if counts_waiting else (0,) * len(tasks)
+    return [
+        RunningQuery(task=task, here={**here, "waiting_above": count}, now=state.calendar(now))
+        for task, count in zip(tasks, above, strict=True)
+    ]
+
+
+def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant, /) -> Description:
+    """Give what the owner's rules know of a task: its TDV, and what is known of it here and nobody can state."""
+    guard = state.executor.guards.get(attempt) or Guard(slots=claim.need.slots)
+    started_at = claim.started[attempt]
+    tdv = claim.row.tdv.description()
+    suspended_ns = 0 if guard.suspended_at is None else now - guard.suspended_at
+    facts: dict[str, Value] = {name: value for name, value in tdv.items() if name not in _KNOWN_HERE}
+    facts |= {
+        "from": claim.row.via,
+        "waited": max(0, started_at - claim.attempts[attempt]) // SECOND,
+        "ran": max(0, now - started_at - guard.paused_ns - suspended_ns) // SECOND,
+        "suspended": suspended_ns // SECOND,
+        "attempt": attempt.number,
+    }
+    if guard.mem_used is not None:
+        facts["mem_used"] = guard.mem_used
+    if "mem" in tdv:
+        facts["mem_reserved"] = tdv["mem"]
+    return facts

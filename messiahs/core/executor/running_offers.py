@@ -1,0 +1,131 @@
+"""Tasks that run on the own machine, offered to whoever asks for some (MESSIAHS 6.2 task_request, task_revoke).
+
+What has been done of a task is lost when it moves. So only what the owner's `offer` rules name is offered, the tasks
+that have run least first, and so many go on as `keep` says. The origin of a task is told by a `task_revoke` that names
+the request; it alone decides, and binds. A task of which nobody takes the offer goes on as if nothing had been.
+
+No task is offered again for a while, and none is that came because somebody had asked for it: else two machines could
+take it from each other without end.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from messiahs.core.executor.revocation import revocation
+from messiahs.core.executor.running_facts import running_attempts, running_queries
+from messiahs.core.interface.actions import Action, Decision, SendControl
+from messiahs.core.interface.messages import DenyCode, Substate, TaskRequest
+from messiahs.core.interface.policies import Predicate, RunningQuery
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, ClaimId, SearchId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.state.module import GrantedClaim, ModuleState, Offer
+from messiahs.core.task_filter.local_facts import own_facts
+
+_AGAIN_NS = 60 * SECOND
+_MARGIN_NS = 5 * SECOND
+"""How much longer than the request an offer stands: a search for it may begin when another one is over."""
+_JUDGED_AT_MOST = 4_096
+"""Claims, and attempts, that one request may have judged."""
+
+_Running = tuple[GrantedClaim, AttemptId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """Which attempts may go; if none, why not."""
+
+    attempts: tuple[_Running, ...]
+    why_not: DenyCode
+
+
+def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Handed:
+    """Choose at most `count` attempts that match and may go: first suspended ones, then those that have run least."""
+    if not count:
+        return Handed(attempts=(), why_not=DenyCode.NO_TASK)
+    staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
+    matching = list(_matching(state, wanting, staying, now))[:_JUDGED_AT_MOST]
+    reads_waiting = state.policy.migrating.reads_waiting
+    here = own_facts(state, now)
+    queries = running_queries(state, matching, here=here, counts_waiting=reads_waiting, now=now) if matching else []
+    may_go = [
+        (query, running)
+        for query, running in zip(queries, matching, strict=True)
+        if state.policy.migrating.offers_running and state.policy.migrating.offers(query)
+    ]
+    left = min(count, len(staying) - state.policy.migrating.keep_at_least)
+    may_go.sort(key=lambda each: _what_is_lost(each[0]))
+    chosen = tuple(running for _, running in may_go[: max(0, left)])
+    why_not = DenyCode.REFUSED_BY_POLICY if matching and not chosen else DenyCode.NO_TASK
+    return Handed(attempts=chosen, why_not=why_not)
+
+
+def hand_over(
+    state: ModuleState, request: TaskRequest, chosen: tuple[_Running, ...], /, *, now: Instant
+) -> list[Action]:
+    """Offer attempts to whoever made a request: let their origins look for places there while they run on."""
+    claims = {claim.row.id: claim for claim, _ in chosen}
+    offered, text = state.executor.offered, f"{request.requester} asked for tasks"
+    actions: list[Action] = []
+    for claim in claims.values():
+        attempts = tuple(attempt for other, attempt in chosen if other is claim)
+        claim.offer = Offer(search=request.search, attempts=attempts, text=text)
+        offered.update(dict.fromkeys(attempts, after(now, _AGAIN_NS)))
+        actions.extend(Decision(what="offer", task=str(attempt), text=text) for attempt in attempts)
+        actions.append(SendControl(to=claim.row.via, message=revocation(state, claim)))
+    if claims:
+        state.executor.offers[request.search] = tuple(claims)
+        until = after(now, min(request.remaining_ns, state.policy.timeouts.request_ns) + _MARGIN_NS)
+        state.timers.set(TimerKind.OFFER, request.search, until)
+    return actions
+
+
+def on_offer_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:
+    """Let stay what was offered and not taken, and tell the origins so."""
+    del now
+    actions: list[Action] = []
+    for claim_id in state.executor.offers.pop(search):
+        claim = state.executor.claims.get(claim_id)
+        if claim is None or claim.offer is None or claim.offer.search != search:
+            continue
+        stays = [attempt for attempt in claim.offer.attempts if _is_running(state, claim, attempt)]
+        claim.offer = None
+        if stays:
+            actions.append(SendControl(to=claim.row.via, message=revocation(state, claim)))
+    return tuple(actions)
+
+
+def _is_running(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
+    return attempt in claim.started and state.executor.attempts[attempt].status.substate is not Substate.VACATING
+
+
+def _stays(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
+    """Say whether an attempt runs here, and nobody looks for another place for it."""
+    is_offered = claim.offer is not None and attempt in claim.offer.attempts
+    return _is_running(state, claim, attempt) and not is_offered and not _is_unwanted(state, attempt)
+
+
+def _is_unwanted(state: ModuleState, attempt: AttemptId) -> bool:
+    guard = state.executor.guards.get(attempt)
+    return guard is not None and guard.memory.moving is not None
+
+
+def _matching(state: ModuleState, wanting: Predicate, staying: list[_Running], now: Instant) -> Iterator[_Running]:
+    """Give the attempts whose TDV matches, and that may be offered now.
+
+    A claim answers one request at a time, and none while its owner wants any of its attempts away.
+    """
+    judged: dict[ClaimId, bool] = {}
+    for claim, attempt in staying:
+        if claim.row.id not in judged and len(judged) < _JUDGED_AT_MOST:
+            is_free = not claim.row.is_answer and claim.offer is None
+            is_free = is_free and not any(_is_unwanted(state, each) for each in claim.started)
+            judged[claim.row.id] = is_free and wanting.holds(claim.row.tdv.description())
+        if judged.get(claim.row.id) and state.executor.offered.get(attempt, now) <= now:
+            yield claim, attempt
+
+
+def _what_is_lost(query: RunningQuery) -> tuple[bool, int]:
+    ran = query.task["ran"]
+    assert isinstance(ran, int), "it is counted here"
+    return not query.task["suspended"], ran

@@ -1,0 +1,1 @@
+"""The boundary of the core: messages, rows, events, actions and timers, and what policies and predicates implement."""

@@ -1,0 +1,66 @@
+"""System and task description vectors of one machine and one task (MESSIAHS 5.1, 5.2).
+
+What travels on the update channel, the description of *many* machines, is a `Vector` (see vectors.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
+from messiahs.core.model.texts import has_control
+
+Description = Mapping[str, Value]
+"""What a predicate is judged over: attribute names without `$`."""
+
+Layout = tuple[tuple[str, Kind | None], ...]
+"""The names of a description in its order, each with the type of its value; None for an integer beyond 64 bits."""
+
+Pairs = tuple[tuple[str, Value], ...]
+
+
+def sorted_pairs(description: Description) -> Pairs:
+    """Give the pairs in order of name, so that equal descriptions are equal values."""
+    return tuple(sorted(description.items()))
+
+
+def layout_of(description: Description) -> Layout:
+    """Give the layout of a description: it stays the same when only values change."""
+    return tuple([(name, _kind_of(value)) for name, value in description.items()])
+
+
+def _kind_of(value: Value) -> Kind | None:
+    if isinstance(value, str):
+        return Kind.STRING
+    return Kind.INTEGER if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None
+
+
+def is_valid_value(value: Value) -> bool:
+    """Say whether a value is a signed 64-bit integer, or a short enough string without control characters."""
+    if isinstance(value, str):
+        return len(value.encode()) <= STRING_LIMIT_BYTES and not has_control(value)
+    return INTEGER_LOWEST <= value <= INTEGER_HIGHEST
+
+
+@dataclass(frozen=True, slots=True)
+class SDV:
+    """What one machine says of itself; `pairs` are sorted by name."""
+
+    pairs: Pairs
+
+    def description(self) -> dict[str, Value]:
+        """Give the pairs as a new dictionary."""
+        return dict(self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class TDV:
+    """What one task needs; `pairs` are sorted by name and always hold `cpus`, `origin` and `user`.
+
+    Those three are set because one unset variable makes a whole predicate false (MESSIAHS 5.4).
+    """
+
+    pairs: Pairs
+
+    def description(self) -> dict[str, Value]:
+        """Give the pairs as a new dictionary."""
+        return dict(self.pairs)

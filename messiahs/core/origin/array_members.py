@@ -1,0 +1,129 @@
+"""What each member of a submission runs and needs: `{}` in a template stands for the member's item.
+
+A member's item is the text that the user gave for it, or its number. A single task has none, and its `{}` stay.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+
+from messiahs.core.interface.messages import Command, TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow, UntriedEnd
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import TaskId
+
+_MARK = "{}"
+
+
+def command_of(row: SubmissionRow, task: TaskId) -> Command:
+    """Give the command of one member, with the inputs that are its own."""
+    command, item = row.command, _item_of(row, task.member)
+    if row.member_inputs and task.member:
+        command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
+    if item is None:
+        return command
+    return replace(
+        command,
+        argv=tuple(word.replace(_MARK, item) for word in command.argv),
+        env=tuple((name, value.replace(_MARK, item)) for name, value in command.env),
+        outputs=tuple(name.replace(_MARK, item) for name in command.outputs),
+    )
+
+
+def members_of(row: SubmissionRow) -> range:
+    """Give the numbers of a submission's tasks: 0 alone, or 1 to the last."""
+    return range(min(1, row.members), row.members + 1)
+
+
+def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[TaskRow]:
+    """Give the stored rows of a submission's tasks, and then one for each member that ended without a row."""
+    known: set[int] = set()
+    for task in stored:
+        known.add(task.id.member)
+        yield task
+    for run in row.untried:
+        for member in range(run.first, run.last + 1):
+            if member not in known:
+                yield _made_up(row, member, run)
+
+
+def untried_endings(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[tuple[TaskState, int]]:
+    """Count by state what `with_untried` would make up."""
+    known = sorted(task.id.member for task in stored)
+    for run in row.untried:
+        stored_in = bisect_right(known, run.last) - bisect_left(known, run.first)
+        yield run.state, run.last - run.first + 1 - stored_in
+
+
+def row_of(row: SubmissionRow, task: TaskId) -> TaskRow:
+    """Make up the row of a task that has none: it waits, or has ended untried."""
+    return rows_of(row, (task,))[0]
+
+
+def rows_of(row: SubmissionRow, tasks: Sequence[TaskId]) -> list[TaskRow]:
+    """Do what `row_of` does for many tasks, in order, however many runs of members have ended untried."""
+    runs = sorted(row.untried, key=attrgetter("first"))
+    firsts = [run.first for run in runs]
+    made_up = []
+    for task in tasks:
+        place = bisect_right(firsts, task.member) - 1
+        is_untried = place >= 0 and task.member <= runs[place].last
+        made_up.append(_made_up(row, task.member, runs[place]) if is_untried else TaskRow(id=task))
+    return made_up
+
+
+def name_of(row: SubmissionRow, task: TaskId) -> str:
+    """Give the name of one member."""
+    item = _item_of(row, task.member)
+    return row.name if item is None else row.name.replace(_MARK, item)
+
+
+def tdv_of(row: SubmissionRow, member: int) -> TDV:
+    """Give the TDV of one member; a value that is an integer once its `{}` is replaced counts as one."""
+    item = _item_of(row, member)
+    if item is None or not _has_mark(row.tdv):
+        return row.tdv
+    return TDV(tuple((name, _filled(value, item)) for name, value in row.tdv.pairs))
+
+
+def runs_of(row: SubmissionRow, members: Iterator[int] | range) -> Iterator[tuple[TDV, int, int]]:
+    """Group members into runs (TDV, first, last) of neighbors with equal TDVs."""
+    if isinstance(members, range) and not _has_mark(row.tdv):
+        if members:
+            yield row.tdv, members[0], members[-1]
+        return
+    numbered = enumerate(members)
+    for (tdv, _), group in groupby(numbered, key=lambda place: (tdv_of(row, place[1]), place[1] - place[0])):
+        run = [member for _, member in group]
+        yield tdv, run[0], run[-1]
+
+
+def _made_up(row: SubmissionRow, member: int, run: UntriedEnd) -> TaskRow:
+    return TaskRow(
+        id=row.id._replace(member=member),
+        state=run.state,
+        substate=None,
+        ended_at=run.ended_at,
+        is_cancelled=run.state is TaskState.KILLED,
+        reasons=run.reasons,
+    )
+
+
+def _item_of(row: SubmissionRow, member: int) -> str | None:
+    if not member:
+        return None
+    return row.items[member - 1] if row.items else str(member)
+
+
+def _has_mark(tdv: TDV) -> bool:
+    return any(isinstance(value, str) and _MARK in value for _, value in tdv.pairs)
+
+
+def _filled(value: Value, item: str) -> Value:
+    if isinstance(value, int) or _MARK not in value:
+        return value
+    filled = value.replace(_MARK, item)
+    return int(filled) if filled.removeprefix("-").isdecimal() and filled.isascii() else filled

@@ -1,0 +1,39 @@
+"""Ending bound tasks that their user cancelled, at the origin; `killing` sees to it that they end."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Decision, Store
+from messiahs.core.interface.rows import TaskRow
+from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin.task_kill import kill
+from messiahs.core.origin.task_status import end_fetch
+from messiahs.core.state.module import ModuleState
+
+
+def cancel_bound(state: ModuleState, rows: Iterable[TaskRow], now: Instant) -> tuple[Action, ...]:
+    """Cancel those of some tasks that are bound; one whose outputs are on their way home ends without them."""
+    actions: list[Action] = []
+    killed: dict[ClaimId, list[AttemptId]] = {}
+    for row in rows:
+        if row.claim is None:
+            continue
+        cancelled = replace(row, is_cancelled=True, is_wanted_again=False)
+        state.origin.tasks[row.id] = cancelled
+        actions.extend((Store(row=cancelled), Decision(what="task_kill", task=str(row.id))))
+        attempt = AttemptId(row.id, row.attempt)
+        if attempt in state.origin.fetching:
+            actions.extend(end_fetch(state, attempt, now))
+        else:
+            killed.setdefault(row.claim, []).append(attempt)
+    for claim_id, attempts in killed.items():
+        actions.extend(kill(state, state.origin.claims[claim_id], attempts, now))
+    return tuple(actions)
+
+
+def want_again(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:
+    """Let a cancelled or overdue task that may still run be tried again once it is certain that it does not run."""
+    wanted = replace(row, is_wanted_again=True, result=None)
+    state.origin.tasks[row.id] = wanted
+    return (Store(row=wanted),)

@@ -1,0 +1,103 @@
+"""The end of tasks at their origin: each with its result, or many at once that were never tried."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from messiahs.core.interface.actions import Action, Decision, Store, TaskEnded
+from messiahs.core.interface.messages import Reason, TaskState
+from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.core.state.module import ModuleState, Submission
+
+
+def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:
+    """Store the final state of a task; with its last member a submission ends too."""
+    assert final is not TaskState.EXECUTING
+    row = replace(row, state=final, substate=None, claim=None, ended_at=now)
+    state.origin.tasks.pop(row.id, None)
+    state.origin.submissions[row.id.submission].ended[ending_of(row)] += 1
+    decision = Decision(what=row.state, task=str(row.id), text=_summary(row))
+    return (Store(row=row), decision, *_end_submission(state, row.id, now), TaskEnded(task=row.id))
+
+
+def end_waiting(
+    state: ModuleState, tasks: Sequence[TaskId], *, final: TaskState, reasons: tuple[Reason, ...] = (), now: Instant
+) -> tuple[Action, ...]:
+    """End tasks of one submission that were taken out of waiting.
+
+    Members that were never tried end as runs in the row of their submission: a hundred thousand cost one row. One alone
+    has a row, so that a submission does not grow with each member that is ended by itself.
+    """
+    actions: list[Action] = []
+    untried: list[TaskId] = []
+    for task in tasks:
+        row = state.origin.tasks.get(task)
+        if row is None and len(tasks) > 1:
+            untried.append(task)
+        else:
+            row = replace(row or TaskRow(id=task), reasons=reasons, is_cancelled=final is TaskState.KILLED)
+            actions.extend(end_task(state, row, final, now=now))
+    if untried:
+        actions.extend(_end_untried(state, sorted(untried), final, reasons=reasons, now=now))
+    return tuple(actions)
+
+
+def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
+    """Give how a task ended: its state and exit code."""
+    return row.state, row.result.exit_code if row.result is not None else None
+
+
+def _end_untried(
+    state: ModuleState, tasks: list[TaskId], final: TaskState, *, reasons: tuple[Reason, ...], now: Instant
+) -> Iterator[Action]:
+    key = tasks[0].submission
+    submission = state.origin.submissions[key]
+    runs = (
+        UntriedEnd(first=first, last=last, state=final, ended_at=now, reasons=reasons)
+        for first, last in _runs([task.member for task in tasks])
+    )
+    submission.row = replace(submission.row, untried=(*submission.row.untried, *runs))
+    submission.ended[final, None] += len(tasks)
+    yield Decision(what=final, task=str(key), text=f"{len(tasks)} tasks that were never tried")
+    yield from _end_submission(state, key, now) or (Store(row=submission.row),)
+    yield TaskEnded(task=key)
+
+
+def _runs(members: list[int]) -> list[tuple[int, int]]:
+    """Group sorted numbers into runs (first, last)."""
+    firsts = [members[0], *(after for before, after in pairwise(members) if after != before + 1)]
+    lasts = [*(before for before, after in pairwise(members) if after != before + 1), members[-1]]
+    return list(zip(firsts, lasts, strict=True))
+
+
+def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
+    """End the submission of a task if that was its last member."""
+    key = task.submission
+    submission = state.origin.submissions[key]
+    if submission.open_members:
+        return ()
+    del state.origin.submissions[key]
+    state.timers.cancel(TimerKind.DEADLINE, key)
+    return (Store(row=replace(submission.row, ended_at=now, endings=_endings(submission))),)
+
+
+def _endings(submission: Submission) -> tuple[EndedMembers, ...]:
+    """Give the final counts of an array; a single task has its row."""
+    if not submission.row.members:
+        return ()
+    return tuple(
+        EndedMembers(state=state, exit_code=exit_code, count=count)
+        for (state, exit_code), count in submission.ended.items()
+        if count
+    )
+
+
+def _summary(row: TaskRow) -> str:
+    result = row.result
+    if result is None:
+        return ""
+    how = f"exit code {result.exit_code}" if result.exit_code is not None else f"signal {result.signal}"
+    return f"{result.cause or how} on {row.executed_on}, attempt {row.attempt}"

@@ -1,0 +1,364 @@
+"""Placing the tasks of local users: rounds of searching, and binding tasks to claims (MESSIAHS 6.2).
+
+The origin owns a task and alone binds its attempts, one after the other. Tasks of one shape follow each other in a
+claim without a new search. A task that cannot be placed waits; a new round starts when a view newly could hold it, else
+after 1 s, doubling to 5 min.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Decision, Forget, SendControl, SendTasks, Store
+from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
+from messiahs.core.interface.messages import (
+    BoundTask,
+    ClaimEnd,
+    Command,
+    DenyCode,
+    Reason,
+    SchedAccept,
+    SchedRequest,
+    Substate,
+    TaskState,
+    TaskTransfer,
+)
+from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.origin.array_members import command_of
+from messiahs.core.origin.completion import end_waiting
+from messiahs.core.origin.relocation import drop_offers, move_on, room_in
+from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
+from messiahs.core.relay.reachability import avoided_in, is_avoided
+from messiahs.core.state.module import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.task_filter.acceptance import summary_of
+from messiahs.core.task_filter.matching import could_hold
+from messiahs.core.task_filter.task_order import in_turn
+from messiahs.core.vectors.vectors import Vector
+
+_LONGEST_DELAY_NS = 5 * MINUTE
+_YIELD_NS = 200 * MILLISECOND
+"""Enough for others to hear of free places over a few hops, and to ask for them."""
+_TRANSFER_BYTES = 256 * 1_024
+_LEASE_GRACE_NS = 10 * SECOND
+CLAIM_LIMIT = 4_096
+"""Of one shape: executors that only promise places do not fill the store."""
+_HISTORY_LIMIT = 100
+
+
+def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Bind what the claims of a shape have room for, end those that are not needed, and search for the rest."""
+    claims = _claims_of(state, shape)
+    bound = [action for claim in claims for action in bind(state, claim, now)]
+    shape.is_filled = True
+    return (*bound, *_end_or_search(state, shape, claims, now))
+
+
+def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Do what `place` does after news of one claim: the others of its shape are as full as they were."""
+    shape = claim.shape
+    if not shape.is_filled:
+        return place(state, shape, now)
+    has_waited = shape.count > 0
+    bound = bind(state, claim, now)
+    # When the last task is bound, other claims that had no room for it are not needed any more.
+    claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
+    return (*bound, *_end_or_search(state, shape, claims, now))
+
+
+def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
+    """Look again for places."""
+    shape = state.origin.shapes_by_number.get(number)
+    return place(state, shape, now) if shape is not None else ()
+
+
+def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+    """Look again at once: something has changed since the last round."""
+    _forget_round(state, shape)
+    return place(state, shape, now)
+
+
+def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
+    """Start a new round for shapes that a view newly could hold."""
+    actions: list[Action] = []
+    idle = [shape for shape in state.origin.shapes.values() if shape.request is None and (shape.count or shape.moving)]
+    newly = [shape for shape in idle if could_hold(shape.need, view) and not could_hold(shape.need, before)]
+    for shape in newly:
+        if not shape.count:
+            actions.extend(look_now(state, shape, now))
+    waiting = (shape for shape in newly if shape.count and state.timers.is_set(TimerKind.ROUND, shape.number))
+    for shape in in_turn(state, tuple(waiting), now):
+        pause_ns = _pause_ns(shape, now)
+        if pause_ns:
+            shape.delay_ns = FIRST_ROUND_DELAY_NS
+            state.timers.set(TimerKind.ROUND, shape.number, after(now, pause_ns))
+        else:
+            actions.extend(look_now(state, shape, now))
+    return tuple(actions)
+
+
+def look_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Start a new round for every shape that waits for one."""
+    waiting = tuple(shape for shape in state.origin.shapes.values() if shape.count and shape.request is None)
+    return tuple(action for shape in in_turn(state, waiting, now) for action in look_now(state, shape, now))
+
+
+def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
+    """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
+    shape.turn_ended_at = now
+    if shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+        state.timers.set(TimerKind.ROUND, shape.number, after(now, _YIELD_NS))
+
+
+def _pause_ns(shape: Shape, now: Instant) -> int:
+    """Give how long a shape waits when places become free: the shorter the longer ago its last turn was."""
+    return 0 if shape.turn_ended_at is None else _YIELD_NS >> min(63, (now - shape.turn_ended_at) // TURN_NS)
+
+
+def on_claim_granted(
+    state: ModuleState, request: MessageId, accept: SchedAccept, /, *, via: SystemId, is_last: bool, now: Instant
+) -> tuple[Action, ...]:
+    """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
+    shape = state.origin.requests.get(request)
+    if shape is not None and is_avoided(state, accept.claim.executor, now):
+        return (
+            SendControl(to=via, message=ClaimEnd(claim=accept.claim)),
+            *_refuse_avoided(state, request, accept, is_last=is_last, now=now),
+        )
+    if shape is None or len(shape.claims) >= CLAIM_LIMIT:
+        if shape is not None and is_last:
+            _end_round(state, request, shape, now)
+        return (SendControl(to=via, message=ClaimEnd(claim=accept.claim)),)
+    tdv, requirement = shape.key
+    is_answer = shape.promised > 0 and shape.answers is None
+    row = HeldClaimRow(
+        id=accept.claim,
+        via=via,
+        address=accept.address,
+        ticket=accept.ticket,
+        lease_ns=accept.lease_ns,
+        tdv=tdv,
+        requirement=requirement,
+        answered_at=now,
+        is_answer=is_answer and not shape.offered and via != state.system,
+        places=accept.places,
+    )
+    is_for_offered = is_answer and bool(shape.offered)
+    claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
+    hold(state, claim, now)
+    shape.reasons = ()
+    if is_last:
+        _end_round(state, request, shape, now)
+    bound = fill(state, claim, now)
+    if not is_last or not shape.count or not claim.bound or shape.has_lost:
+        return (Store(row=row), *bound)
+    # All that was asked for was granted, so there may be more; not of those that take nothing or lose it at once.
+    _forget_round(state, shape)
+    return (Store(row=row), *bound, _start_search(state, shape, now))
+
+
+def _refuse_avoided(
+    state: ModuleState, request: MessageId, accept: SchedAccept, /, *, is_last: bool, now: Instant
+) -> tuple[Action, ...]:
+    """Count places at an executor that cannot be reached as denied."""
+    if not is_last:
+        return ()
+    reason = Reason(module=accept.claim.executor, code=DenyCode.UNREACHABLE, text="its task stream failed lately")
+    return on_search_denied(state, request, (reason,), now)
+
+
+def on_search_denied(
+    state: ModuleState, request: MessageId, reasons: tuple[Reason, ...], /, now: Instant
+) -> tuple[Action, ...]:
+    """Keep what still waits waiting, and remember why; deny what would rather not wait."""
+    shape = state.origin.requests.get(request)
+    if shape is None:
+        return ()
+    shape.reasons = reasons
+    _end_round(state, request, shape, now)
+    unwilling = [submission for submission, _, _ in shape.waiting if not state.origin.submissions[submission].row.waits]
+    actions: list[Action] = []
+    for submission in dict.fromkeys(unwilling):
+        actions.extend(deny_waiting(state, shape, submission, now))
+    text = ", ".join(f"{reason.module}: {summary_of(reason)}" for reason in reasons)
+    tasks = f"{shape.count} waiting"
+    return (*actions, Decision(what="sched_deny", task=tasks, text=text), *place(state, shape, now))
+
+
+def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Instant) -> tuple[Action, ...]:
+    """End waiting tasks as denied, with the reasons of the last round."""
+    return end_waiting(state, take_out(state, shape, wanted), final=TaskState.DENIED, reasons=shape.reasons, now=now)
+
+
+def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Enter a claim, new or stored, with the timeout of its lease as the origin counts it."""
+    state.origin.claims[claim.row.id] = claim
+    claim.shape.claims.append(claim.row.id)
+    watch_lease(state, claim, now)
+    await_status(state, claim, now)
+
+
+def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Begin to count how long nothing is heard of a claim."""
+    state.timers.set(TimerKind.QUERY, claim.row.id, after(now, state.policy.timeouts.status_ns))
+
+
+def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
+    """Count a lease from now: longer than the executor does, so that its attempts have surely ended."""
+    lease_ns = claim.row.lease_ns
+    state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, lease_ns + lease_ns // 10 + _LEASE_GRACE_NS))
+
+
+def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
+    stores: list[Action] = []
+    tasks: list[BoundTask] = []
+    for _ in range(min(claim.shape.count, room_in(state, claim))):
+        task = take_first(state, claim.shape)
+        row = state.origin.tasks.get(task, TaskRow(id=task))
+        row = replace(
+            row,
+            attempt=row.attempt + 1,
+            claim=claim.row.id,
+            substate=Substate.STAGING,
+            bound_at=now,
+            executed_on=claim.row.id.executor,
+            history=longer(row.history, _entry(row.attempt + 1, claim, now)),
+        )
+        attempt = AttemptId(task, row.attempt)
+        state.origin.tasks[task] = row
+        claim.bound[attempt] = now
+        claim.unconfirmed[attempt] = None
+        stores.append(Store(row=row))
+        tasks.append(bound_task(state, attempt))
+    return (*stores, *send_tasks(claim, tasks))
+
+
+def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
+    """Look for places for so many tasks of a shape at once, or as soon as its search in flight is over.
+
+    Who remembers the task_request of that name asks the neighbor first that brought it.
+    """
+    shape.answers, shape.promised, shape.promised_at = search, count, now
+    return look_now(state, shape, now)
+
+
+def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
+    """Send tasks to their executor, in messages of bounded size."""
+    actions: list[Action] = []
+    batch: list[BoundTask] = []
+    size = 0
+    for task in tasks:
+        size += command_size(task.command)
+        if batch and size > _TRANSFER_BYTES:
+            actions.append(_transfer(claim, batch))
+            batch, size = [], command_size(task.command)
+        batch.append(task)
+    return (*actions, _transfer(claim, batch)) if batch else tuple(actions)
+
+
+def command_size(command: Command) -> int:
+    """Give the size of a command in bytes, about as it is on the wire."""
+    files = (*command.outputs, *(file.name for file in command.inputs))
+    words = (*command.argv, *(word for pair in command.env for word in pair), *files)
+    # What Unix passes on need not be Unicode: other bytes are surrogates here, as `os.fsdecode` makes them.
+    return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
+
+
+def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[HistoryEntry, ...]:
+    """Add a step to the life of a task; of a task that is tried for ever, only the latest steps are kept."""
+    return (*history[1 - _HISTORY_LIMIT :], entry)
+
+
+def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
+    """End a claim that has no task and gets none."""
+    if claim.bound or (expects_tasks(claim.shape) and not claim.is_ending):
+        return ()
+    return (*drop_claim(state, claim), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id)))
+
+
+def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
+    """Forget a claim."""
+    del state.origin.claims[claim.row.id]
+    claim.shape.claims.remove(claim.row.id)
+    state.timers.cancel(TimerKind.HELD_LEASE, claim.row.id)
+    state.timers.cancel(TimerKind.RESEND, claim.row.id)
+    state.timers.cancel(TimerKind.QUERY, claim.row.id)
+    state.timers.cancel(TimerKind.KILL, claim.row.id)
+    return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
+
+
+def _end_or_search(
+    state: ModuleState, shape: Shape, claims: tuple[HeldClaim, ...], now: Instant, /
+) -> tuple[Action, ...]:
+    actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
+    drop_offers(shape)
+    if not unplaced(shape):
+        if shape.request is None:
+            # Places were found for all in the round that went on when they were promised.
+            shape.answers, shape.promised = None, 0
+        drop_if_unused(state, shape)
+    elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+        actions.append(_start_search(state, shape, now))
+    return tuple(actions)
+
+
+def _claims_of(state: ModuleState, shape: Shape) -> tuple[HeldClaim, ...]:
+    return tuple(state.origin.claims[claim] for claim in shape.claims)
+
+
+def _entry(attempt: int, claim: HeldClaim, now: Instant) -> HistoryEntry:
+    return HistoryEntry(at=now, event="bound", attempt=attempt, module=claim.row.id.executor)
+
+
+def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
+    message = TaskTransfer(claim=claim.row.id, ticket=claim.row.ticket, tasks=tuple(tasks))
+    return SendTasks(to=claim.row.id.executor, address=claim.row.address, message=message)
+
+
+def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
+    """Make up an attempt for its way to the executor."""
+    row = state.origin.submissions[attempt.task.submission].row
+    return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
+
+
+def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
+    tdv, requirement = shape.key
+    search = SearchId(state.randomness.bits(128).to_bytes(16))
+    shape.request = state.next_message_id()
+    state.origin.requests[shape.request] = shape
+    request = SchedRequest(
+        id=shape.request,
+        search=search,
+        origin=state.system,
+        tdv=tdv,
+        requirement=requirement,
+        count=min(unplaced(shape), shape.promised or ASK_LIMIT, ASK_LIMIT),
+        hops_left=HOPS,
+        asks_left=ASKS,
+        remaining_ns=state.policy.timeouts.request_ns,
+        answers=shape.answers,
+        trust=state.identity.trust,
+        avoids=avoided_in(state, search, now),
+    )
+    shape.answers = None
+    return SendControl(to=state.system, message=request)
+
+
+def _forget_round(state: ModuleState, shape: Shape) -> None:
+    shape.delay_ns = FIRST_ROUND_DELAY_NS
+    state.timers.cancel(TimerKind.ROUND, shape.number)
+
+
+def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:
+    del state.origin.requests[request]
+    shape.request = None
+    if shape.answers is not None:
+        # Promised while this round went on: the next one is for that, and begins at once.
+        state.timers.set(TimerKind.ROUND, shape.number, now)
+        return
+    shape.promised = 0
+    # Three quarters to five quarters: modules that were denied together do not ask together again.
+    delay_ns = 3 * shape.delay_ns // 4 + (shape.delay_ns * state.randomness.bits(16) >> 17)
+    state.timers.set(TimerKind.ROUND, shape.number, after(now, delay_ns))
+    shape.delay_ns = Duration(min(2 * shape.delay_ns, _LONGEST_DELAY_NS))

@@ -1,0 +1,92 @@
+"""Which outputs of an ended attempt its origin accepts: those that the task declared, up to a limit (MESSIAHS 5.3.3).
+
+The declaration in the origin's own row decides, never what the executor reports: a hostile one could otherwise put any
+file into the user's folder, or fill the origin's disk.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from messiahs.core.interface.causes import TOO_MUCH_OUTPUT
+from messiahs.core.interface.messages import AttemptStatus, Output, TaskState
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, is_declared
+
+LIMIT_BYTES: Final = 16 << 30
+"""All outputs of an attempt together, if its task states no `$disk`."""
+LEAST_LIMIT_BYTES: Final = 64 << 20
+"""All outputs of an attempt together, however small the stated `$disk` is."""
+
+
+class Accepted(NamedTuple):
+    """The status of an ended attempt with the outputs that are accepted, and the names of the others."""
+
+    status: AttemptStatus
+    undeclared: tuple[str, ...]
+
+
+def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> Accepted:
+    """Drop outputs that were not declared; if the rest exceeds its limit, keep only the logs that fit."""
+    outputs, undeclared = _declared_outputs(status.outputs, declared)
+    limit_bytes = limit_of(tdv)
+    total_bytes = sum(output.size_bytes for output in outputs)
+    if total_bytes <= limit_bytes:
+        return Accepted(replace(status, outputs=outputs) if outputs != status.outputs else status, undeclared)
+    kept = replace(status, outputs=_logs_within(outputs, limit_bytes))
+    if status.state is TaskState.FINISHED:
+        text = f"its outputs are {total_bytes} bytes, and {limit_bytes} are allowed: --disk SIZE allows more"
+        kept = replace(kept, state=TaskState.ABORTED, cause=TOO_MUCH_OUTPUT, text=text)
+    return Accepted(kept, undeclared)
+
+
+def limit_of(tdv: TDV) -> int:
+    """Return the limit of all outputs of one attempt together, in bytes: the stated `$disk`, or a fixed limit."""
+    disk = tdv.description().get("disk")
+    return max(LEAST_LIMIT_BYTES, disk) if isinstance(disk, int) else LIMIT_BYTES
+
+
+def _declared_outputs(
+    outputs: tuple[Output, ...], declared: Collection[str]
+) -> tuple[tuple[Output, ...], tuple[str, ...]]:
+    """Separate outputs that could all be written below one folder from those that are refused."""
+    names = frozenset(declared)
+    kept: dict[str, Output] = {}
+    undeclared: list[str] = []
+    for output in outputs:
+        path = output.name.removeprefix(DECLARED_PREFIX)
+        if output.name in kept:
+            continue
+        if output.name in LOGS:
+            kept[output.name] = replace(output, is_executable=False) if output.is_executable else output
+        elif path != output.name and is_declared(path, names):
+            kept[output.name] = output
+        else:
+            undeclared.append(output.name)
+    # A file and a folder of one name exclude each other.
+    for name in _inside_others(kept):
+        undeclared.append(name)
+        del kept[name]
+    return tuple(kept.values()), tuple(undeclared)
+
+
+def _inside_others(names: Collection[str]) -> list[str]:
+    """Give the names that have another one as their folder."""
+    inside: list[str] = []
+    folder = None
+    # With a separator that sorts before every other character, what is in a folder follows directly on its name.
+    for name in sorted(names, key=lambda name: name.replace("/", "\0")):
+        if folder is not None and name.startswith(f"{folder}/"):
+            inside.append(name)
+        else:
+            folder = name
+    return inside
+
+
+def _logs_within(outputs: tuple[Output, ...], limit_bytes: int) -> tuple[Output, ...]:
+    kept: list[Output] = []
+    for output in outputs:
+        if output.name in LOGS and output.size_bytes <= limit_bytes:
+            kept.append(output)
+            limit_bytes -= output.size_bytes
+    return tuple(kept)

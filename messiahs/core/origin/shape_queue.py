@@ -1,0 +1,114 @@
+"""Tasks that wait at their origin, by shape.
+
+Members of an array that were never tried are a run (submission, first, last) and nothing else: no row, no object each.
+"""
+
+from collections.abc import Iterator
+
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.array_members import runs_of
+from messiahs.core.state.module import ModuleState, Shape, ShapeKey
+from messiahs.core.task_filter.matching import need_of
+
+
+def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
+    """Give a shape, a new one if no task of it waits or runs."""
+    shape = state.origin.shapes.get(key)
+    if shape is None:
+        requirement = state.parse(key[1])
+        assert not isinstance(requirement, BadPredicate), "it was parsed when it was submitted"
+        state.origin.shapes_made += 1
+        shape = Shape(key=key, number=state.origin.shapes_made, need=need_of(key[0], requirement))
+        state.origin.shapes[key] = shape
+        state.origin.shapes_by_number[shape.number] = shape
+    return shape
+
+
+def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iterator[int]) -> tuple[Shape, ...]:
+    """Let members of a submission wait behind all others, and give the shapes that they are of.
+
+    A single task is member 0.
+    """
+    shapes: dict[ShapeKey, Shape] = {}
+    for tdv, first, last in runs_of(row, members):
+        shape = shapes[tdv, row.requirement] = shape_of(state, (tdv, row.requirement))
+        shape.is_filled = False
+        shape.waiting.append((row.id, first, last))
+        _count(state, shape, last - first + 1)
+    return tuple(shapes.values())
+
+
+def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
+    """Give the shapes in which tasks of a submission wait."""
+    submission = wanted.submission
+    return tuple(shape for shape in state.origin.shapes.values() if any(run[0] == submission for run in shape.waiting))
+
+
+def add_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
+    """Let a task that was tried before wait in front of all others."""
+    if not shape.count:
+        # While others wait, there is no room for this one either.
+        shape.is_filled = False
+    shape.waiting.appendleft((task.submission, task.member, task.member))
+    _count(state, shape, 1)
+
+
+def take_first(state: ModuleState, shape: Shape) -> TaskId:
+    """Take out the task that waited longest; there must be one."""
+    submission, first, last = shape.waiting.popleft()
+    if first < last:
+        shape.waiting.appendleft((submission, first + 1, last))
+    _count(state, shape, -1)
+    return submission._replace(member=first)
+
+
+def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskId, ...]:
+    """Take out one waiting task, or with member 0 all that wait of a submission; gives those that did wait."""
+    taken: list[TaskId] = []
+    kept: list[tuple[TaskId, int, int]] = []
+    submission = wanted.submission
+    for run in shape.waiting:
+        if run[0] != submission:
+            kept.append(run)
+        elif not wanted.member:
+            taken.extend(submission._replace(member=member) for member in range(run[1], run[2] + 1))
+        elif run[1] <= wanted.member <= run[2]:
+            taken.append(wanted)
+            kept.extend(
+                part
+                for part in ((submission, run[1], wanted.member - 1), (submission, wanted.member + 1, run[2]))
+                if part[1] <= part[2]
+            )
+        else:
+            kept.append(run)
+    shape.waiting.clear()
+    shape.waiting.extend(kept)
+    _count(state, shape, -len(taken))
+    return tuple(taken)
+
+
+def expects_tasks(shape: Shape) -> bool:
+    """Say whether tasks of a shape wait, or will when they have ended where they cannot stay."""
+    return shape.count > 0 or any(shape.moving.values())
+
+
+def unplaced(shape: Shape) -> int:
+    """Give for how many tasks no place is known: those that wait, and those that cannot stay where they are."""
+    return shape.count + len(shape.moving) - sum(shape.moving.values())
+
+
+def drop_if_unused(state: ModuleState, shape: Shape) -> None:
+    """Forget a shape of which no task waits or runs."""
+    if shape.count or shape.claims or shape.request is not None:
+        return
+    state.origin.shapes.pop(shape.key, None)
+    state.origin.shapes_by_number.pop(shape.number, None)
+    state.timers.cancel(TimerKind.ROUND, shape.number)
+
+
+def _count(state: ModuleState, shape: Shape, more: int) -> None:
+    shape.count += more
+    state.origin.waiting += more

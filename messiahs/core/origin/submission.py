@@ -1,0 +1,175 @@
+"""What local users ask of their module: to run tasks, and to end them (MESSIAHS 1)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Answer, Decision, Store
+from messiahs.core.interface.events import CancelRequested, RetryRequested, Submitted
+from messiahs.core.interface.messages import Command, Substate, TaskState
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import TaskId
+from messiahs.core.model.instants import Instant, after
+from messiahs.core.origin.array_members import members_of
+from messiahs.core.origin.cancellation import cancel_bound, want_again
+from messiahs.core.origin.completion import end_waiting, ending_of
+from messiahs.core.origin.placement import command_size, deny_waiting, look_now, place
+from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
+from messiahs.core.state.module import ModuleState, Submission
+
+COMMAND_LIMIT_BYTES = 128 * 1_024
+MEMBER_LIMIT = 1_000_000
+
+
+def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Action, ...]:
+    """Store tasks under a new id and look for places; the same client key gives the same id again."""
+    known = state.origin.keys.get(event.key)
+    if known is not None:
+        return (Answer(answer_to=event.answer_to, task=known),)
+    problem = _problem(state, event)
+    if problem:
+        return (Answer(answer_to=event.answer_to, problem=problem),)
+    state.counters = replace(state.counters, submissions=state.counters.submissions + 1)
+    row = SubmissionRow(
+        id=TaskId(state.system, state.epoch, state.counters.submissions),
+        key=event.key,
+        tdv=event.tdv,
+        requirement=event.requirement,
+        command=event.command,
+        members=event.members,
+        items=event.items,
+        member_inputs=event.member_inputs,
+        submitted_at=now,
+        name=event.name,
+        retries=event.retries,
+        waits=event.waits,
+        deadline_at=after(now, event.deadline_ns) if event.deadline_ns is not None else None,
+    )
+    enter(state, row)
+    shapes = add_members(state, row, members_of(row))
+    return (
+        Store(row=state.counters),
+        Store(row=row),
+        Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
+        Answer(answer_to=event.answer_to, task=row.id),
+        *(action for shape in shapes for action in look_now(state, shape, now)),
+    )
+
+
+def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (), /) -> None:
+    """Enter a submission, new or stored, with its deadline; of those that were tried, the ended ones are counted."""
+    state.origin.keys[row.key] = row.id
+    ended = Counter(ending_of(task) for task in tried if task.state is not TaskState.EXECUTING)
+    state.origin.submissions[row.id] = Submission(row=row, ended=ended)
+    if row.deadline_at is not None:
+        state.timers.set(TimerKind.DEADLINE, row.id, row.deadline_at)
+
+
+def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant) -> tuple[Action, ...]:
+    """End tasks that wait, and ask executors to end those that run; what has ended stays as it is."""
+    actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task)]
+    submission = state.origin.submissions.get(event.task.submission)
+    if submission is None:
+        return tuple(actions)
+    shapes = shapes_with(state, event.task)
+    waiting = [task for shape in shapes for task in take_out(state, shape, event.task)]
+    actions.extend(end_waiting(state, waiting, final=TaskState.KILLED, now=now))
+    for shape in shapes:
+        actions.extend(place(state, shape, now))
+    tried = (state.origin.tasks.get(event.task),) if event.task.member else tuple(state.origin.tasks.values())
+    wanted = [row for row in tried if row is not None and event.task in (row.id, row.id.submission)]
+    return (*actions, *cancel_bound(state, wanted, now))
+
+
+def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Deny what still waits at its deadline; what runs goes on."""
+    actions: list[Action] = []
+    for shape in shapes_with(state, submission_id):
+        actions.extend(deny_waiting(state, shape, submission_id, now))
+        actions.extend(place(state, shape, now))
+    return tuple(actions)
+
+
+def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
+    """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not.
+
+    While the end of one of them is not stored yet, its row still says that it runs: nothing is retried then.
+    """
+    key = event.submission.id
+    if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
+        return (Answer(answer_to=event.answer_to, problem=f"the end of tasks of {key} is not stored yet: try again"),)
+    failed = failed_in(event.tried, event.member)
+    again = [row for row in failed if row.id not in state.origin.tasks]
+    actions: list[Action] = [Answer(answer_to=event.answer_to, task=key)]
+    for row in failed:
+        live = state.origin.tasks.get(row.id)
+        if live is not None and live.is_cancelled:
+            actions.extend(want_again(state, live))
+    if not again:
+        return tuple(actions)
+    submission = state.origin.submissions.get(key)
+    if submission is None:
+        reopened = replace(event.submission, ended_at=None, deadline_at=None, endings=())
+        enter(state, reopened, event.tried)
+        submission = state.origin.submissions[key]
+        actions.append(Store(row=reopened))
+    submission.ended -= Counter(map(ending_of, again))
+    for row in again:
+        waiting = replace(
+            row,
+            state=TaskState.EXECUTING,
+            substate=Substate.QUEUED,
+            is_cancelled=False,
+            is_wanted_again=False,
+            failures=0,
+            result=None,
+            reasons=(),
+            executed_on="",
+            started_at=None,
+            suspended_ns=0,
+            ended_at=None,
+        )
+        state.origin.tasks[row.id] = waiting
+        actions.append(Store(row=waiting))
+    shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
+    actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
+    return (*actions, *(action for shape in shapes for action in look_now(state, shape, now)))
+
+
+def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:
+    """Give the tasks that a retry runs again: those that failed, of all members (0) or of one."""
+    return [row for row in tried if has_failed(row) and member in (0, row.id.member)]
+
+
+def has_failed(row: TaskRow) -> bool:
+    """Say whether a task ended otherwise than with exit code 0; one that its user killed did."""
+    if row.state is TaskState.EXECUTING:
+        return row.is_cancelled and not row.is_wanted_again
+    is_good = row.result is not None and row.result.exit_code == 0 and not row.result.cause
+    return not is_good or row.state is TaskState.KILLED
+
+
+def _problem(state: ModuleState, event: Submitted) -> str:
+    requirement = state.parse(event.requirement)
+    if isinstance(requirement, BadPredicate):
+        return f"the requirement is no predicate: {requirement.text}"
+    if not state.has_space:
+        return "no_space: the disk of this module is full; nothing was submitted"
+    if not event.command.argv:
+        return "there is no command to run"
+    longest_item = max((len(item.encode(errors="surrogateescape")) for item in event.items), default=0)
+    inputs = max((sum(48 + len(file.name) for file in files) for files in event.member_inputs), default=0)
+    if command_size(event.command) + _marks(event.command) * longest_item + inputs > COMMAND_LIMIT_BYTES:
+        return f"the command and its environment are longer than {COMMAND_LIMIT_BYTES} bytes"
+    if not 0 <= event.members <= MEMBER_LIMIT:
+        return f"one submit takes at most {MEMBER_LIMIT} tasks"
+    if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
+        return "there is not one item, or one list of inputs, for each member"
+    return ""
+
+
+def _marks(command: Command) -> int:
+    words = (*command.argv, *command.outputs, *(value for _, value in command.env))
+    return sum(word.count("{}") for word in words)

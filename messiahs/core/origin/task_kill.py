@@ -1,0 +1,59 @@
+"""Killing bound attempts of tasks that are over for their user, at the origin: cancelled ones, and overdue ones.
+
+Such a task is shown as ended at once. It stays bound until its executor has said that the attempt is over, or its lease
+has run out: until then it may run, and a retry waits. An attempt that may not have arrived is not sent again, and the
+executor is asked for it by name: what it does not have it never starts.
+"""
+
+from collections.abc import Iterable
+
+from messiahs.core.interface.actions import Action, SendControl
+from messiahs.core.interface.messages import TaskKill, TaskStatusQuery
+from messiahs.core.interface.rows import TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.state.module import HeldClaim, ModuleState
+
+KILL_AGAIN_NS = 10 * SECOND
+
+
+def kill(state: ModuleState, claim: HeldClaim, attempts: Iterable[AttemptId], now: Instant, /) -> tuple[Action, ...]:
+    """Kill attempts of a claim whose tasks are marked as over: at once, and repeatedly until their executor answers."""
+    attempts = tuple(attempts)
+    state.timers.set(TimerKind.KILL, claim.row.id, after(now, KILL_AGAIN_NS))
+    message = TaskKill(claim=claim.row.id, attempts=attempts)
+    return (SendControl(to=claim.row.via, message=message), *_ask_for_unconfirmed(claim, attempts))
+
+
+def on_kill_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Kill again what its executor has not said to be over."""
+    claim = state.origin.claims.get(claim_id)
+    attempts = [each for each in claim.bound if is_cancelled(state, each)] if claim is not None else []
+    attempts = [each for each in attempts if each not in state.origin.fetching]
+    if claim is None or not attempts:
+        return ()
+    state.timers.set(TimerKind.KILL, claim_id, after(now, KILL_AGAIN_NS))
+    running = tuple(each for each in attempts if each not in claim.unconfirmed)
+    message = TaskKill(claim=claim_id, attempts=running)
+    killed = (SendControl(to=claim.row.via, message=message),) if running else ()
+    return (*killed, *_ask_for_unconfirmed(claim, attempts))
+
+
+def is_cancelled(state: ModuleState, attempt: AttemptId) -> bool:
+    """Say whether the task of a bound attempt is over for its user."""
+    return state.origin.tasks[attempt.task].is_cancelled
+
+
+def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
+    """Give until when a cancelled or overdue task may run at the latest; None if it does not run."""
+    if not row.is_cancelled or row.claim is None or AttemptId(row.id, row.attempt) in state.origin.fetching:
+        return None
+    return state.timers.deadline_of(TimerKind.HELD_LEASE, row.claim)
+
+
+def _ask_for_unconfirmed(claim: HeldClaim, attempts: Iterable[AttemptId]) -> tuple[Action, ...]:
+    unconfirmed = tuple(each for each in attempts if each in claim.unconfirmed)
+    if not unconfirmed:
+        return ()
+    return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=unconfirmed)),)

@@ -1,0 +1,399 @@
+"""What became of tasks, as their origin learns it (MESSIAHS 5.3.2 task_status).
+
+Only the bound attempt's result is ever taken, and a task is finished only when its exit *and* its outputs are home.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.executor.revocation import MOVED
+from messiahs.core.interface.actions import (
+    Action,
+    Decision,
+    EndFetch,
+    FetchOutputs,
+    Report,
+    ReportCode,
+    SendControl,
+    Store,
+)
+from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.interface.events import OutputsFailed, OutputsHome
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    ClaimEnd,
+    Substate,
+    TaskKill,
+    TaskState,
+    TaskStatus,
+    TaskStatusAck,
+    TaskStatusQuery,
+)
+from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.origin.array_members import command_of, tdv_of
+from messiahs.core.origin.completion import end_task
+from messiahs.core.origin.delivery import REFUSED, UNREACHABLE, explained, note_delivered, note_heard
+from messiahs.core.origin.placement import (
+    await_status,
+    bound_task,
+    fill,
+    longer,
+    send_tasks,
+    watch_lease,
+    yield_turn,
+)
+from messiahs.core.origin.relocation import stay
+from messiahs.core.origin.reported_outputs import accepted
+from messiahs.core.origin.shape_queue import add_again
+from messiahs.core.origin.suspended_time import with_suspension
+from messiahs.core.origin.task_kill import kill
+from messiahs.core.origin.time_limits import count, forget_clock, note_status
+from messiahs.core.state.module import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
+
+_MISSING_AFTER_NS = 5 * SECOND
+"""A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""
+_FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
+_HELD = (Substate.SUSPENDED, Substate.VACATING)
+_NO_SPACE = "no_space"
+_FETCH_LIMIT = 100
+"""Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
+
+
+def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Take results, acknowledge them, answer a renewal, and fill the places that became free.
+
+    For a claim that is not held (any more), nothing is wanted: it ends.
+    """
+    claim = state.origin.claims.get(status.claim)
+    if claim is None:
+        return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
+    if claim.row.via != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
+    await_status(state, claim, now)
+    note_heard(claim, now)
+    note_status(claim, now)
+    note_delivered(claim, status)
+    claim.window = status.window
+    actions: list[Action] = []
+    taken: list[AttemptId] = []
+    unbound: list[AttemptId] = []
+    for attempt_status in status.attempts:
+        if attempt_status.attempt not in claim.bound:
+            unbound.append(attempt_status.attempt)
+            continue
+        claim.listed[attempt_status.attempt] = None
+        if attempt_status.attempt in state.origin.fetching:
+            continue
+        if attempt_status.state is TaskState.EXECUTING:
+            actions.extend(_on_progress(state, claim, attempt_status, now))
+        else:
+            actions.extend(_on_ended(state, claim, explained(state, claim, attempt_status, now), taken, now))
+    if status.renewal:
+        actions.extend(_on_renewal(state, claim, now))
+    if taken or unbound or status.renewal:
+        ack = TaskStatusAck(
+            claim=status.claim,
+            taken=tuple(taken),
+            unbound=tuple(unbound),
+            renewal=status.renewal,
+            moving=tuple(each for each in claim.shape.moving if each in claim.bound) if status.renewal else (),
+        )
+        actions.append(SendControl(to=claim.row.via, message=ack))
+    return (*actions, *fill(state, claim, now))
+
+
+def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
+    """Take the result of an attempt whose outputs have come home."""
+    status = state.origin.fetching.pop(event.attempt, None)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    state.origin.fetch_failures.pop(event.attempt, None)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
+    ended = _settle(state, claim, status, now)
+    return (*ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
+
+
+def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Try again a little later; outputs that are gone, or cannot be had for long, make the attempt a lost one."""
+    status = state.origin.fetching.get(event.attempt)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    failures = state.origin.fetch_failures.get(event.attempt, 0)
+    if event.is_gone or failures >= _FETCH_LIMIT:
+        lost = replace(status, state=TaskState.REVOKED, cause="lost", text=event.text, outputs=())
+        state.origin.fetching[event.attempt] = lost
+        return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
+    # While there is no room for them here, it is not the executor that fails.
+    is_full = event.is_full or not state.has_space
+    state.origin.fetch_failures[event.attempt] = failures + (not is_full)
+    delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
+    state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
+    return _note_full_disk(state, event, now) if event.is_full else ()
+
+
+def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
+    """End a cancelled task whose attempt has ended, without the outputs that are not home yet."""
+    status, claim = state.origin.fetching[attempt], _claim_of(state, attempt)
+    assert claim is not None, "only a bound attempt brings outputs home"
+    abandoned = _abandon_fetch(state, attempt)
+    ended = _settle(state, claim, replace(status, outputs=()), now)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(attempt,))
+    return (*abandoned, *ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
+
+
+def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Try again to bring outputs home."""
+    del now
+    row = state.origin.tasks.get(task)
+    claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
+    status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
+    return (_fetch(claim, status),) if claim is not None and status is not None else ()
+
+
+def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Do not miss tasks whose inputs are still on their way."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is not None:
+        claim.moving_at = now
+    return ()
+
+
+def on_query_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Ask what has become of a claim of which nothing was heard for long: a link or a system may have failed."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    await_status(state, claim, now)
+    return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim_id, attempts=())),)
+
+
+def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
+    """Count the attempts of a claim as lost: by now its executor has ended them, wherever it is."""
+    claim = state.origin.claims.get(claim_id)
+    if claim is None:
+        return ()
+    actions: list[Action] = []
+    claim.is_ending = True
+    for attempt in tuple(claim.bound):
+        actions.extend(_abandon_fetch(state, attempt))
+        status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
+        actions.extend(_settle(state, claim, status, now))
+    return (*actions, *fill(state, claim, now))
+
+
+def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Bind no more tasks to a claim whose executor takes none; it ends when those in it have.
+
+    An executor that has forgotten it is asked by name for what was bound: what it denies, it denies for ever. If a hop
+    has forgotten it, nobody answers, and what was bound is lost when the lease ends.
+    """
+    claim = state.origin.claims.get(end.claim)
+    if claim is None:
+        return ()
+    if claim.row.via != sender:
+        return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
+    claim.is_ending = True
+    if not end.is_forgotten:
+        # Otherwise it may come from a hop.
+        note_heard(claim, now)
+    yield_turn(state, claim.shape, now)
+    if not end.is_forgotten or not claim.bound:
+        return fill(state, claim, now)
+    query = TaskStatusQuery(claim=end.claim, attempts=tuple(claim.bound))
+    return (SendControl(to=claim.row.via, message=query), *fill(state, claim, now))
+
+
+def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
+    row = state.origin.tasks[status.attempt.task]
+    overdue = count(state, claim, status, now) if not row.is_cancelled else None
+    if overdue is not None:
+        forget_clock(state, claim, status.attempt)
+        row = replace(row, is_cancelled=True, result=overdue)
+        state.origin.tasks[row.id] = row
+        decision = Decision(what=overdue.cause, task=str(row.id), text=overdue.text)
+        return (Store(row=row), decision, *kill(state, claim, (status.attempt,), now))
+    stored: tuple[Action, ...] = ()
+    if row.substate is not status.substate:
+        stored = _on_other_substate(state, claim, status, now)
+    if not row.is_cancelled:
+        return stored
+    # The kill was lost on its way, or came before the task did.
+    return (
+        *stored,
+        SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=(status.attempt,))),
+    )
+
+
+def _on_other_substate(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /
+) -> tuple[Action, ...]:
+    """Note what an attempt does now; what its machine's owner does to it stays in the task's history."""
+    row = state.origin.tasks[status.attempt.task]
+    was_held = row.substate in _HELD
+    has_begun = was_held or status.substate in _HELD
+    started_at = row.started_at if has_begun else None
+    if status.substate is Substate.RUNNING:
+        started_at = started_at or now
+    is_suspended = status.substate is Substate.SUSPENDED
+    row = with_suspension(row, is_suspended=is_suspended, now=now)
+    row = replace(row, substate=status.substate, started_at=started_at)
+    if not has_begun or status.substate is None:
+        # Soft: after a restart the next renewal says it again.
+        state.origin.tasks[row.id] = row
+        return ()
+    event = status.substate.value if status.substate in _HELD else "resumed"
+    entry = HistoryEntry(at=now, event=event, attempt=row.attempt, module=claim.row.id.executor, text=status.text)
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return (Store(row=row),)
+
+
+def _on_ended(
+    state: ModuleState, claim: HeldClaim, status: AttemptStatus, taken: list[AttemptId], now: Instant, /
+) -> tuple[Action, ...]:
+    row = state.origin.tasks[status.attempt.task]
+    submission = state.origin.submissions[row.id.submission].row
+    declared = command_of(submission, row.id).outputs
+    status, undeclared = accepted(status, declared, tdv=tdv_of(submission, row.id.member))
+    reports: tuple[Action, ...] = ()
+    if undeclared:
+        text = f"{status.attempt} at {claim.row.id.executor}: {undeclared[0][:80]!r}, {len(undeclared)} in all"
+        reports = (Report(neighbor=claim.row.via, code=ReportCode.UNDECLARED_OUTPUT, text=text),)
+    if any(output.size_bytes for output in status.outputs):
+        state.origin.fetching[status.attempt] = status
+        row = with_suspension(row, is_suspended=False, now=now)
+        state.origin.tasks[row.id] = replace(row, substate=Substate.STAGING)
+        return (*reports, _fetch(claim, status))
+    taken.append(status.attempt)
+    return (*reports, *_settle(state, claim, status, now))
+
+
+def _abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
+    """Forget that outputs of an attempt are on their way home, if they are."""
+    state.timers.cancel(TimerKind.FETCH, attempt.task)
+    state.origin.fetch_failures.pop(attempt, None)
+    if state.origin.fetching.pop(attempt, None) is None:
+        return ()
+    return (EndFetch(attempt=attempt),)
+
+
+def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Enter into the task's history, once, that its outputs wait for room at home."""
+    row = state.origin.tasks[event.attempt.task]
+    if row.history and row.history[-1].event == _NO_SPACE:
+        return ()
+    entry = HistoryEntry(at=now, event=_NO_SPACE, attempt=row.attempt, module=state.system, text=event.text)
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return (Store(row=row),)
+
+
+def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Count the lease anew, and miss what is bound and not listed.
+
+    What its executor has never spoken of is brought again, for a lease: systems may have been down while it was on its
+    way. Only then, or if the executor refused it or had it once, it is asked for by name, which is its end.
+    """
+    watch_lease(state, claim, now)
+    listed, claim.listed = claim.listed, {}
+    ages_ns = {
+        attempt: now - max(bound_at, claim.moving_at or bound_at)
+        for attempt, bound_at in claim.bound.items()
+        if attempt not in listed
+    }
+    late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
+    longest_ns = 0 if claim.is_refused or claim.is_unreachable else claim.row.lease_ns
+    late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
+    again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
+    missing = tuple(attempt for attempt in late if attempt not in again)
+    brought = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
+    if not missing:
+        return brought
+    return (*brought, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
+
+
+def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
+    """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
+    claim.bound.pop(status.attempt, None)
+    claim.unconfirmed.pop(status.attempt, None)
+    claim.listed.pop(status.attempt, None)
+    forget_clock(state, claim, status.attempt)
+    if stay(claim.shape, status.attempt):
+        # The place that was found for it is for others now, or not needed.
+        claim.shape.is_filled = False
+    row = state.origin.tasks[status.attempt.task]
+    overdue = row.result if row.is_cancelled else None
+    if overdue is not None:
+        # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
+        status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
+    entry = HistoryEntry(
+        at=now,
+        event=status.cause or status.state,
+        attempt=row.attempt,
+        module=claim.row.id.executor,
+        text=status.text if status.state is TaskState.REVOKED or status.cause in (UNREACHABLE, REFUSED) else "",
+    )
+    row = with_suspension(row, is_suspended=False, now=now)
+    row = replace(row, claim=None, result=status, history=longer(row.history, entry))
+    if row.is_wanted_again:
+        row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
+        return _try_again(state, claim.shape, row)
+    if row.is_cancelled:
+        return end_task(state, row, TaskState.KILLED if overdue is None else overdue.state, now=now)
+    submission = state.origin.submissions[row.id.submission].row
+    is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
+    if status.state in (TaskState.REVOKED, TaskState.DENIED):
+        # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
+        claim.is_ending = claim.shape.has_lost = True
+        if status.cause == MOVED:
+            _leave(state, claim)
+        if status.state is TaskState.REVOKED:
+            state.origin.lost_at[claim.row.via] = now
+        if is_too_late:
+            return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
+        return _try_again(state, claim.shape, replace(row, result=None))
+    # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
+    claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
+    claim.results += 1
+    is_wanted_again = row.failures < submission.retries and not is_too_late
+    exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
+    if exited_by_itself and status.exit_code and is_wanted_again:
+        return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
+    return end_task(state, row, status.state, now=now)
+
+
+def _leave(state: ModuleState, claim: HeldClaim) -> None:
+    """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
+    for claim_id in claim.shape.claims:
+        if claim_id.executor == claim.row.id.executor:
+            state.origin.claims[claim_id].is_ending = True
+    claim.shape.is_filled = False
+
+
+def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
+    row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
+    state.origin.tasks[row.id] = row
+    add_again(state, shape, row.id)
+    return (Store(row=row),)
+
+
+def _fetch(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
+    return FetchOutputs(
+        attempt=status.attempt,
+        executor=claim.row.id.executor,
+        address=claim.row.address,
+        claim=claim.row.id,
+        ticket=claim.row.ticket,
+        outputs=status.outputs,
+    )
+
+
+def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
+    row = state.origin.tasks.get(attempt.task)
+    if row is None or row.attempt != attempt.number or row.claim is None:
+        return None
+    return state.origin.claims.get(row.claim)

@@ -1,0 +1,83 @@
+"""The time limit of tasks as their origin counts it: whoever runs a task does not decide alone how long that takes.
+
+The executor ends a task at its limit, which it counts from when the inputs are in place; it reports the task as running
+while it copies them, so the origin allows time for that. If the task is reported as running a tenth and ten seconds
+later than that, it is aborted for its user, and killed as if it had been cancelled. The count is soft, and cautious: it
+stops while the task is reported as suspended, and begins anew when nothing was heard of the claim for longer than
+renewals are apart, since the task may have been suspended meanwhile.
+"""
+
+from messiahs.core.interface.actions import Action, SendControl
+from messiahs.core.interface.limits import RENEWALS_PER_LEASE
+from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState, TaskStatusQuery
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
+from messiahs.core.origin.array_members import command_of
+from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.run_clock import RunClock
+from messiahs.core.task_filter.matching import time_limit_ns
+
+GRACE_NS = 10 * SECOND
+COPYING_NS_PER_BYTE = 250
+"""An executor puts at least 4 MB of inputs a second in place."""
+ASK_AGAIN_NS = 1 * MINUTE
+TIME_LIMIT = "time_limit"
+
+
+def note_status(claim: HeldClaim, now: Instant) -> None:
+    """Note that a claim was heard of; after a long silence the counts of its attempts begin anew."""
+    longest_ns = 2 * claim.row.lease_ns // RENEWALS_PER_LEASE
+    if claim.status_at is not None and now - claim.status_at > longest_ns:
+        claim.clocks.clear()
+    claim.status_at = now
+
+
+def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> AttemptStatus | None:
+    """Count how long an attempt is reported as running, and give how it ends here if that is too long."""
+    allowed_ns = _allowed_ns(state, claim, status.attempt.task)
+    if allowed_ns is None:
+        return None
+    clock = claim.clocks.setdefault(status.attempt, RunClock())
+    if status.substate is not Substate.RUNNING:
+        if clock.since is not None:
+            clock.ran_ns, clock.since = clock.ran_ns + now - clock.since, None
+        return None
+    if clock.since is None:
+        clock.since = now
+        state.timers.set(TimerKind.LIMIT, status.attempt.task, after(now, allowed_ns - clock.ran_ns))
+    ran_ns = clock.ran_ns + now - clock.since
+    if ran_ns < allowed_ns:
+        return None
+    text = "its executor let it run past its time limit"
+    return AttemptStatus(attempt=status.attempt, state=TaskState.ABORTED, cause=TIME_LIMIT, text=text, ran_ns=ran_ns)
+
+
+def on_limit_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Ask what a task does that should have ended by now; the answer decides."""
+    row = state.origin.tasks.get(task)
+    claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
+    if row is None or claim is None:
+        return ()
+    attempt = AttemptId(task, row.attempt)
+    clock = claim.clocks.get(attempt)
+    if clock is None or clock.since is None:
+        return ()
+    state.timers.set(TimerKind.LIMIT, task, after(now, ASK_AGAIN_NS))
+    query = TaskStatusQuery(claim=claim.row.id, attempts=(attempt,))
+    return (SendControl(to=claim.row.via, message=query),)
+
+
+def forget_clock(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /) -> None:
+    """Count an attempt no more: it is over."""
+    if claim.clocks.pop(attempt, None) is not None:
+        state.timers.cancel(TimerKind.LIMIT, attempt.task)
+
+
+def _allowed_ns(state: ModuleState, claim: HeldClaim, task: TaskId) -> int | None:
+    limit_ns = time_limit_ns(claim.row.tdv)
+    submission = state.origin.submissions.get(task.submission)
+    if limit_ns is None or submission is None:
+        return None
+    inputs_bytes = sum(file.size_bytes for file in command_of(submission.row, task).inputs)
+    return limit_ns + limit_ns // 10 + GRACE_NS + COPYING_NS_PER_BYTE * inputs_bytes

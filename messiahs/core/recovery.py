@@ -1,0 +1,228 @@
+"""Coming back after a restart: from stored rows, and from what the executor back end says is running.
+
+Every action is idempotent under its attempt id, so what may have been done before the restart is simply done again.
+"""
+
+from dataclasses import dataclass, replace
+
+from messiahs.core.epochs import on_older_copy
+from messiahs.core.executor.attempts import on_attempt_ended, start_action
+from messiahs.core.executor.claims import forget_attempt, watch
+from messiahs.core.executor.owner_rules import take_suspended, take_up
+from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
+from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
+from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.rows import (
+    AttemptRow,
+    CountersRow,
+    GrantedClaimRow,
+    HeldClaimRow,
+    PassedClaimRow,
+    RememberedRow,
+    Row,
+    RowKind,
+    SubmissionRow,
+    TaskRow,
+)
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin.array_members import members_of, with_untried
+from messiahs.core.origin.delivery import send_unconfirmed
+from messiahs.core.origin.placement import hold, place
+from messiahs.core.origin.shape_queue import add_members, shape_of
+from messiahs.core.origin.submission import enter
+from messiahs.core.origin.task_kill import is_cancelled
+from messiahs.core.state.module import GrantedClaim, HeldClaim, ModuleState
+from messiahs.core.task_filter.matching import need_of
+
+_RENEWAL_BITS = 48
+_WHY_LOST = {True: "the machine was started anew", False: "the executor knows nothing of it any more"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAttempt:
+    """An attempt that the back end knows: queued or running, or with `ended` over.
+
+    A running one has run for `ran_ns`, and may have been suspended for `suspended_ns`.
+    """
+
+    attempt: AttemptId
+    is_running: bool
+    ran_ns: int = 0
+    suspended_ns: int | None = None
+    ended: AttemptEnded | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What a module left behind when it stopped.
+
+    After the machine `has_rebooted`, an attempt that the back end does not name may have run, and never starts again;
+    else it had not been started yet. If the rows are an older copy, `forgotten` says what was given out since.
+    """
+
+    rows: tuple[Row, ...] = ()
+    running: tuple[RunningAttempt, ...] = ()
+    has_rebooted: bool = False
+    forgotten: IdsGiven | None = None
+
+
+def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, ...]:
+    """Take up everything where the rows say it was; the state must be new."""
+    members: dict[TaskId, list[TaskRow]] = {}
+    submissions: list[SubmissionRow] = []
+    held: list[HeldClaimRow] = []
+    attempts: list[AttemptRow] = []
+    actions: list[Action] = []
+    for row in remains.rows:
+        match row:
+            case CountersRow():
+                state.counters = row
+            case SubmissionRow():
+                submissions.append(row)
+            case TaskRow():
+                members.setdefault(row.id.submission, []).append(row)
+            case HeldClaimRow():
+                held.append(row)
+            case GrantedClaimRow():
+                _resume_granted(state, row, now)
+            case PassedClaimRow():
+                actions.extend(_resume_passed(state, row))
+            case AttemptRow():
+                attempts.append(row)
+            case RememberedRow():
+                if row.system in state.neighbors:
+                    state.remembered[row.system] = row
+    for submission in sorted(submissions, key=lambda row: row.id):
+        _resume_submission(state, submission, members.get(submission.id, []))
+    for claim in held:
+        _resume_held(state, claim, now)
+    _resume_bindings(state, now)
+    actions.extend(_resume_attempts(state, attempts, remains, now))
+    if remains.forgotten is not None:
+        actions.extend(on_older_copy(state, remains.forgotten, now))
+    for holding in state.origin.claims.values():
+        # Before anything is searched for: else the own searches take the places that these tasks were bound to.
+        actions.extend(send_unconfirmed(state, holding))
+        if any(is_cancelled(state, attempt) for attempt in holding.bound):
+            state.timers.set(TimerKind.KILL, holding.row.id, now)
+    for shape in tuple(state.origin.shapes.values()):
+        actions.extend(place(state, shape, now))
+    return tuple(actions)
+
+
+def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
+    requirement = state.parse("")
+    assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
+    # A lease that ran out while the module was down may not have been noticed by anybody yet.
+    is_over = row.lease_until <= now
+    if is_over:
+        row = replace(row, is_ending=True)
+    claim = GrantedClaim(
+        row=row,
+        need=need_of(row.tdv, requirement),
+        granted=max(1, row.places),
+        is_ending=row.is_ending,
+        is_over=is_over,
+    )
+    # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
+    claim.renewals = state.randomness.bits(_RENEWAL_BITS)
+    watch(state, claim, now)
+
+
+def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
+    """Take up a claim that passes here, or forget it if one of its two neighbors has left the topology.
+
+    No message of it can pass any more, and its last one would never come. The neighbor that is left hears so once it is
+    linked: its query is answered `is_forgotten`, and its status by the end of the claim (passing.py). The origin waits
+    for the end of the lease in any case, since its attempts may still run.
+    """
+    if row.toward_origin in state.neighbors and row.toward_executor in state.neighbors:
+        state.hop.passed[row.id] = row
+        return ()
+    return (Forget(key=(RowKind.PASSED_CLAIM, row.id)),)
+
+
+def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskRow]) -> None:
+    state.origin.keys[row.key] = row.id
+    if row.ended_at is not None:
+        return
+    tried = list(with_untried(row, tried))
+    open_tasks = [task for task in tried if task.state is TaskState.EXECUTING]
+    enter(state, row, tried)
+    for task in open_tasks:
+        state.origin.tasks[task.id] = task
+    settled = {task.id.member for task in tried} - {task.id.member for task in open_tasks if task.claim is None}
+    add_members(state, row, (member for member in members_of(row) if member not in settled))
+
+
+def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
+    # Its lease counts from now: the executor may have heard an answer just before the restart.
+    hold(state, HeldClaim(row=row, shape=shape_of(state, (row.tdv, row.requirement)), window=0), now)
+
+
+def _resume_bindings(state: ModuleState, now: Instant) -> None:
+    for row in tuple(state.origin.tasks.values()):
+        claim = state.origin.claims.get(row.claim) if row.claim is not None else None
+        if claim is None:
+            continue
+        attempt = AttemptId(row.id, row.attempt)
+        claim.bound[attempt] = row.bound_at if row.bound_at is not None else now
+        claim.unconfirmed[attempt] = None
+
+
+def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remains, now: Instant, /) -> list[Action]:
+    known = {attempt.attempt: attempt for attempt in remains.running}
+    actions: list[Action] = []
+    for row in rows:
+        state.executor.attempts[row.id] = row
+        claim = state.executor.claims.get(row.claim)
+        if claim is not None:
+            claim.attempts[row.id] = now
+            claim.live += row.status.state is TaskState.EXECUTING
+        elif row.status.state is not TaskState.EXECUTING:
+            actions.extend(forget_attempt(state, row.id))
+    for attempt in remains.running:
+        if attempt.attempt not in state.executor.attempts:
+            actions.extend(_end_unknown(attempt))
+    for row in rows:
+        if row.status.state is TaskState.EXECUTING:
+            found = known.get(row.id)
+            has_begun = row.status.substate in (Substate.SUSPENDED, Substate.VACATING)
+            if found is None and (remains.has_rebooted or has_begun):
+                lost = AttemptEnded(attempt=row.id, cause="lost", text=_WHY_LOST[remains.has_rebooted])
+                found = RunningAttempt(attempt=row.id, is_running=False, ended=lost)
+            actions.extend(_resume_attempt(state, row, found, now))
+    return actions
+
+
+def _end_unknown(attempt: RunningAttempt) -> tuple[Action, ...]:
+    if attempt.ended is not None:
+        return (DiscardAttempt(attempt=attempt.attempt),)
+    return (EndAttempt(attempt=attempt.attempt, grace_ns=0, cause="unbound"),)
+
+
+def _resume_attempt(
+    state: ModuleState, row: AttemptRow, found: RunningAttempt | None, now: Instant, /
+) -> tuple[Action, ...]:
+    claim = state.executor.claims.get(row.claim)
+    if claim is not None and row.status.substate is Substate.SUSPENDED:
+        take_suspended(state, claim, row.id, now)
+    if found is not None and found.ended is not None:
+        return on_attempt_ended(state, found.ended, now)
+    if claim is None:
+        # Its claim ended before the restart, and so must it.
+        return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)
+    if claim.is_over:
+        # The timeout of its lease is due at once, and ends it.
+        return ()
+    if found is None or not found.is_running:
+        return (start_action(claim, row),)
+    claim.started[row.id] = Instant(now - found.ran_ns - (found.suspended_ns or 0))
+    if row.status.substate is Substate.QUEUED:
+        status = replace(row.status, substate=Substate.RUNNING)
+        state.executor.attempts[row.id] = replace(row, status=status)
+    taken_up = take_up(state, claim, row.id, suspended_ns=found.suspended_ns, now=now)
+    return (start_action(claim, row), *taken_up)

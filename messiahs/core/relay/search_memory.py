@@ -1,0 +1,78 @@
+"""What one neighbor may keep busy of a hop: open searches, searches that are remembered, and claims that pass.
+
+Whoever asks for more is denied at once, and costs no more than the message. Local users are bounded by what they
+submit.
+"""
+
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.messages import DenyCode, Reason, TaskRevoke
+from messiahs.core.interface.policies import Asker
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SearchId, SystemId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.module import ModuleState, SearchRequest, Seen
+
+OPEN_LIMIT = 256
+SEEN_LIMIT = 4_096
+PASSED_LIMIT = 4_096
+
+
+def why_too_many(state: ModuleState, asker: Asker) -> Reason | None:
+    """Say why a neighbor may not search for more now; None if it may."""
+    if asker.relation is Relation.SELF:
+        return None
+    if state.hop.seen_from[asker.system] >= SEEN_LIMIT:
+        text = f"{asker.system} has asked more than {SEEN_LIMIT} times in a short while"
+    elif sum(system == asker.system for system, _ in state.hop.searches) >= OPEN_LIMIT:
+        text = f"{asker.system} has {OPEN_LIMIT} searches open"
+    elif sum(row.toward_origin == asker.system for row in state.hop.passed.values()) >= PASSED_LIMIT:
+        text = f"{asker.system} has {PASSED_LIMIT} claims through this module"
+    else:
+        return None
+    return Reason(module=state.system, code=DenyCode.LIMIT_REACHED, text=text)
+
+
+def remember(state: ModuleState, request: SearchRequest, asker: Asker, /, *, climbing: bool, now: Instant) -> None:
+    """Know a search until it is over wherever it still may be; it counts for whoever brought it first."""
+    before = state.hop.seen.get(request.search)
+    if before is None:
+        state.hop.seen_from[asker.system] += 1
+        before = Seen(asker=asker.system, latest=asker.system, has_climbed=False)
+    has_climbed = climbing or before.has_climbed
+    state.hop.seen[request.search] = Seen(asker=before.asker, latest=asker.system, has_climbed=has_climbed)
+    state.timers.set(TimerKind.SEEN, request.search, after(now, request.remaining_ns + SECOND))
+
+
+def remember_way(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, now: Instant) -> None:
+    """Know for a while where whoever made a task_request is, if running tasks are offered to it by way of us.
+
+    It is where the request came from, if it came by here; else beyond the neighbor that the offer names, or that
+    brought it.
+    """
+    search = revoke.answers
+    if search is None or search in state.hop.seen or state.hop.seen_from[sender] >= SEEN_LIMIT:
+        return
+    way = revoke.toward if revoke.toward is not None and revoke.toward in state.neighbors else sender
+    state.hop.seen_from[sender] += 1
+    state.hop.seen[search] = Seen(asker=sender, latest=way, has_climbed=False)
+    state.timers.set(TimerKind.SEEN, search, after(now, state.policy.timeouts.request_ns + SECOND))
+
+
+def way_to(state: ModuleState, search: SearchId) -> SystemId | None:
+    """Name the parent or sibling from which a task_request came; None for a child, to which the way leads by us."""
+    seen = state.hop.seen.get(search)
+    neighbor = state.neighbors.get(seen.latest) if seen is not None else None
+    if neighbor is None or neighbor.relation not in (Relation.PARENT, Relation.SIBLING):
+        return None
+    return neighbor.system
+
+
+def on_seen_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:
+    """Forget a search that is over."""
+    del now
+    seen = state.hop.seen.pop(search)
+    state.hop.seen_from[seen.asker] -= 1
+    if not state.hop.seen_from[seen.asker]:
+        del state.hop.seen_from[seen.asker]
+    return ()

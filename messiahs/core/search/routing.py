@@ -1,0 +1,273 @@
+"""Asking one neighbor after the other: what a search for places and one for tasks have in common (MESSIAHS 6.2).
+
+A search climbs, crosses once and descends. A request from a child or a local user may go to the module itself, its
+children, siblings and parents; one from a parent or sibling only to itself and its children: exactly what U and S
+promised. It never goes back to its asker, and one candidate is asked at a time (footnote 5). Accepts, of which there
+may be several, and one deny go back the same way.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS, LONGEST_SEARCH_NS
+from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
+from messiahs.core.interface.policies import Asker, BadPredicate, Predicate
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import MessageId, SystemId
+from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.origin import placement
+from messiahs.core.relay.disclosure import hops_for, named, signed
+from messiahs.core.relay.search_memory import remember, why_too_many
+from messiahs.core.state.module import ModuleState, Search, SearchRequest, Seen
+from messiahs.core.state.views import View
+from messiahs.core.task_filter.acceptance import is_child, summary_of
+from messiahs.core.update.sums import viewed_kind
+
+HOPEFUL = (
+    DenyCode.NO_CAPACITY,
+    DenyCode.LIMIT_REACHED,
+    DenyCode.REFUSED_BY_POLICY,
+    DenyCode.TIMED_OUT,
+    DenyCode.LOST,
+    DenyCode.UNREACHABLE,
+    DenyCode.REQUIREMENT_UNMET,
+    DenyCode.NO_CLASS,
+)
+"""Codes from the one that is nearest to a yes to the one that is farthest."""
+MARGIN_NS = 20 * MILLISECOND
+"""What a hop keeps for itself of the time that a search has left."""
+_Request = TypeVar("_Request", SchedRequest, TaskRequest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """A request that is worked on: who asks, and the predicate that it carries.
+
+    With `is_first` nobody has asked here before in this search. Asked again, climbing, after it was asked descending,
+    a module itself and its children have answered already.
+    """
+
+    asker: Asker
+    predicate: Predicate
+    is_first: bool
+
+
+def is_climbing(asker: Asker) -> bool:
+    """Say whether what somebody asks for may go on to siblings and parents."""
+    return asker.relation in (Relation.SELF, Relation.CHILD)
+
+
+def take_in(
+    state: ModuleState, request: SearchRequest, predicate: str, /, *, sender: SystemId, now: Instant
+) -> Arrived | tuple[Action, ...]:
+    """Know a (bounded) request from now on, or give the actions by which it is refused at once."""
+    if (sender, request.id) in state.hop.searches:
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
+    asker = Asker(system=sender, relation=_relation_of(state, sender))
+    seen = state.hop.seen.get(request.search)
+    refusal = _refuse_at_once(state, request, asker, seen) or why_too_many(state, asker)
+    if refusal is None:
+        # Last of all: what is refused anyway must not cost its sender's predicate.
+        parsed = state.parse(predicate)
+        if not isinstance(parsed, BadPredicate):
+            remember(state, request, asker, climbing=is_climbing(asker), now=now)
+            return Arrived(asker=asker, predicate=parsed, is_first=seen is None)
+        refusal = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=parsed.text)
+    return answer_deny(state, request, asker, reason=refusal, asks_left=request.asks_left, now=now)
+
+
+def bounded(request: _Request, /) -> _Request:
+    """Give a request that cannot occupy us longer, send us further or want more than one of our own."""
+    return replace(
+        request,
+        count=min(request.count, ASK_LIMIT),
+        hops_left=min(request.hops_left, HOPS),
+        asks_left=min(request.asks_left, ASKS),
+        remaining_ns=min(request.remaining_ns, LONGEST_SEARCH_NS),
+    )
+
+
+def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[Neighbor, ...]:
+    """Give the neighbors that may be asked: linked, of one of these relations, and not the asker."""
+    return tuple(
+        neighbor
+        for system, neighbor in state.neighbors.items()
+        if neighbor.relation in relations and system != asker and state.updates.links.get(system)
+    )
+
+
+def view_behind(state: ModuleState, neighbor: Neighbor) -> View | None:
+    """Give what a neighbor says of what is behind it, as tasks are placed with it; None before it has said any."""
+    return state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
+
+
+def go_on(state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, *, now: Instant) -> tuple[Action, ...]:
+    """Ask others for what is left, one after the other; deny it when none is left."""
+    search.untried = list(untried)
+    state.hop.searches[search.asker.system, search.request.id] = search
+    return _ask_next(state, search, now)
+
+
+def search_of(
+    state: ModuleState, ask: MessageId, kind: type[SchedRequest] | type[TaskRequest], /, *, sender: SystemId
+) -> Search | None:
+    """Find the search for which we asked a neighbor; None for an answer that nobody waits for (any more)."""
+    search = state.hop.asks.get(ask)
+    if search is None or search.asked != sender or not isinstance(search.request, kind):
+        return None
+    return search
+
+
+def take_from(state: ModuleState, search: Search, ask: MessageId, /, *, given: int, asks_left: int) -> None:
+    """Count what a neighbor has given of what it was asked for; a search that has all it wanted is over."""
+    assert search.asked is not None, "somebody was asked"
+    search.left -= given
+    search.asked_left -= given
+    if is_child(state, search.asked):
+        search.allowed -= given
+    search.asks_left = min(search.asks_left, asks_left)
+    if search.left == 0:
+        _end_ask(state, ask, search)
+        state.hop.searches.pop((search.asker.system, search.request.id), None)
+
+
+def after_accept(state: ModuleState, search: Search, ask: MessageId, /, *, now: Instant) -> tuple[Action, ...]:
+    """Ask the next one for the rest, if a neighbor has given all that it was asked for, which was less than that.
+
+    Such a neighbor says nothing more.
+    """
+    if search.left == 0 or search.asked_left:
+        return ()
+    _end_ask(state, ask, search)
+    return _ask_next(state, search, now)
+
+
+def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Ask the next eligible system; when none is left, deny in turn (MESSIAHS 6.2).
+
+    A deny for a request that we no longer hold is late news, not an error, and changes nothing.
+    """
+    search = search_of(state, deny.request, SchedRequest if isinstance(deny, SchedDeny) else TaskRequest, sender=sender)
+    if search is None:
+        return ()
+    search.hops.extend((sender, reason) for reason in deny.reasons)
+    search.asks_left = min(search.asks_left, deny.asks_left)
+    _end_ask(state, deny.request, search)
+    return _ask_next(state, search, now)
+
+
+def on_search_timeout(state: ModuleState, ask: MessageId, now: Instant) -> tuple[Action, ...]:
+    """Go on without the neighbor that we asked: it has been silent for all the time that it was given."""
+    return _give_up_on(state, ask, DenyCode.TIMED_OUT, now)
+
+
+def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Count what a neighbor was asked as denied `lost`, and drop what it asked: a search is soft."""
+    actions: list[Action] = []
+    for key, search in list(state.hop.searches.items()):
+        if search.asker.system == neighbor:
+            del state.hop.searches[key]
+            for ask in [ask for ask, asked_for in state.hop.asks.items() if asked_for is search]:
+                _end_ask(state, ask, search)
+    for ask, search in list(state.hop.asks.items()):
+        if search.asked == neighbor:
+            actions.extend(_give_up_on(state, ask, DenyCode.LOST, now))
+    return tuple(actions)
+
+
+def answer_deny(
+    state: ModuleState, request: SearchRequest, asker: Asker, /, *, reason: Reason, asks_left: int, now: Instant
+) -> tuple[Action, ...]:
+    """Deny what is left of a request, to whoever made it."""
+    is_for_tasks = isinstance(request, TaskRequest)
+    if asker.relation is Relation.SELF and not is_for_tasks:
+        return placement.on_search_denied(state, request.id, (reason,), now)
+    what = "task_deny" if is_for_tasks else "sched_deny"
+    text = f"{asker.system}: {summary_of(reason)}"
+    decision = Decision(what=what, task=request.search.hex()[:8], text=text)
+    if asker.relation is Relation.SELF:
+        return (decision,)
+    deny = TaskDeny if is_for_tasks else SchedDeny
+    message = deny(request=request.id, reasons=(signed(state, reason, asker),), asks_left=asks_left)
+    return (decision, SendControl(to=asker.system, message=message))
+
+
+def _refuse_at_once(state: ModuleState, request: SearchRequest, asker: Asker, seen: Seen | None) -> Reason | None:
+    def reason(code: DenyCode, text: str = "") -> Reason:
+        return Reason(module=state.system, code=code, text=text)
+
+    if seen is not None and (seen.has_climbed or not is_climbing(asker)):
+        return reason(DenyCode.ALREADY_ASKED)
+    if request.remaining_ns <= MARGIN_NS:
+        return reason(DenyCode.TIMED_OUT, "no time was left when the request arrived")
+    if not state.has_space:
+        return reason(DenyCode.NO_SPACE, "the disk of this module is full")
+    return None
+
+
+def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action, ...]:
+    """Ask the likeliest candidate that is left, with what is left of the search's budgets."""
+    remaining_ns = search.until - now
+    while search.untried:
+        if search.request.hops_left <= 0:
+            return _deny(state, search, now, code=DenyCode.HOP_LIMIT)
+        if search.asks_left <= 0 or remaining_ns <= MARGIN_NS:
+            return _deny(state, search, now, code=DenyCode.TIMED_OUT)
+        system = search.untried.pop(0)
+        if not state.updates.links.get(system) or (is_child(state, system) and not search.allowed):
+            continue
+        # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
+        given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
+        search.asked, search.asks_left = system, search.asks_left - 1
+        search.asked_left = min(search.left, search.allowed) if is_child(state, system) else search.left
+        ask = state.next_message_id()
+        state.hop.asks[ask] = search
+        state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
+        request = replace(
+            named(state, search.request, search.asker, to=system),
+            id=ask,
+            count=search.asked_left,
+            hops_left=search.request.hops_left - 1,
+            asks_left=search.asks_left,
+            remaining_ns=given_ns,
+        )
+        return (SendControl(to=system, message=request),)
+    return _deny(state, search, now, code=search.reason.code)
+
+
+def _give_up_on(state: ModuleState, ask: MessageId, code: DenyCode, now: Instant) -> tuple[Action, ...]:
+    search = state.hop.asks.get(ask)
+    if search is None or search.asked is None:
+        return ()
+    search.hops.append((search.asked, Reason(module=search.asked, code=code)))
+    _end_ask(state, ask, search)
+    return _ask_next(state, search, now)
+
+
+def _end_ask(state: ModuleState, ask: MessageId, search: Search) -> None:
+    del state.hop.asks[ask]
+    state.timers.cancel(TimerKind.SEARCH, ask)
+    search.asked = None
+
+
+def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -> tuple[Action, ...]:
+    state.hop.searches.pop((search.asker.system, search.request.id), None)
+    if code in HOPEFUL:
+        code = min((code, *_answers(search)), key=HOPEFUL.index)
+    reason = replace(search.reason, code=code, hops=hops_for(state, search))
+    return answer_deny(state, search.request, search.asker, reason=reason, asks_left=search.asks_left, now=now)
+
+
+def _answers(search: Search) -> list[DenyCode]:
+    """Give what those that were asked said: they know better than a view."""
+    codes = [hop.code for _, hop in search.hops if hop.code in HOPEFUL]
+    if isinstance(search.request, SchedRequest) and (search.left < search.request.count or (search.hops and not codes)):
+        # There are such machines, but none (more) is to be had now.
+        codes.append(DenyCode.NO_CAPACITY)
+    return codes
+
+
+def _relation_of(state: ModuleState, sender: SystemId) -> Relation:
+    return Relation.SELF if sender == state.system else state.neighbors[sender].relation

@@ -1,0 +1,302 @@
+"""Searching for places: sched_request and sched_accept (MESSIAHS 6.2); how a search goes on is in routing.py.
+
+A search that answers a `task_request` goes first where that came from, at every hop that remembers it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+
+from messiahs.core.executor.claims import grant, places_for
+from messiahs.core.executor.owner_rules import is_revoked
+from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
+from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
+from messiahs.core.interface.limits import LONGEST_LEASE_NS
+from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAccept, SchedRequest
+from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
+from messiahs.core.interface.rows import PassedClaimRow
+from messiahs.core.model.attributes import INTEGER_HIGHEST
+from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.origin import placement
+from messiahs.core.relay.reachability import why_unreachable, why_untrusted
+from messiahs.core.search.routing import (
+    HOPEFUL,
+    MARGIN_NS,
+    Arrived,
+    after_accept,
+    answer_deny,
+    bounded,
+    go_on,
+    is_climbing,
+    reachable,
+    search_of,
+    take_from,
+    take_in,
+    view_behind,
+)
+from messiahs.core.state.module import ModuleState, Search
+from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
+from messiahs.core.task_filter.local_resources import own_sdv
+from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly
+from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
+from messiahs.core.vectors.vectors import EMPTY, Vector
+
+_PENALTY_NS = 60 * SECOND
+"""How long a neighbor through which an attempt was lost ranks last."""
+
+
+def on_sched_request(
+    state: ModuleState, request: SchedRequest, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Grant places on the own machine, ask others for the rest, or deny (MESSIAHS 6.2).
+
+    `accept` is the gate: refused for good, nothing is forwarded; refused for this system, only a child's request may
+    still climb or cross. Local users are not gated for forwarding.
+    """
+    request = bounded(request)
+    arrived = take_in(state, request, request.requirement, sender=sender, now=now)
+    if not isinstance(arrived, Arrived):
+        return arrived
+    asker, need = arrived.asker, need_of(request.tdv, arrived.predicate)
+    verdict = judge(state, request.tdv, asker, slots=need.slots, now=now)
+    if isinstance(verdict, Refused) and verdict.is_final and asker.relation is not Relation.SELF:
+        reason = refusal_of(state, request.tdv, asker, verdict, slots=need.slots, now=now)
+        return answer_deny(state, request, asker, reason=reason, asks_left=request.asks_left, now=now)
+    search = Search(
+        request=request,
+        asker=asker,
+        need=need,
+        left=request.count,
+        allowed=_allowed_places(state, request, asker, need, now),
+        asks_left=request.asks_left,
+        until=after(now, request.remaining_ns - MARGIN_NS),
+        reason=Reason(module=state.system, code=DenyCode.NO_CLASS),
+    )
+    return _work_on(state, search, verdict, arrived, now=now)
+
+
+def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Pass a claim on towards its origin, or take it if the origin is here (MESSIAHS 6.2).
+
+    An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
+    """
+    if _is_known(state, accept.claim):
+        # Also when it comes twice: its end would end the claim that we know by this name.
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
+    search = search_of(state, accept.request, SchedRequest, sender=sender)
+    is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
+    if search is None or not is_fair:
+        return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
+    take_from(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
+    if search.left == 0:
+        forget_demand(state, search)
+        note_served(state, search, now)
+    passed = _pass_accept(state, search, accept, via=sender, now=now)
+    return (*passed, *after_accept(state, search, accept.request, now=now))
+
+
+def _is_known(state: ModuleState, claim: ClaimId) -> bool:
+    return claim.executor == state.system or claim in state.hop.passed or claim in state.origin.claims
+
+
+def _work_on(
+    state: ModuleState, search: Search, verdict: Accepted | Refused, arrived: Arrived, *, now: Instant
+) -> tuple[Action, ...]:
+    request, need = _subject(search)
+    actions: list[Action] = []
+    # Asked again, climbing, after it was asked descending: itself and its children have answered already.
+    is_open = isinstance(verdict, Accepted) and arrived.is_first
+    why_unwanted = _why_unwanted(state, request, now) if is_open else ""
+    is_wanted = is_open and not why_unwanted and not why_unreachable(state, request)
+    wanted = min(search.left, search.allowed) if is_wanted else 0
+    places = places_for(state, need, wanted, uses_reserved=may_use_reserved(state, search, now)) if wanted else 0
+    if places:
+        note_served(state, search, now)
+        accept, granted = grant(state, request, need, asker=search.asker, places=places, now=now)
+        search.left -= places
+        search.allowed -= places
+        actions.extend(granted)
+        actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
+    elif wanted:
+        actions.extend(note_starved(state, search, need, now))
+    _note_demand(state, search, need, is_open=is_wanted, now=now)
+    if search.left == 0:
+        return tuple(actions)
+    candidates = _candidates(state, search, _allowed(arrived, verdict, is_open=is_open), now=now)
+    views = {each.system: each.view for each in candidates}
+    why_not_judged = why_too_costly(need, views, state.updates.overview)
+    if why_not_judged:
+        search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
+        return (*actions, *go_on(state, search, (), now=now))
+    ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
+    search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
+    if why_unwanted:
+        search.reason = replace(search.reason, text=why_unwanted)
+    out_of_reach = _out_of_reach(state, search, candidates, ranked=ranked, is_open=is_open)
+    untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
+    asked = tuple(each for each in dict.fromkeys(untried) if each not in out_of_reach)
+    return (*actions, *go_on(state, search, asked, now=now))
+
+
+def _out_of_reach(
+    state: ModuleState,
+    search: Search,
+    candidates: tuple[Candidate, ...],
+    *,
+    ranked: tuple[SystemId, ...],
+    is_open: bool,
+) -> frozenset[SystemId]:
+    """Give the neighbors behind which no task stream of the origin is taken; the reason says so if they would do.
+
+    What is behind a neighbor without roots of its own here is of the same site as this module, with the same roots.
+    """
+    request, _ = _subject(search)
+    why = why_untrusted(state, request)
+    apart = state.identity.apart
+    out_of_reach = frozenset(each.system for each in candidates if why and each.system not in apart)
+    could_do = is_open and search.reason.code is DenyCode.NO_CAPACITY
+    why_not_here = why_unreachable(state, request) if could_do else ""
+    is_refused = search.reason.code in (DenyCode.REFUSED_BY_POLICY, DenyCode.LIMIT_REACHED)
+    if not is_refused and (why_not_here or not out_of_reach.isdisjoint(ranked)):
+        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_here or why)
+    return out_of_reach
+
+
+def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
+    """Say why the own machine takes no such tasks now, though the policy would; empty if it does."""
+    if is_revoked(state, request.origin, request.tdv, now):
+        return "a task like this was revoked here a short while ago"
+    return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
+
+
+def _subject(search: Search) -> tuple[SchedRequest, Need]:
+    assert isinstance(search.request, SchedRequest), "it is places that are searched for"
+    assert search.need is not None, "a request for places says what a task takes"
+    return search.request, search.need
+
+
+def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: bool, now: Instant) -> None:
+    """Remember what a neighbor could have had but for others that have it."""
+    if search.asker.relation is Relation.SELF:
+        return
+    here = own_sdv(state) if is_open and search.left and search.allowed else None
+    if here is not None and why_not_here(need, here.description())[0] is DenyCode.NO_CAPACITY:
+        remember_demand(state, search, now)
+    elif not search.left:
+        forget_demand(state, search)
+
+
+def _hinted_first(
+    state: ModuleState, request: SchedRequest, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
+) -> tuple[SystemId, ...]:
+    """Put the neighbor in front that brought the task_request which is answered, whatever is known of its machines."""
+    asked = state.hop.seen.get(request.answers) if request.answers is not None else None
+    hinted = [each.system for each in candidates if asked is not None and each.system == asked.latest]
+    return (*hinted, *(system for system in ranked if system not in hinted))
+
+
+def _full(
+    state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
+) -> Iterator[SystemId]:
+    """Give those that have nothing free, and may make room or reserve several slots; they are asked last."""
+    already_asked = set(ranked)
+    making_room: dict[SystemId, Vector] = {}
+    for candidate in candidates:
+        view = view_behind(state, state.neighbors[candidate.system])
+        may_make_room = view is not None and (view.message.makes_room or need.slots > 1)
+        if may_make_room and candidate.system not in already_asked:
+            making_room[candidate.system] = candidate.view
+    codes = why_not(need, making_room, state.updates.overview)
+    yield from (system for system in making_room if codes[system] is DenyCode.NO_CAPACITY)
+
+
+def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) -> tuple[Relation, ...]:
+    # Local users are not gated for forwarding: a refusal concerns the own machine only.
+    descends = is_open or (arrived.asker.relation is Relation.SELF and isinstance(verdict, Refused))
+    return ((Relation.CHILD,) if descends else ()) + (
+        (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
+    )
+
+
+def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
+    """Give how many of the wanted places the policy leaves to this system and its children.
+
+    Local users are not gated for forwarding.
+    """
+    if asker.relation is Relation.SELF:
+        return request.count
+
+    def is_refused(places: int) -> bool:
+        return isinstance(judge(state, request.tdv, asker, slots=places * need.slots, now=now), Refused)
+
+    if not is_refused(request.count):
+        return request.count
+    return bisect_left(range(1, request.count), True, key=is_refused)
+
+
+def _candidates(
+    state: ModuleState, search: Search, relations: tuple[Relation, ...], *, now: Instant
+) -> tuple[Candidate, ...]:
+    heard = {neighbor: view_behind(state, neighbor) for neighbor in reachable(state, search.asker.system, relations)}
+    return tuple(
+        Candidate(
+            system=neighbor.system,
+            relation=neighbor.relation,
+            view=view.message.vector if view is not None else EMPTY,
+            age_ns=view.age_ns(now) if view is not None else 0,
+            has_lost=_has_lost(state, neighbor.system, search.until),
+        )
+        for neighbor, view in heard.items()
+    )
+
+
+def _has_lost(state: ModuleState, system: SystemId, until: Instant) -> bool:
+    lost_at = state.origin.lost_at.get(system)
+    return lost_at is not None and until - lost_at < _PENALTY_NS
+
+
+def _own_reason(
+    state: ModuleState,
+    search: Search,
+    verdict: Accepted | Refused,
+    candidates: tuple[Candidate, ...],
+    *,
+    ranked: tuple[SystemId, ...],
+    now: Instant,
+) -> Reason:
+    request, need = _subject(search)
+    if isinstance(verdict, Refused):
+        return refusal_of(state, request.tdv, search.asker, verdict, slots=need.slots, now=now)
+    # What the policy ranks are those that could hold the task.
+    could_hold = set(ranked)
+    left_out = {each.system: each.view for each in candidates if each.system not in could_hold}
+    codes = (DenyCode.NO_CLASS, *why_not(need, left_out, state.updates.overview).values())
+    code, text = min(codes, key=HOPEFUL.index), ""
+    here = own_sdv(state)
+    if here is not None:
+        own_code, text = why_not_here(need, here.description())
+        code = min(code, own_code, key=HOPEFUL.index)
+    return Reason(module=state.system, code=code, text=text)
+
+
+def _pass_accept(
+    state: ModuleState, search: Search, accept: SchedAccept, *, via: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    if search.asker.relation is Relation.SELF:
+        return placement.on_claim_granted(state, search.request.id, accept, via=via, is_last=search.left == 0, now=now)
+    passed = replace(accept, request=search.request.id, asks_left=search.asks_left)
+    send = SendControl(to=search.asker.system, message=passed)
+    if via == state.system:
+        return (send,)
+    request, need = _subject(search)
+    row = PassedClaimRow(
+        id=accept.claim,
+        toward_origin=search.asker.system,
+        toward_executor=via,
+        tdv=request.tdv,
+        slots=min(accept.places * need.slots, INTEGER_HIGHEST),
+    )
+    state.hop.passed[accept.claim] = row
+    return (Store(row=row), send)

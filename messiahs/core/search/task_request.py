@@ -1,0 +1,191 @@
+"""Receiver-initiated load sharing: task_request, task_accept, task_deny (MESSIAHS 5.3.2, 6.2).
+
+A module with room to spare asks where tasks wait, or run and may go. Whoever has some that match and that its policy
+offers accepts. For those that wait it searches for places at once, with the name of the request: each hop that
+remembers it asks the neighbor first from which it came. For those that run, their origins do (handing_over.py). So a
+task comes to the requester as any other does, through every gate, and not in a way of its own.
+"""
+
+from dataclasses import replace
+
+from messiahs.core.executor.running_offers import choose_running, hand_over
+from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
+from messiahs.core.interface.messages import DenyCode, Reason, TaskAccept, TaskRequest
+from messiahs.core.interface.policies import Asking, HereQuery, Predicate
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SearchId, SystemId
+from messiahs.core.model.instants import Instant, after
+from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.origin.offers import offer
+from messiahs.core.origin.placement import promise
+from messiahs.core.relay.reachability import why_untrusted
+from messiahs.core.search.routing import (
+    MARGIN_NS,
+    Arrived,
+    after_accept,
+    bounded,
+    go_on,
+    is_climbing,
+    reachable,
+    search_of,
+    take_from,
+    take_in,
+    view_behind,
+)
+from messiahs.core.state.module import ModuleState, Search
+from messiahs.core.task_filter.local_facts import own_facts
+from messiahs.core.task_filter.local_resources import own_sdv
+
+_EVERYBODY = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
+
+
+def watch_asks(state: ModuleState, now: Instant) -> None:
+    """Begin to consider the asks of the policy, from now on, in place of those of an earlier one."""
+    for kind, place, _ in tuple(state.timers.waiting()):
+        if kind is TimerKind.ASK:
+            state.timers.cancel(kind, place)
+    for place, ask in enumerate(state.policy.migrating.asks):
+        state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
+
+
+def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action, ...]:
+    """Ask for as many tasks as there is room for, if the policy wants to and anybody is known to have some."""
+    ask = state.policy.migrating.asks[place]
+    state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
+    count = min(_free_slots(state), ASK_LIMIT)
+    if not count or _is_asking(state) or not _wants(state, ask, now) or not _likely(state, state.system, _EVERYBODY):
+        return ()
+    request = TaskRequest(
+        id=state.next_message_id(),
+        search=SearchId(state.randomness.bits(128).to_bytes(16)),
+        requester=state.system,
+        wanting=ask.wanting,
+        count=count,
+        hops_left=HOPS,
+        asks_left=ASKS,
+        remaining_ns=state.policy.timeouts.request_ns,
+        trust=state.identity.trust,
+    )
+    text = f"up to {count} tasks: {ask.wanting or 'any'}"
+    decision = Decision(what="task_request", task=request.search.hex()[:8], text=text)
+    return (decision, SendControl(to=state.system, message=request))
+
+
+def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Offer tasks that match, ask the likeliest neighbor for the rest, or deny (MESSIAHS 6.2)."""
+    request = bounded(request)
+    arrived = take_in(state, request, request.wanting, sender=sender, now=now)
+    if not isinstance(arrived, Arrived):
+        return arrived
+    search = Search(
+        request=request,
+        asker=arrived.asker,
+        need=None,
+        left=request.count,
+        allowed=request.count,
+        asks_left=request.asks_left,
+        until=after(now, request.remaining_ns - MARGIN_NS),
+        reason=Reason(module=state.system, code=DenyCode.NO_TASK),
+    )
+    why_not = why_untrusted(state, request)
+    is_reached = not why_not or request.requester in state.neighbors
+    if not is_reached:
+        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not)
+    is_asked = arrived.is_first and sender != state.system and is_reached
+    actions = _offer_own(state, search, request, arrived.predicate, now=now) if is_asked else ()
+    if search.left == 0:
+        return actions
+    relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
+        (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
+    )
+    apart = state.identity.apart
+    likely = tuple(each for each in _likely(state, sender, relations) if not why_not or each in apart)
+    return (*actions, *go_on(state, search, likely, now=now))
+
+
+def _offer_own(
+    state: ModuleState, search: Search, request: TaskRequest, wanting: Predicate, /, *, now: Instant
+) -> tuple[Action, ...]:
+    """Offer what waits here, and for what is left what runs here."""
+    waiting = offer(state, wanting, count=request.count, now=now)
+    left = request.count - waiting.count if request.search not in state.executor.offers else 0
+    running = choose_running(state, wanting, count=left, now=now)
+    count = waiting.count + len(running.attempts)
+    if not count:
+        is_refused = DenyCode.REFUSED_BY_POLICY in (waiting.why_not, running.why_not)
+        search.reason = replace(search.reason, code=DenyCode.REFUSED_BY_POLICY if is_refused else DenyCode.NO_TASK)
+        return ()
+    search.left -= count
+    search.allowed -= count
+    actions = [*_pass_accept(search, count)]
+    for shape, members in waiting.shapes:
+        actions.extend(promise(state, shape, members, request.search, now=now))
+    return (*actions, *hand_over(state, request, running.attempts, now=now))
+
+
+def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Pass the word towards the requester; the tasks themselves come by `sched_request` (MESSIAHS 6.2).
+
+    One that comes too late changes nothing: whoever promised the tasks searches for places anyway.
+    """
+    search = search_of(state, accept.request, TaskRequest, sender=sender)
+    if search is None:
+        return ()
+    if accept.count > search.asked_left:
+        text = f"{accept.count} tasks for {search.asked_left} that were asked for"
+        return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=text),)
+    take_from(state, search, accept.request, given=accept.count, asks_left=accept.asks_left)
+    return (*_pass_accept(search, accept.count), *after_accept(state, search, accept.request, now=now))
+
+
+def waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
+    """Give how many tasks wait behind a neighbor, by the view by which tasks are placed with it."""
+    view = view_behind(state, neighbor)
+    return view.message.waiting if view is not None else 0
+
+
+def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
+    decision = Decision(what="task_accept", task=search.request.search.hex()[:8], text=f"{count} tasks")
+    if search.asker.relation is Relation.SELF:
+        return (decision,)
+    accept = TaskAccept(request=search.request.id, count=count, asks_left=search.asks_left)
+    return (decision, SendControl(to=search.asker.system, message=accept))
+
+
+def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[SystemId, ...]:
+    """Give the neighbors behind which tasks wait, those with the most in front, then those behind which some may go."""
+    may_have: dict[SystemId, int] = {}
+    for neighbor in reachable(state, asker, relations):
+        view = view_behind(state, neighbor)
+        if view is not None and (view.message.waiting or view.message.lets_go):
+            may_have[neighbor.system] = view.message.waiting
+    return tuple(sorted(may_have, key=lambda each: (-may_have[each], each)))
+
+
+def _free_slots(state: ModuleState) -> int:
+    """Give how many slots are free here; at a system without a machine, how many there surely are in its subtree."""
+    sdv = own_sdv(state)
+    if sdv is not None:
+        free = sdv.description().get("free_slots")
+        return free if isinstance(free, int) else 0
+    up = state.updates.up
+    (said,) = up.said("free_slots")
+    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.classes, said.ends, strict=True) if ends)
+
+
+def _is_asking(state: ModuleState) -> bool:
+    return any(
+        system == state.system and isinstance(search.request, TaskRequest)
+        for (system, _), search in state.hop.searches.items()
+    )
+
+
+def _wants(state: ModuleState, ask: Asking, now: Instant) -> bool:
+    query = HereQuery(
+        here=own_facts(state, now),
+        has_machine=state.updates.measured is not None,
+        subtree=state.updates.up,
+        now=state.calendar(now),
+    )
+    return ask.is_wanted(query)

@@ -1,0 +1,83 @@
+"""Asking the policy (MESSIAHS 5.2: the task filter compares the vectors subject to the local policy)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from messiahs.core.interface.messages import Reason
+from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.local_facts import module_facts
+from messiahs.core.task_filter.local_resources import reserved_places, reserving_claims, seen_by_owner
+from messiahs.core.task_filter.matching import look_over
+
+
+def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
+    """Judge a task that takes so many slots; those of live claims in this module's subtree count against limits."""
+    return state.policy.accept(_query(state, tdv, asker, slots=slots, now=now))
+
+
+def judging_for(state: ModuleState, asker: Asker, now: Instant) -> Callable[[TDV, int], Accepted | Refused]:
+    """Give what judges tasks of one asker at one moment, of which much is found only once: a TDV, and its slots."""
+    query = _query(state, TDV(()), asker, slots=0, now=now)
+    return lambda tdv, slots: state.policy.accept(replace(query, tdv=tdv, wanted_slots=slots))
+
+
+def refusal_of(state: ModuleState, tdv: TDV, asker: Asker, verdict: Refused, /, *, slots: int, now: Instant) -> Reason:
+    """Give a refusal with every rule that is against the task and the values found, for the own people."""
+    why = state.policy.why_refused(_query(state, tdv, asker, slots=slots, now=now))
+    return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text, why=why)
+
+
+def summary_of(reason: Reason) -> str:
+    """Write a reason for the own log."""
+    return f"{reason.code} ({reason.why or reason.rule})" if reason.why or reason.rule else reason.code.value
+
+
+def rank(
+    state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
+) -> tuple[SystemId, ...]:
+    """Order candidates by the policy."""
+    look_over(need, {each.system: each.view for each in candidates}, state.updates.overview)
+    query = RankQuery(
+        candidates=candidates,
+        need=need,
+        tdv=tdv,
+        here=seen_by_owner(state),
+        now=state.calendar(now),
+        module=module_facts(state, now),
+    )
+    return state.policy.rank(query, state.randomness)
+
+
+def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> AcceptQuery:
+    return AcceptQuery(
+        tdv=tdv,
+        asker=asker,
+        here=seen_by_owner(state),
+        subtree=state.updates.up,
+        now=state.calendar(now),
+        placed=_placed(state),
+        wanted_slots=slots,
+        module=module_facts(state, now),
+    )
+
+
+def _placed(state: ModuleState) -> tuple[Placed, ...]:
+    granted = (
+        Placed(tdv=claim.row.tdv, slots=reserved_places(claim) * claim.need.slots) for claim in reserving_claims(state)
+    )
+    passed = (
+        Placed(tdv=row.tdv, slots=row.slots)
+        for row in state.hop.passed.values()
+        if is_child(state, row.toward_executor)
+    )
+    return (*granted, *passed)
+
+
+def is_child(state: ModuleState, system: SystemId) -> bool:
+    """Say whether a system is a child."""
+    return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD

@@ -1,0 +1,153 @@
+"""Comparing what a task needs with what machines offer (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Final
+
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Need, Predicate
+from messiahs.core.model.attributes import Kind
+from messiahs.core.model.descriptions import TDV, Description
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import HOUR, SECOND
+from messiahs.core.vectors.batch import Overview
+from messiahs.core.vectors.columns import NO_CLASS, Classes, Judged
+from messiahs.core.vectors.vectors import Vector
+
+_LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
+"""A time limit that is longer would not fit into 64 bits, as what is stored and sent has to."""
+LOOKS_LIMIT: Final = 100_000
+"""How many looks one message may cause: some tenths of a second."""
+
+
+def need_of(tdv: TDV, requirement: Predicate) -> Need:
+    """Read what a task takes from its TDV: at least one slot; unstated sizes are nothing."""
+    said = tdv.description()
+    return Need(
+        slots=max(1, _size(said, "cpus")),
+        mem_bytes=_size(said, "mem"),
+        disk_bytes=_size(said, "disk"),
+        requirement=requirement,
+    )
+
+
+def time_limit_ns(tdv: TDV) -> int | None:
+    """Give how long a task may run, at most a hundred years; None if it states no time."""
+    seconds = _size(tdv.description(), "est_time")
+    return min(_LONGEST_RUN_NS, seconds * SECOND) if seconds else None
+
+
+def _size(said: Description, name: str) -> int:
+    value = said.get(name, 0)
+    return max(0, value) if isinstance(value, int) else 0
+
+
+def has_room(need: Need, here: Description) -> bool:
+    """Say whether one machine, exactly described, can hold one more task now."""
+    return all(_size(here, name) >= amount for name, amount in _free(need))
+
+
+def fitting(need: Need, view: Vector) -> Judged:
+    """Say of which classes every machine can surely hold the task now, and of which some machine could."""
+    question = _question(need)
+    verdict = view.verdict(question)
+    if verdict is None:
+        verdict = _fitting(need, view)
+        view.remember(question, verdict)
+    return verdict
+
+
+def look_over(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
+    """Find what `fitting` says of many views, which then knows it: at once, and so in a part of the time."""
+    question = _question(need)
+    new = {system: view for system, view in views.items() if view.verdict(question) is None}
+    if new:
+        verdicts = overview.judged(new, lambda classes: _fitting(need, classes))
+        for view, verdict in zip(new.values(), verdicts, strict=True):
+            view.remember(question, verdict)
+
+
+def could_hold(need: Need, view: Vector) -> bool:
+    """Say whether some machine behind a view may be able to hold the task now."""
+    _, could = fitting(need, view)
+    return could != 0
+
+
+def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
+    """Say why one machine, exactly described, does not hold the task now."""
+    if any(_size(here, name) < amount for name, amount in _total(need) if name in here):
+        return DenyCode.NO_CLASS, ""
+    unset = need.requirement.unset_in(here)
+    if unset:
+        return DenyCode.REQUIREMENT_UNMET, f"this machine does not say {', '.join(f'${name}' for name in unset)}"
+    if not need.requirement.holds(here):
+        return DenyCode.REQUIREMENT_UNMET, ""
+    return DenyCode.NO_CAPACITY, ""
+
+
+def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> dict[SystemId, DenyCode]:
+    """Say of each view why it does not hold the task: its size, its requirement, or machines that are busy."""
+    judged = overview.judged(views, lambda classes: _meeting(need, classes))
+    return {
+        system: DenyCode.NO_CAPACITY if able else DenyCode.REQUIREMENT_UNMET if large_enough else DenyCode.NO_CLASS
+        for system, (able, large_enough) in zip(views, judged, strict=True)
+    }
+
+
+def why_too_costly(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> str:
+    """Say why a requirement is not judged over views, before it is: it would keep a module busy; else nothing."""
+    looks = overview.total(views, need.requirement.cost)
+    if looks <= LOOKS_LIMIT:
+        return ""
+    return (
+        f"too many comparisons of two attributes: {looks} looks at what neighbors say, at most {LOOKS_LIMIT} are made"
+    )
+
+
+def _question(need: Need) -> tuple[str, int, int, int]:
+    return (need.requirement.text, need.slots, need.mem_bytes, need.disk_bytes)
+
+
+def _meeting(need: Need, classes: Classes) -> Judged:
+    """Give the classes that could hold the task if they were idle, and those that are large enough for it."""
+    _, could = _large_enough(classes, _total(need))
+    if not could:
+        return NO_CLASS
+    _, could_meet = _met(need, classes)
+    return could & could_meet, could
+
+
+def _fitting(need: Need, classes: Classes) -> Judged:
+    surely, could = _large_enough(classes, _free(need))
+    if not could:
+        return NO_CLASS
+    meets_surely, could_meet = _met(need, classes)
+    return surely & meets_surely, could & could_meet
+
+
+def _met(need: Need, classes: Classes) -> Judged:
+    text = need.requirement.text
+    verdict = classes.verdict(text)
+    if verdict is None:
+        verdict = need.requirement.over(classes)
+        classes.remember(text, verdict)
+    return verdict
+
+
+def _free(need: Need) -> tuple[tuple[str, int], ...]:
+    return (("free_slots", need.slots), ("avail_mem", need.mem_bytes), ("avail_disk", need.disk_bytes))
+
+
+def _total(need: Need) -> tuple[tuple[str, int], ...]:
+    return (("slots", need.slots), ("total_mem", need.mem_bytes), ("total_disk", need.disk_bytes))
+
+
+def _large_enough(classes: Classes, amounts: tuple[tuple[str, int], ...]) -> Judged:
+    surely = could = classes.every_class
+    names, least = zip(*amounts, strict=True)
+    for (values, cells, width), amount in zip(classes.columns(Kind.INTEGER, *names), least, strict=True):
+        cell = cells[bisect_left(values, amount)]
+        surely &= cell
+        # What is withheld, lacking or of another type could be anything, and is never sure.
+        could &= cell >> width | ~cells[0]
+    return surely, could

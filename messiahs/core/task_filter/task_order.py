@@ -1,0 +1,127 @@
+"""Whose turn it is: `rank tasks` orders the tasks that wait here, and may put some before one that runs.
+
+Without that block it is first come, first served, and none is put before another.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Accepted, Asker, TaskOrderQuery
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import Description, sorted_pairs
+from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.module import ModuleState, Shape
+from messiahs.core.task_filter.acceptance import judging_for
+from messiahs.core.task_filter.local_facts import own_facts
+from messiahs.core.task_filter.local_resources import own_sdv
+from messiahs.core.task_filter.matching import why_not_here
+from messiahs.core.task_filter.unmet_demand import demands
+
+_RANKED_AT_MOST = 256
+"""Shapes beyond so many come after the others, as they came."""
+_RANKED_FOR_NS = 100 * MILLISECOND
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Tasks that wait, and what is known of them."""
+
+    facts: Description
+    count: int
+    shape: Shape | None = None
+
+
+def in_turn(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
+    """Put shapes of waiting tasks in the order in which they get places."""
+    order = state.policy.task_order
+    if order is None or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
+        return shapes
+    ranked, rest = shapes[:_RANKED_AT_MOST], shapes[_RANKED_AT_MOST:]
+    tasks = tuple(facts_of_shape(state, shape, now) for shape in ranked)
+    places = order.order(_query(state, tasks, now), state.randomness)
+    return (*(ranked[place] for place in places), *rest)
+
+
+def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
+    """Count for each task that runs here the waiting ones that come before it, and that could run here in its place.
+
+    Neighbors' tasks are those for which there was no room lately.
+    """
+    order = state.policy.task_order
+    waiting = _waiting(state, now) if order is not None and running else []
+    if order is None or not waiting:
+        return (0,) * len(running)
+    # Those that run stand in front of their equals.
+    places = order.order(_query(state, (*running, *(each.facts for each in waiting)), now), state.randomness)
+    could_run, above, count = _judge_of(state, now), [0] * len(running), 0
+    last = max(place for place, each in enumerate(places) if each < len(running))
+    for each in places[: last + 1]:
+        if each < len(running):
+            above[each] = count
+        elif could_run(waiting[each - len(running)]):
+            count += waiting[each - len(running)].count
+    return tuple(above)
+
+
+def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool:
+    """Say whether any waiting task comes before one that runs here; who comes first is found at most every 100 ms."""
+    order, executor = state.policy.task_order, state.executor
+    if order is None:
+        return False
+    if executor.ranked_at is None or now - executor.ranked_at >= _RANKED_FOR_NS:
+        waiting, could_run = _waiting(state, now), _judge_of(state, now)
+        places = order.order(_query(state, tuple(each.facts for each in waiting), now), state.randomness)
+        first = next((waiting[place] for place in places if could_run(waiting[place])), None)
+        executor.ranked_at = now
+        executor.first_in_turn = sorted_pairs(first.facts) if first is not None else None
+    if executor.first_in_turn is None:
+        return False
+    both = _query(state, (running, dict(executor.first_in_turn)), now)
+    return order.order(both, state.randomness)[0] == 1
+
+
+def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, Value]:
+    """Give what a policy is told of the first task of a shape that waits."""
+    submission, first, _ = shape.waiting[0]
+    tried = state.origin.tasks.get(submission._replace(member=first))
+    return {
+        **shape.key[0].description(),
+        "from": state.system,
+        "waited": max(0, now - state.origin.submissions[submission].row.submitted_at) // SECOND,
+        "ran": 0,
+        "attempt": (tried.attempt if tried is not None else 0) + 1,
+    }
+
+
+def _query(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> TaskOrderQuery:
+    return TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
+
+
+def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:
+    """Give the tasks that wait for a place, and how many there are of each; demand of neighbors has no shape here."""
+    shapes = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKED_AT_MOST]
+    own = [_Waiting(facts_of_shape(state, shape, now), shape.count, shape) for shape in shapes]
+    others = [
+        _Waiting({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
+        for (asker, _, tdv), demand in demands(state, now)
+    ]
+    return own + others
+
+
+def _judge_of(state: ModuleState, now: Instant) -> Callable[[_Waiting], bool]:
+    """Give what says whether tasks that wait could run here, if what runs made room; others' were judged when asked."""
+    sdv = own_sdv(state)
+    here = sdv.description() if sdv is not None else None
+    judge = judging_for(state, Asker(system=state.system, relation=Relation.SELF), now)
+
+    def could_run(waiting: _Waiting) -> bool:
+        shape = waiting.shape
+        if shape is None or here is None:
+            return shape is None
+        if why_not_here(shape.need, here)[0] is not DenyCode.NO_CAPACITY:
+            return False
+        return isinstance(judge(shape.key[0], shape.need.slots), Accepted)
+
+    return could_run

@@ -1,0 +1,227 @@
+"""What a module says of the machines behind it, to whom and when (MESSIAHS 5.3.1, 7.2).
+
+The policy decides what the own machine says, what is passed on, and who is told anything. Parents and siblings are told
+the same U, at once; what children are told stands in informing.py.
+
+With many neighbors, U is computed in several turns, and not again before that has become a small part of all time
+(pacing.py). Whoever is due to be told by then is told the last one again, with its age.
+"""
+
+from collections.abc import Iterable
+
+from messiahs.core.interface.actions import Action, SendVector
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.origin.placement import on_view_changed
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Account, Snapshot
+from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, take_another_turn, tell_child
+from messiahs.core.update.load_summary import account_of, oldest_below, oldest_in
+from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
+from messiahs.core.update.pacing import (
+    DOWN_SHARE,
+    OWN_SHARE,
+    SENDING_NS,
+    UP_SHARE,
+    after_work,
+    fits_a_turn,
+    is_resting,
+    rested_at,
+)
+from messiahs.core.update.self_description import describe
+from messiahs.core.update.transmission import (
+    Summed,
+    Turn,
+    is_summed_up,
+    kinds_for,
+    message_to,
+    send,
+    snapshot_of,
+    turn_of,
+)
+from messiahs.core.vectors.division import Division
+
+_CHANGE_INTERVAL_NS = 50 * MILLISECOND
+_CHANGE_DELAY_NS = 10 * MILLISECOND
+"""Suppresses changes that revert within the delay, as a place for a short task does."""
+
+
+def mark_changed(state: ModuleState, now: Instant) -> None:
+    """Advertise soon: something that a vector shows may have changed."""
+    if not state.timers.is_set(TimerKind.CHANGE, state.system):
+        at, sent_at = after(now, _CHANGE_DELAY_NS), state.updates.sent_at
+        if sent_at is not None:
+            at = max(at, after(sent_at, _CHANGE_INTERVAL_NS))
+        state.timers.set(TimerKind.CHANGE, state.system, at)
+
+
+def note_waiting(state: ModuleState, now: Instant) -> None:
+    """Advertise soon if tasks began to wait here, or wait no longer; how many there are can wait for the period."""
+    if bool(state.origin.waiting) != state.updates.had_waiting:
+        mark_changed(state, now)
+
+
+def mark_news(state: ModuleState, now: Instant) -> None:
+    """Compute the sums anew and advertise them soon: a neighbor's view came, went, or changed in a key."""
+    state.updates.has_news = True
+    mark_changed(state, now)
+
+
+def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Send one neighbor its vectors now, as it asked or because its link is new."""
+    updates, neighbor, turn = state.updates, state.neighbors[system], turn_of(state, now)
+    # Who asks again and again is told the same again; that keeps no news from others.
+    is_anew = (
+        not is_resting(updates.asked_rests_until, now)
+        and updates.summing is None
+        and fits_a_turn(classes_in(turn.sums))
+    )
+    told: list[SendVector] = []
+    if neighbor.is_parent or neighbor.is_sibling:
+        if is_anew:
+            division = up(turn.sums)
+            turn.work_ns += division.work_ns
+            _note_up(state, division, turn.account)
+        told.extend(_send_up(state, turn, (neighbor,), only_changed=False))
+    if neighbor.is_child:
+        told.extend(tell_child(state, turn, neighbor, is_anew=is_anew))
+    if is_anew:
+        updates.asked_rests_until = after_work(updates.asked_rests_until, now, work_ns=turn.work_ns, share=DOWN_SHARE)
+    return _in_order(state, told)
+
+
+def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[StatusVector, ...]:
+    """Give the vectors that say to one neighbor what is known now."""
+    neighbor, turn = state.neighbors[system], turn_of(state, now)
+    return tuple(
+        message_to(
+            state,
+            turn,
+            neighbor,
+            kind,
+            Summed(vector_for(state, neighbor, kind, turn.sums), oldest_in(state, turn.account, neighbor, kind)),
+        )
+        for kind in kinds_for(neighbor)
+    )
+
+
+def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
+    """Send every neighbor its vectors, or with `only_changed` those that say something new."""
+    updates = state.updates
+    updates.sent_at = now
+    before = updates.own
+    has_waiting = bool(state.origin.waiting)
+    has_news = updates.has_news or has_waiting != updates.had_waiting
+    has_news |= describe(state, now, only_changed=only_changed)
+    updates.has_news, updates.had_waiting = False, has_waiting
+    updates.others_have_news |= has_news
+    updates.children_have_news |= has_news
+    if only_changed and not updates.others_have_news:
+        return ()
+    turn = turn_of(state, now)
+    told = [
+        *_tell_others(state, turn, only_changed=only_changed),
+        *begin_round(state, turn, only_changed=only_changed),
+    ]
+    actions: list[Action] = [*_in_order(state, told)]
+    if updates.own != before:
+        actions.extend(on_view_changed(state, before, updates.own, now))
+    return tuple(actions)
+
+
+def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Go on with what one turn had no time for: U first, then what children are told."""
+    updates, turn = state.updates, turn_of(state, now)
+    if updates.summing is None:
+        return _in_order(state, begin_or_go_on(state, turn))
+    told = _go_on_summing(state, turn, updates.summing, only_changed=True)
+    if updates.round.is_going or updates.children_have_news:
+        take_another_turn(state, now)
+    return _in_order(state, told)
+
+
+def _tell_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
+    """Tell all parents and siblings; U is computed without any, too, since the policy may ask for it."""
+    updates = state.updates
+    if updates.summing is None and not is_resting(updates.up_rests_until, turn.now):
+        updates.others_have_news = False
+        return _go_on_summing(state, turn, snapshot_of(state, turn), only_changed=only_changed)
+    if updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
+        at = max(after(turn.now, _CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
+        state.timers.set(TimerKind.CHANGE, state.system, at)
+    if only_changed:
+        return ()
+    told = _send_up(state, turn, _others(state), only_changed=False)
+    _rest(state, turn)
+    return told
+
+
+def _go_on_summing(
+    state: ModuleState, turn: Turn, snapshot: Snapshot, /, *, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Compute U as far as one turn has time for it, and tell parents and siblings once it is done.
+
+    A period does not wait for that: they are told the last one at once.
+    """
+    division = begun_up(sums_of(state, snapshot))
+    is_done = is_summed_up(turn, snapshot, division)
+    if is_done:
+        state.updates.summing = None
+        _note_up(state, division, account_of(state, snapshot.views))
+    else:
+        state.updates.summing = snapshot
+        take_another_turn(state, turn.now)
+    told = _send_up(state, turn, _others(state), only_changed=only_changed) if is_done or not only_changed else ()
+    _rest(state, turn)
+    return told
+
+
+def _note_up(state: ModuleState, division: Division, account: Account) -> None:
+    updates = state.updates
+    updates.up, updates.oldest_up, updates.is_up_obsolete = division.vector, oldest_below(account), False
+
+
+def _send_up(
+    state: ModuleState, turn: Turn, neighbors: tuple[Neighbor, ...], /, *, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Tell some parents and siblings U as it was computed last."""
+    updates = state.updates
+    if updates.is_up_obsolete:
+        return ()
+    told: list[SendVector] = []
+    for neighbor in neighbors:
+        summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up)
+        for kind in kinds_for(neighbor):
+            if kind is not VectorKind.FOR_CHILDREN:
+                message = message_to(state, turn, neighbor, kind, summed)
+                told.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
+    turn.work_ns += SENDING_NS * len(told)
+    return tuple(told)
+
+
+def _rest(state: ModuleState, turn: Turn) -> None:
+    share = UP_SHARE if _others(state) else OWN_SHARE
+    updates = state.updates
+    updates.up_rests_until = after_work(updates.up_rests_until, turn.now, work_ns=turn.work_ns, share=share)
+
+
+def _others(state: ModuleState) -> tuple[Neighbor, ...]:
+    return tuple(
+        neighbor
+        for system, neighbor in state.neighbors.items()
+        if state.updates.links.get(system) and (neighbor.is_parent or neighbor.is_sibling)
+    )
+
+
+def _in_order(state: ModuleState, told: Iterable[SendVector]) -> tuple[SendVector, ...]:
+    """Put what is sent into the order of the neighbors, and of their kinds of vectors."""
+    place = {
+        key: number
+        for number, key in enumerate(
+            (system, kind) for system, each in state.neighbors.items() for kind in kinds_for(each)
+        )
+    }
+    return tuple(sorted(told, key=lambda each: place[each.to, each.message.kind]))

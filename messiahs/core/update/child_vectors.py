@@ -1,0 +1,173 @@
+"""Telling children D, one after the other: many of them take several turns, and are told less often (MESSIAHS 7.2).
+
+A round tells every child, or only those for whom there is something new. While a rest is due (pacing.py), the round of
+a period tells each child again what it was told last, with its age; what changes is told once the rest is over. A
+period that comes while a round goes on does the same, and adds nothing to the round: else one that takes longer than a
+period would never end.
+"""
+
+from collections.abc import Iterator
+
+from messiahs.core.interface.actions import SendVector
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Account, Snapshot, Sums
+from messiahs.core.update.load_summary import account_of, kept_from, oldest_in
+from messiahs.core.update.outgoing import begun_everything, everything, sums_of, vector_for
+from messiahs.core.update.pacing import DOWN_SHARE, SENDING_NS, TURN_NS, after_work, is_resting, rested_at
+from messiahs.core.update.transmission import Summed, Turn, is_summed_up, message_to, send, snapshot_of
+from messiahs.core.vectors.compaction import compact
+
+_NEXT_TURN_NS = 1 * MILLISECOND
+_NEXT_ROUND_NS = 50 * MILLISECOND
+_DOWN = VectorKind.FOR_CHILDREN
+
+
+def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
+    """Begin to tell all children, or with `only_changed` those that do not know it yet, unless a rest is due."""
+    updates, current = state.updates, state.updates.round
+    children = [
+        system for system, neighbor in state.neighbors.items() if neighbor.is_child and updates.links.get(system)
+    ]
+    if current.is_going:
+        if not only_changed:
+            current.again.update((child, True) for child in children if _last(state, child) is not None)
+        return ()
+    is_free = not is_resting(updates.down_rests_until, turn.now)
+    if not children:
+        current.untold, updates.children_have_news = {}, False
+        return ()
+    if only_changed and not is_free:
+        _wake_later(state, turn.now)
+        return ()
+    current.untold = {child: not only_changed or current.untold.get(child, False) for child in children}
+    current.snapshot = snapshot_of(state, turn) if is_free else None
+    if is_free:
+        updates.children_have_news = False
+    if updates.summing is not None or turn.work_ns > TURN_NS // 2:
+        # There are many neighbors: to sum up U is enough for one turn.
+        _go_on_later(state, turn.now)
+        return ()
+    return go_on(state, turn)
+
+
+def begin_or_go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
+    """Go on with the round, or begin another one for what has changed."""
+    if state.updates.children_have_news and not state.updates.round.is_going:
+        return begin_round(state, turn, only_changed=True)
+    return go_on(state, turn)
+
+
+def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
+    """Tell as many children as one turn has time for."""
+    updates, current = state.updates, state.updates.round
+    begun_ns = turn.work_ns
+    sent = [*_tell_again(state, turn, current.again)]
+    if current.snapshot is None:
+        sent.extend(_tell_again(state, turn, current.untold))
+    elif current.untold and is_summed_up(turn, current.snapshot, begun_everything(sums_of(state, current.snapshot))):
+        sent.extend(_tell_anew(state, turn, current.snapshot))
+    current.is_going = False
+    updates.down_rests_until = after_work(
+        updates.down_rests_until, turn.now, work_ns=turn.work_ns - begun_ns, share=DOWN_SHARE
+    )
+    if current.untold or current.again:
+        _go_on_later(state, turn.now)
+        return tuple(sent)
+    current.snapshot = None
+    if updates.children_have_news:
+        _wake_later(state, turn.now)
+    return tuple(sent)
+
+
+def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
+    """Tell one child now, as it asked or because its link is new; if not anew, what it was told last.
+
+    One that was told nothing yet is told of the own machine, and of the others as soon as a round may begin: a rest may
+    be longer than it waits before it takes this module for lost.
+    """
+    current = state.updates.round
+    if is_anew:
+        division = everything(turn.sums)
+        turn.work_ns += division.work_ns + division.parting_ns
+        # A round that goes on would tell it of an older snapshot.
+        current.untold.pop(neighbor.system, None)
+        summed = _summed(state, turn.sums, turn.account, neighbor)
+        return _send(state, turn, neighbor, summed, only_changed=False)
+    last = _last(state, neighbor.system)
+    if last is None:
+        state.updates.children_have_news = True
+        if not current.is_going:
+            _wake_later(state, turn.now)
+        own = compact(state.updates.own, keys=state.policy.keys)
+        last = Summed(state.policy.reveal(own, neighbor), None)
+    return _send(state, turn, neighbor, last, only_changed=False)
+
+
+def take_another_turn(state: ModuleState, now: Instant, /) -> None:
+    """Go on soon: first comes what has happened meanwhile."""
+    state.timers.set(TimerKind.TELL, state.system, after(now, _NEXT_TURN_NS))
+
+
+def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[SendVector]:
+    sums, account = sums_of(state, snapshot), account_of(state, snapshot.views)
+    made: dict[object, None] = {}
+    for neighbor, only_changed in _next_of(state.updates.round.untold, state, turn):
+        place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
+        if place not in made:
+            turn.work_ns += everything(sums).parting_ns
+            made[place] = None
+        yield from _send(state, turn, neighbor, _summed(state, sums, account, neighbor), only_changed=only_changed)
+
+
+def _tell_again(state: ModuleState, turn: Turn, untold: dict[SystemId, bool]) -> Iterator[SendVector]:
+    """Tell children what each was told last; one that was never told anything is told when the rest is over."""
+    for neighbor, only_changed in _next_of(untold, state, turn):
+        last = _last(state, neighbor.system)
+        if last is None:
+            state.updates.children_have_news = True
+        else:
+            yield from _send(state, turn, neighbor, last, only_changed=only_changed)
+
+
+def _next_of(untold: dict[SystemId, bool], state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
+    """Take children from those that are still to be told, and whether only something new, while the turn has time."""
+    while untold and turn.work_ns < TURN_NS:
+        system = next(iter(untold))
+        only_changed = not untold.pop(system)
+        neighbor = state.neighbors.get(system)
+        if neighbor is not None and neighbor.is_child and state.updates.links.get(system):
+            yield neighbor, only_changed
+
+
+def _send(
+    state: ModuleState, turn: Turn, neighbor: Neighbor, /, summed: Summed, *, only_changed: bool
+) -> tuple[SendVector, ...]:
+    message = message_to(state, turn, neighbor, _DOWN, summed)
+    sent = send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed)
+    turn.work_ns += SENDING_NS * len(sent)
+    return sent
+
+
+def _summed(state: ModuleState, sums: Sums, account: Account, neighbor: Neighbor, /) -> Summed:
+    return Summed(vector_for(state, neighbor, _DOWN, sums), oldest_in(state, account, neighbor, _DOWN))
+
+
+def _last(state: ModuleState, system: SystemId) -> Summed | None:
+    sent = state.updates.sent.get((system, _DOWN))
+    return Summed(sent.vector, state.updates.oldest_sent[system, _DOWN]) if sent is not None else None
+
+
+def _go_on_later(state: ModuleState, now: Instant) -> None:
+    state.updates.round.is_going = True
+    take_another_turn(state, now)
+
+
+def _wake_later(state: ModuleState, now: Instant) -> None:
+    if not state.timers.is_set(TimerKind.TELL, state.system):
+        at = max(after(now, _NEXT_ROUND_NS), rested_at(state.updates.down_rests_until, now))
+        state.timers.set(TimerKind.TELL, state.system, at)

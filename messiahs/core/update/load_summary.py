@@ -1,0 +1,117 @@
+"""What a vector says beside its machines: tasks that wait or may go, and its age (MESSIAHS 7.2).
+
+It is put together as the machines are. Everything is added up once for all neighbors; what a child hears itself is then
+taken off for it, so a parent of a thousand children does not add a thousand numbers for each of them.
+
+A child whose primary parent is another one is told of the module itself and of what is below it, without what comes
+from the child. Of what is beside and above, its primary parent tells it, and in that its own tasks may be counted:
+with those it would ask for its own tasks again and again.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import HOUR, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Account, Beside, Count, View
+from messiahs.core.update.sums import Heard, in_down, in_up
+
+_MOST_WAITING = 1_000_000_000
+_OLDEST_NS = 24 * HOUR
+"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
+
+
+def account_of(state: ModuleState, views: Mapping[Heard, View]) -> Account:
+    """Add up what neighbors have said."""
+    neighbors = state.neighbors.values()
+    below = sorted(_heard(views, in_up(neighbors)), key=lambda each: (_since(each[1]), each[0]))
+    above = [view for _, view in _heard(views, in_down(neighbors))]
+    return Account(
+        primary_children=dict(below),
+        here=_here(state),
+        below=_total(view for _, view in below),
+        above=_total(above),
+        oldest_above=min(map(_since, above), default=None),
+    )
+
+
+def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
+    """Name the primary children that are not in what a child is told of: itself, and those that it hears."""
+    view = state.updates.views.get((child, VectorKind.FOR_PARENTS))
+    hears = view.message.hears if view is not None else ()
+    return frozenset(
+        each for each in (child, *hears) if each in state.neighbors and state.neighbors[each].is_primary_child
+    )
+
+
+def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Beside:
+    """Give what a neighbor is told beside a vector: nothing if it is told of no machines."""
+    if not state.policy.reveals_to(neighbor):
+        return Beside()
+    count, here = account.below, account.here
+    if kind is VectorKind.FOR_CHILDREN and neighbor.is_primary_child:
+        kept = (account.primary_children.get(each) for each in kept_from(state, neighbor.system))
+        count = count.plus(account.above).plus(_total(view for view in kept if view is not None), -1)
+    elif kind is VectorKind.FOR_CHILDREN:
+        count = count._replace(waiting=count.waiting - _waiting_told_by_stepchild(state, account, neighbor))
+    return Beside(
+        waiting=min(_MOST_WAITING, here.waiting + count.waiting),
+        makes_room=here.makes_room or count.makes_room > 0,
+        lets_go=here.lets_go or count.lets_go > 0,
+    )
+
+
+def oldest_in(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Instant | None:
+    """Give when the oldest part of a vector came about; None if nothing is in it but the own machine."""
+    if kind is not VectorKind.FOR_CHILDREN:
+        return oldest_below(account)
+    kept = kept_from(state, neighbor.system)
+    below = next((_since(view) for child, view in account.primary_children.items() if child not in kept), None)
+    return min((each for each in (below, account.oldest_above) if each is not None), default=None)
+
+
+def oldest_below(account: Account) -> Instant | None:
+    """Give when the oldest part of U came about."""
+    return next(map(_since, account.primary_children.values()), None)
+
+
+def age_ns(oldest: Instant | None, now: Instant) -> int:
+    """Give the age of a vector whose oldest part came about then."""
+    return min(_OLDEST_NS, max(0, now - oldest)) if oldest is not None else 0
+
+
+def _waiting_told_by_stepchild(state: ModuleState, account: Account, child: Neighbor) -> int:
+    """Give how many tasks that wait below were told by a child of another primary parent, which may be below, too.
+
+    Nobody says which of them are the same. If one of the primary children speaks of at least as many, they are taken
+    to be among those.
+    """
+    view = state.updates.views.get((child.system, VectorKind.FOR_PARENTS))
+    waiting = view.message.waiting if view is not None else 0
+    is_among = any(one.message.waiting >= waiting for one in account.primary_children.values())
+    return waiting if is_among else 0
+
+
+def _here(state: ModuleState) -> Beside:
+    policy = state.policy
+    orders = policy.task_order is not None or any(rule.reads_waiting for rule in policy.running)
+    return Beside(
+        waiting=state.origin.waiting,
+        makes_room=orders and state.updates.measured is not None,
+        lets_go=policy.migrating.offers_running and any(claim.live for claim in state.executor.claims.values()),
+    )
+
+
+def _heard(views: Mapping[Heard, View], keys: Iterable[Heard]) -> list[tuple[SystemId, View]]:
+    return [(key[0], view) for key in keys if (view := views.get(key)) is not None]
+
+
+def _since(view: View) -> Instant:
+    return Instant(view.received_at - view.message.age_ns)
+
+
+def _total(views: Iterable[View]) -> Count:
+    said = [(view.message.waiting, view.message.makes_room, view.message.lets_go) for view in views]
+    return Count(*map(sum, zip(*said, strict=True))) if said else Count()

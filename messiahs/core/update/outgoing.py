@@ -1,0 +1,148 @@
+"""Vectors as they leave, each computed once: U, D for each child, and what is revealed of them (MESSIAHS 7.2, 7.3)."""
+
+from collections.abc import Mapping
+
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.interface.policies import Policy
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Snapshot, Sums, View
+from messiahs.core.update.load_summary import kept_from
+from messiahs.core.update.sums import Heard, Views, in_down, in_up
+from messiahs.core.vectors.division import Division
+from messiahs.core.vectors.vectors import EMPTY, Vector
+
+
+def sum_up(state: ModuleState) -> Sums:
+    """Give the sums of what is known now; what was computed of the same before is not computed again."""
+    heard = _heard(state.updates.views)
+    known = state.updates.sums
+    if known is not None and (known.policy is not state.policy or known.neighbors != state.neighbors):
+        known = None
+    if known is None or known.own != state.updates.own or known.heard != heard:
+        known = state.updates.sums = _new_sums(state, heard, own=state.updates.own, known=known)
+    return known
+
+
+def sums_of(state: ModuleState, snapshot: Snapshot) -> Sums:
+    """Give the sums of what was known then."""
+    if snapshot.sums is None:
+        snapshot.sums = _new_sums(state, _heard(snapshot.views), own=snapshot.own)
+    return snapshot.sums
+
+
+def up(sums: Sums) -> Division:
+    """Give U (equation 19), which is S (equation 21)."""
+    return _done(begun_up(sums))
+
+
+def begun_up(sums: Sums) -> Division:
+    """Give U, which may not be done."""
+    if sums.up is None:
+        sums.up = Division(
+            (sums.own,), _said(sums, in_up(sums.neighbors.values())), keys=sums.policy.keys, memory=sums.memory_up
+        )
+    return sums.up
+
+
+def everything(sums: Sums) -> Division:
+    """Give D and beside it U of all primary children, from which each child is told what it does not hear itself."""
+    return _done(begun_everything(sums))
+
+
+def begun_everything(sums: Sums) -> Division:
+    """Give `everything`, which may not be done."""
+    if sums.everything is None:
+        above = tuple(sums.passed_on.get(key, EMPTY) for key in in_down(sums.neighbors.values()))
+        if not any(above):
+            sums.everything = begun_up(sums)
+        else:
+            below = _said(sums, in_up(sums.neighbors.values()))
+            sums.everything = Division((sums.own, *above), below, keys=sums.policy.keys, memory=sums.memory_everything)
+    return sums.everything
+
+
+def classes_in(sums: Sums) -> int:
+    """Count the classes that go into U and D together."""
+    return sum(len(vector.classes) for vector in sums.passed_on.values())
+
+
+def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums, /) -> Vector:
+    """Give what a neighbor is told: `reveal` comes last, once for all that are told the same.
+
+    A child is told D and beside it the U of those primary children that it does not hear itself: beyond equation 20.
+    That equation has a system hear all its siblings. Here it may hear only some of them (`hears`), so its primary
+    parent adds exactly the others: each machine still stands once in what the child knows of its primary tree.
+
+    A child of another primary parent hears none of them as siblings, so it is told of all: a search that it sends here
+    descends to them. With equation 20 alone it would not know that they are there. It only views this vector, and sums
+    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (beside.py).
+    """
+    if kind is not VectorKind.FOR_CHILDREN:
+        return revealed_up(state, neighbor, up(sums).vector, sums)
+    place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
+    if place not in sums.revealed_down:
+        if place[0] not in sums.down:
+            if len(sums.down) > len(sums.neighbors):
+                # A child may say every time that it hears others.
+                sums.down.clear()
+                sums.revealed_down.clear()
+            sums.down[place[0]] = everything(sums).without(place[0])
+        sums.revealed_down[place] = state.policy.reveal(sums.down[place[0]], neighbor)
+    return sums.revealed_down[place]
+
+
+def revealed_up(state: ModuleState, neighbor: Neighbor, vector: Vector, sums: Sums, /) -> Vector:
+    """Give what a parent or sibling is told of U as it is, or as it was computed last."""
+    audience = state.policy.audience_of(neighbor)
+    known = sums.revealed_up.get(audience)
+    if known is None or known[0] is not vector:
+        known = sums.revealed_up[audience] = vector, state.policy.reveal(vector, neighbor)
+    return known[1]
+
+
+def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | None = None) -> Sums:
+    """Begin anew, but for U if nothing below has changed since the `known` sums."""
+    sums = Sums(
+        own=own,
+        heard=heard,
+        neighbors=dict(state.neighbors),
+        policy=state.policy,
+        passed_on=passed_on(heard, state.policy, known=known),
+    )
+    if known is not None:
+        sums.memory_up, sums.memory_everything = known.memory_up, known.memory_everything
+    if known is not None and known.own == sums.own and _from_below(known.heard) == _from_below(heard):
+        sums.up, sums.revealed_up = known.up, known.revealed_up
+    return sums
+
+
+def passed_on(heard: Views, policy: Policy, *, known: Sums | None = None) -> Views:
+    """Give what was heard, less what the policy does not pass on of what children said."""
+    passed: dict[Heard, Vector] = {}
+    for key, vector in heard.items():
+        if key[1] is not VectorKind.FOR_PARENTS:
+            passed[key] = vector
+        elif known is not None and known.heard.get(key) is vector:
+            passed[key] = known.passed_on[key]
+        else:
+            passed[key] = policy.pass_on(vector)
+    return passed
+
+
+def _done(division: Division) -> Division:
+    division.work()
+    return division
+
+
+def _said(sums: Sums, keys: tuple[Heard, ...]) -> Mapping[SystemId, Vector]:
+    return {key[0]: sums.passed_on[key] for key in keys if key in sums.passed_on}
+
+
+def _heard(views: Mapping[Heard, View]) -> Views:
+    return {key: view.message.vector for key, view in views.items()}
+
+
+def _from_below(heard: Views) -> Views:
+    return {key: vector for key, vector in heard.items() if key[1] is VectorKind.FOR_PARENTS}

@@ -1,0 +1,20 @@
+"""What a neighbor would be sent now, under the running policy or another one; nothing changes (MESSIAHS 7.2)."""
+
+from dataclasses import replace
+
+from messiahs.core.interface.messages import StatusVector
+from messiahs.core.interface.policies import Policy
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update.advertising import vectors_for
+from messiahs.core.update.self_description import describe
+
+
+def preview(state: ModuleState, neighbor: SystemId, policy: Policy, /, now: Instant) -> tuple[StatusVector, ...]:
+    """Give all vectors that a neighbor of this module would get at a period that ends now."""
+    # What is computed anew is written into a copy; everything else of the state is only read.
+    updates = replace(state.updates, sums=None)
+    copy = replace(state, policy=policy, updates=updates)
+    describe(copy, now, only_changed=False)
+    return vectors_for(copy, neighbor, now)

@@ -1,0 +1,150 @@
+"""The update channel: advertising state and listening to neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
+
+Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
+neighbors make sums expensive. A neighbor that is silent for the input timeout is queried once; if it stays silent, it
+is down and its view leaves every sum.
+"""
+
+from dataclasses import replace
+from operator import attrgetter
+from typing import Final
+
+from messiahs.core import epochs
+from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
+from messiahs.core.interface.events import Measured
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant, after
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.origin.placement import on_view_changed
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Round, View
+from messiahs.core.update.advertising import advertise, mark_changed, mark_news
+from messiahs.core.update.sums import viewed_kind
+from messiahs.core.update.transmission import forget_sent
+from messiahs.core.vectors.vectors import EMPTY, Place, Vector, places_of
+
+_SILENT_PERIODS = 3
+_COUNT_OF: Final = attrgetter("count")
+
+
+def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Recompute the update vectors and advertise them to every neighbor (MESSIAHS 6.1)."""
+    state.timers.set(TimerKind.OUTPUT, state.system, after(now, state.policy.timeouts.update_period_ns))
+    return (*epochs.tell(state, now), *advertise(state, now, only_changed=False))
+
+
+def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Advertise the vectors that have changed since they were sent."""
+    return advertise(state, now, only_changed=True)
+
+
+def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
+    """Begin to wait for the vectors of a neighbor, whose link has just opened if it has not said anything."""
+    views = (state.updates.views.get((system, kind)) for kind in VectorKind)
+    periods_ns = [view.message.period_ns for view in views if view is not None]
+    period_ns = max(periods_ns, default=state.policy.timeouts.update_period_ns)
+    state.timers.set(TimerKind.INPUT, system, after(now, _input_timeout_ns(state, period_ns)))
+
+
+def wait_anew(state: ModuleState, now: Instant) -> None:
+    """Restart the input timeout of every neighbor, except those already queried."""
+    for system, is_greeted in state.updates.links.items():
+        if is_greeted and not state.updates.queried.get(system):
+            expect_vectors(state, system, now)
+
+
+def on_status_vector(
+    state: ModuleState, message: StatusVector, *, sender: SystemId, now: Instant
+) -> tuple[Action, ...]:
+    """Save a vector for later scheduling and reset the link's timers (MESSIAHS 6.2 status vector)."""
+    neighbor = state.neighbors.get(sender)
+    if neighbor is None or not state.updates.links.get(sender):
+        return (Report(neighbor=sender, code=ReportCode.NOT_A_NEIGHBOR, text="status_vector"),)
+    if message.kind not in _kinds_from(neighbor):
+        return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
+    previous = state.updates.views.get((sender, message.kind))
+    if previous is not None and previous.message.vector == message.vector:
+        # It says the same again: what was found of its classes is kept with the one that came first.
+        message = replace(message, vector=previous.message.vector)
+    state.updates.views[sender, message.kind] = View(message=message, received_at=now)
+    state.updates.queried.pop(sender, None)
+    state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
+    if previous is None or _is_news(state, previous.message, message):
+        mark_news(state, now)
+    elif previous.message.vector == message.vector:
+        return ()
+    state.updates.has_news = True
+    if message.kind is not viewed_kind(neighbor):
+        return ()
+    return on_view_changed(state, previous.message.vector if previous is not None else EMPTY, message.vector, now)
+
+
+def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Action, ...]:
+    """Note what the probe found on the own machine."""
+    if state.updates.measured != event.sdv:
+        state.updates.measured = event.sdv
+        mark_changed(state, now)
+    return ()
+
+
+def on_input_timeout(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Query a silent neighbor once; then declare it down (MESSIAHS 6.1)."""
+    if not state.updates.queried.get(system) and state.updates.links.get(system):
+        state.updates.queried[system] = True
+        state.timers.set(TimerKind.INPUT, system, after(now, state.policy.timeouts.update_period_ns))
+        return (SendControl(to=system, message=SystemStatusQuery()),)
+    return (*forget_views(state, system, now), Decision(what="neighbor_down", task=system, text="input timeout"))
+
+
+def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
+    """Take a neighbor's views out of every sum: they belonged to a connection that ended, or are too old."""
+    for kind in VectorKind:
+        state.updates.views.pop((system, kind), None)
+        forget_sent(state, system, kind)
+    state.updates.queried.pop(system, None)
+    state.timers.cancel(TimerKind.INPUT, system)
+    mark_news(state, now)
+    return ()
+
+
+def forget_told(state: ModuleState) -> None:
+    """Tell everybody anew at the next occasion, without a rest: what was told before may not be told any more."""
+    updates = state.updates
+    updates.sent.clear()
+    updates.oldest_sent.clear()
+    updates.round, updates.summing, updates.is_up_obsolete = Round(), None, True
+    updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
+
+
+def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
+    """Say whether others should know of a vector before the period is over."""
+    told = [(each.hears, bool(each.waiting), each.makes_room, each.lets_go) for each in (before, after)]
+    if told[0] != told[1]:
+        return True
+    return before.vector != after.vector and not _is_alike(state, before, after)
+
+
+def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
+    """Say whether two vectors tell the same machines apart; their loads and the like can wait for the period."""
+    return _keys_of(before.vector, state.policy.keys) == _keys_of(after.vector, state.policy.keys)
+
+
+def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
+    return list(zip(places_of(vector.classes, keys), map(_COUNT_OF, vector.classes), strict=True))
+
+
+def _input_timeout_ns(state: ModuleState, period_ns: int) -> int:
+    set_by_policy = state.policy.timeouts.input_ns
+    return set_by_policy if set_by_policy is not None else _SILENT_PERIODS * min(period_ns, LONGEST_PERIOD_NS)
+
+
+def _kinds_from(neighbor: Neighbor) -> tuple[VectorKind, ...]:
+    kinds = (
+        (neighbor.is_child, VectorKind.FOR_PARENTS),
+        (neighbor.is_parent, VectorKind.FOR_CHILDREN),
+        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
+    )
+    return tuple(kind for is_so, kind in kinds if is_so)

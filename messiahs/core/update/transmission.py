@@ -1,0 +1,120 @@
+"""One vector for one neighbor, with what stands beside the machines in it (MESSIAHS 5.3.1, 6.2 status_vector)."""
+
+from dataclasses import dataclass
+
+from messiahs.core.interface.actions import SendVector
+from messiahs.core.interface.messages import StatusVector, VectorKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.views import Account, Snapshot, Sums
+from messiahs.core.update.load_summary import account_of, age_ns, beside_vector
+from messiahs.core.update.outgoing import sum_up
+from messiahs.core.update.pacing import TURN_NS
+from messiahs.core.vectors.division import Division
+from messiahs.core.vectors.vectors import Vector
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One turn in which neighbors are sent vectors, with what is known in it (mutable)."""
+
+    now: Instant
+    sums: Sums
+    account: Account
+    work_ns: int = 0
+    """What was done in this turn, as it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """A vector as it leaves, and when its oldest part came about (None: it has none but the own machine)."""
+
+    vector: Vector
+    oldest: Instant | None
+
+
+def turn_of(state: ModuleState, now: Instant) -> Turn:
+    """Look at what is known now."""
+    return Turn(now=now, sums=sum_up(state), account=account_of(state, state.updates.views))
+
+
+def snapshot_of(state: ModuleState, turn: Turn) -> Snapshot:
+    """Keep what is known now for further turns."""
+    return Snapshot(own=state.updates.own, views=dict(state.updates.views), sums=turn.sums)
+
+
+def is_summed_up(turn: Turn, snapshot: Snapshot, division: Division, /) -> bool:
+    """Work on the division of a snapshot, for as long as a turn has time; say whether it is done.
+
+    Only how many turns have worked on it decides that, not what was computed before.
+    """
+    if division.work(until_ns=snapshot.turns * TURN_NS):
+        return True
+    begun_ns = snapshot.turns * TURN_NS
+    snapshot.turns += 1
+    is_done = division.work(until_ns=begun_ns + TURN_NS)
+    turn.work_ns += division.work_ns - begun_ns if is_done else TURN_NS
+    return is_done
+
+
+def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
+    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
+    kinds = (
+        (neighbor.is_parent, VectorKind.FOR_PARENTS),
+        (neighbor.is_child, VectorKind.FOR_CHILDREN),
+        (neighbor.is_sibling, VectorKind.FOR_SIBLINGS),
+    )
+    return tuple(kind for is_so, kind in kinds if is_so)
+
+
+def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: VectorKind, summed: Summed) -> StatusVector:
+    """Give the message that tells a neighbor of a vector."""
+    beside = beside_vector(state, turn.account, neighbor, kind)
+    return StatusVector(
+        kind=kind,
+        vector=summed.vector,
+        period_ns=state.policy.timeouts.update_period_ns,
+        age_ns=age_ns(summed.oldest, turn.now),
+        hears=_hears(state, kind),
+        waiting=beside.waiting,
+        makes_room=beside.makes_room,
+        lets_go=beside.lets_go,
+    )
+
+
+def send(
+    state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, oldest: Instant | None, only_changed: bool
+) -> tuple[SendVector, ...]:
+    """Send a neighbor a vector, or with `only_changed` none if it knows that already, but for its age."""
+    key = neighbor.system, message.kind
+    sent = state.updates.sent.get(key)
+    if only_changed and sent is not None and _is_said(sent, message):
+        state.updates.oldest_sent[key] = oldest
+        return ()
+    state.updates.sent[key], state.updates.oldest_sent[key] = message, oldest
+    return (SendVector(to=neighbor.system, message=message),)
+
+
+def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> None:
+    """Forget that a neighbor was ever told."""
+    state.updates.sent.pop((system, kind), None)
+    state.updates.oldest_sent.pop((system, kind), None)
+
+
+def _is_said(sent: StatusVector, message: StatusVector) -> bool:
+    return (
+        sent.vector == message.vector
+        and sent.hears == message.hears
+        and bool(sent.waiting) == bool(message.waiting)
+        and sent.makes_room == message.makes_room
+        and sent.lets_go == message.lets_go
+    )
+
+
+def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
+    """Name the siblings that are heard, to a parent."""
+    if kind is not VectorKind.FOR_PARENTS:
+        return ()
+    return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))

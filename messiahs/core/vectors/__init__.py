@@ -1,0 +1,1 @@
+"""Vectors: multisets of machine classes, their sum, compaction, division and redaction (MESSIAHS 7)."""

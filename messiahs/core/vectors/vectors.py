@@ -1,0 +1,285 @@
+"""Update vectors: multisets of machine classes, and their sum (MESSIAHS 7.1).
+
+A class stands for `count` machines. Each attribute of a class is a joint interval of buckets, one string, or `VARIOUS`.
+Every machine lies inside its class, counts are exact, and no name or address of a machine is ever in a vector.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter, itemgetter, mul
+from typing import Any, Final, NamedTuple, cast
+
+from messiahs.core.model.attributes import KEY_ATTRIBUTES, MOST_MACHINES, Kind
+from messiahs.core.model.descriptions import SDV
+from messiahs.core.vectors.buckets import bucket_of, highest_in, lowest_in
+from messiahs.core.vectors.columns import ClassSet, Column, Judged, Said, chosen, said_by
+
+_CACHED_INTERVALS: Final = 4096
+_VERDICTS_KEPT: Final = 32
+_CACHED_WIDTHS: Final = 128
+
+
+class Interval(NamedTuple):
+    """Buckets `low` to `high`, both included, that hold an integer of every machine of a class."""
+
+    low: int
+    high: int
+
+
+@lru_cache(_CACHED_INTERVALS)
+def interval(low: int, high: int) -> Interval:
+    """Give an interval; the few that occur again and again are made once."""
+    return Interval(low, high)
+
+
+class Strings(Enum):
+    """The strings of a class differ."""
+
+    VARIOUS = "various"
+
+
+VARIOUS: Final = Strings.VARIOUS
+
+ClassValue = Interval | str | Strings
+
+Place = tuple[tuple[tuple[str, ClassValue | None], ...], tuple[str, ...]]
+"""What a class says of the keys, and the keys that some of its machines lack."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineClass:
+    """`count` machines alike; `attributes` and `some_lack` are sorted by name.
+
+    A name in `some_lack` is in `attributes` too, and some of the machines do not say that attribute. What none of
+    them says is in neither.
+    """
+
+    count: int
+    attributes: tuple[tuple[str, ClassValue], ...]
+    some_lack: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A multiset of classes, in a canonical order."""
+
+    classes: tuple[MachineClass, ...] = ()
+    _said: dict[str, Said] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Follows from the classes, and fills up as attributes are asked for."""
+    _verdicts: dict[object, Judged] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was found of the classes lately, by what was asked."""
+    _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _slots_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+    """Of each class, once it is needed."""
+    _names: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
+    """What any class says, once it is needed."""
+
+    @property
+    def machines(self) -> int:
+        """Number of machines that the vector stands for."""
+        return sum(machine_class.count for machine_class in self.classes)
+
+    @property
+    def every_class(self) -> ClassSet:
+        """The set of all classes."""
+        return (1 << len(self.classes)) - 1
+
+    def said(self, *names: str) -> list[Said]:
+        """Give what the classes say of attributes; what some or all machines lack may only have been withheld."""
+        try:
+            return [self._said[name] for name in names]
+        except KeyError:
+            return [self._said.get(name) or self._in_order(name) for name in names]
+
+    def columns(self, kind: Kind, /, *names: str) -> list[Column]:
+        """Give what the classes say of attributes, read as one type."""
+        said = self.said(*names)
+        return [each.numbers for each in said] if kind is Kind.INTEGER else [each.strings for each in said]
+
+    def says(self, name: str, /) -> bool:
+        """Say whether any class says an attribute."""
+        if not self._names:
+            self._names.update(map(_NAME_OF, chain.from_iterable(map(_ATTRIBUTES_OF, self.classes))))
+        return name in self._names
+
+    def free_slots(self, classes: ClassSet, /) -> int:
+        """Give how many slots some classes have at least; each machine counts for one or more."""
+        slots = self._slots.get(classes)
+        if slots is None:
+            if not self._slots_of:
+                (said,) = self.said("free_slots")
+                least = [max(1, ends[0]) if ends else 1 for ends in said.ends]
+                self._slots_of.extend(map(mul, map(_COUNT_OF, self.classes), least))
+            slots = sum(chosen(self._slots_of, classes))
+            if len(self._slots) >= _VERDICTS_KEPT:
+                self._slots.clear()
+            self._slots[classes] = slots
+        return slots
+
+    def verdict(self, question: object, /) -> Judged | None:
+        """Give what was found when the same was asked before; None if that was long ago or never."""
+        return self._verdicts.get(question)
+
+    def remember(self, question: object, verdict: Judged, /) -> None:
+        """Keep what was found: the same is asked of a vector again and again, and its classes never change."""
+        if len(self._verdicts) >= _VERDICTS_KEPT:
+            self._verdicts.clear()
+        self._verdicts[question] = verdict
+
+    def _in_order(self, name: str) -> Said:
+        if not self.says(name):
+            # Strangers may ask for any names: nothing is kept of them, and no class is looked at.
+            return _unsaid(len(self.classes))
+        said = self._said[name] = said_by(list(map(_known, _values_of(name, self.classes))))
+        return said
+
+
+EMPTY: Final = Vector()
+
+_NAME_OF: Final = itemgetter(0)
+_VALUE_OF: Final = itemgetter(1)
+_COUNT_OF: Final = attrgetter("count")
+_ATTRIBUTES_OF: Final = attrgetter("attributes")
+_SOME_LACK_OF: Final = attrgetter("some_lack")
+_HIGH_OF: Final = attrgetter("high")
+_AT_ONCE: Final = 256
+_UNSAID: Final = (("", None),)
+
+
+def _values_of(name: str, classes: Sequence[MachineClass]) -> Sequence[ClassValue | None]:
+    """Give what each class says; None where some or all machines lack it."""
+    place = bisect_left(classes[0].attributes, name, key=_NAME_OF) if classes else 0
+    with suppress(IndexError):
+        pairs = [each.attributes[place] for each in classes]
+        # Nearly always it stands at the same place in all classes.
+        if set(map(_NAME_OF, pairs)) == {name} and not any(map(_SOME_LACK_OF, classes)):
+            return list(map(_VALUE_OF, pairs))
+    return [None if name in each.some_lack else dict(each.attributes).get(name) for each in classes]
+
+
+@lru_cache(_CACHED_WIDTHS)
+def _unsaid(width: int) -> Said:
+    return said_by([None] * width)
+
+
+@lru_cache(_CACHED_INTERVALS)
+def _known(value: ClassValue | None) -> tuple[int, int] | str | None:
+    if isinstance(value, Interval):
+        return lowest_in(value.low), highest_in(value.high)
+    return value if isinstance(value, str) else None
+
+
+def vector_of(sdv: SDV) -> Vector:
+    """Give the vector {x} of one machine: each number enters as the interval of its bucket."""
+    attributes = tuple((name, value if isinstance(value, str) else _point(value)) for name, value in sdv.pairs)
+    return Vector((MachineClass(count=1, attributes=attributes),))
+
+
+def _point(value: int) -> Interval:
+    bucket = bucket_of(value)
+    return interval(bucket, bucket)
+
+
+def coalesce(vectors: Iterable[Vector], *, keys: tuple[str, ...] = KEY_ATTRIBUTES) -> Vector:
+    """Give the multiset sum (the operator of MESSIAHS 7.1): commutative, associative, with `EMPTY` as its unit.
+
+    Classes that are equal in all `keys` become one: counts add up, other attributes take the hull.
+    """
+    return merged(alike_in([machine_class for vector in vectors for machine_class in vector.classes], keys).values())
+
+
+def alike_in(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> dict[Place, list[MachineClass]]:
+    """Group classes that are equal in all `keys`."""
+    alike: dict[Place, list[MachineClass]] = {}
+    for machine_class, place in zip(classes, places_of(classes, keys), strict=True):
+        alike.setdefault(place, []).append(machine_class)
+    return alike
+
+
+def merged(groups: Iterable[Sequence[MachineClass]]) -> Vector:
+    """Give the vector with one class for each group, the hull of its classes."""
+    return Vector(_in_order([hull_of(same) for same in groups]))
+
+
+def places_of(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> list[Place]:
+    """Give for each class a hashable value that is equal for classes that are equal in all `keys`.
+
+    It holds a pair per key (with None for a key that no machine of the class says), and the keys that some lack.
+    """
+    # Thousands of classes say the same names, so where a key stands is looked up once for each list of names.
+    pickers: dict[tuple[str, ...], Callable[[Any], Any]] = {}
+    places: list[Place] = []
+    for machine_class in classes:
+        names = tuple(map(_NAME_OF, machine_class.attributes))
+        picker = pickers.get(names)
+        if picker is None:
+            # The last position is that of `_UNSAID`; twice, because itemgetter gives no tuple for a single one.
+            positions = [names.index(key) if key in names else -1 for key in keys]
+            picker = pickers[names] = itemgetter(*positions, -1, -1)
+        lacking = tuple(key for key in keys if key in machine_class.some_lack) if machine_class.some_lack else ()
+        places.append((picker(machine_class.attributes + _UNSAID), lacking))
+    return places
+
+
+def _in_order(classes: list[MachineClass]) -> tuple[MachineClass, ...]:
+    try:
+        # The same order as that of `sort_key`, and much faster; a string does not compare with an interval.
+        return tuple(sorted(classes, key=attrgetter("attributes", "some_lack", "count")))
+    except TypeError:
+        return tuple(sorted(classes, key=sort_key))
+
+
+def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
+    """Give the narrowest class that holds the machines of all `classes` (at least one)."""
+    if len(classes) == 1:
+        return classes[0]
+    if len(classes) > _AT_ONCE:
+        # Transposing many thousands of rows at once is several times slower than in parts.
+        return hull_of([hull_of(classes[start : start + _AT_ONCE]) for start in range(0, len(classes), _AT_ONCE)])
+    alike: dict[tuple[str, ...], list[tuple[tuple[str, ClassValue], ...]]] = {}
+    for machine_class in classes:
+        alike.setdefault(tuple(map(_NAME_OF, machine_class.attributes)), []).append(machine_class.attributes)
+    values: dict[str, list[ClassValue]] = {}
+    for names, rows in alike.items():
+        for name, column in zip(names, zip(*rows, strict=True), strict=True):
+            values.setdefault(name, []).extend(map(_VALUE_OF, column))
+    lacking = [name for name, said in values.items() if len(said) < len(classes)]
+    lacking += chain.from_iterable(dict.fromkeys(map(_SOME_LACK_OF, classes)))
+    return MachineClass(
+        # More could not be sent, and a neighbor may say anything.
+        count=min(MOST_MACHINES, sum(map(_COUNT_OF, classes))),
+        attributes=tuple((name, _join(values[name])) for name in sorted(values)),
+        some_lack=tuple(sorted(dict.fromkeys(lacking))),
+    )
+
+
+def _join(values: list[ClassValue]) -> ClassValue:
+    if set(map(type, values)) == {Interval}:
+        intervals = cast("list[Interval]", values)
+        return interval(min(intervals).low, max(map(_HIGH_OF, intervals)))
+    # A name that is a number at one machine and a string at another tells nobody anything.
+    return values[0] if values.count(values[0]) == len(values) else VARIOUS
+
+
+def sort_key(machine_class: MachineClass) -> tuple[tuple[tuple[str, int, int, int, str], ...], tuple[str, ...], int]:
+    """Order classes by what they say, so that equal multisets are equal tuples."""
+    return (
+        tuple((name, *_value_key(value)) for name, value in machine_class.attributes),
+        machine_class.some_lack,
+        machine_class.count,
+    )
+
+
+def _value_key(value: ClassValue) -> tuple[int, int, int, str]:
+    match value:
+        case Interval(low, high):
+            return (0, low, high, "")
+        case str():
+            return (1, 0, 0, value)
+        case Strings():
+            return (2, 0, 0, "")

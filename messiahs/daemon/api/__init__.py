@@ -1,0 +1,1 @@
+"""The local API: HTTP and JSON on the module's Unix socket."""

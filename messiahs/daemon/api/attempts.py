@@ -1,0 +1,98 @@
+"""The local API about what runs on the own machine, whoever submitted it: listing it, and revoking it by hand."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core.interface.events import AnswerTo, RevokeRequested
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import AttemptRow
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.texts import has_control
+from messiahs.core.state.module import GrantedClaim
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.documents import Document, time_document
+
+_REASON_LIMIT = 200
+_NOT_THE_OWNER = "only root and the user of this module may see and revoke what runs on its machine"
+
+
+class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be revoked: an attempt, a task or an array, as `/v1/attempts` names it; and why."""
+
+    id: Annotated[str, msgspec.Meta(max_length=_REASON_LIMIT)]
+    kill: bool = False
+    reason: Annotated[str, msgspec.Meta(max_length=_REASON_LIMIT)] = ""
+
+
+class AttemptsApi:
+    """Attempts on the machine of this module; only root and the module's own user may ask."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [web.get("/v1/attempts", self._list), web.post("/v1/attempts/revoke", self._revoke)]
+
+    async def _list(self, request: web.Request) -> web.Response:
+        if not is_owner(request):
+            return refusal(403, _NOT_THE_OWNER)
+        return web.json_response({"attempts": [_document(claim, row) for claim, row in self._running()]})
+
+    async def _revoke(self, request: web.Request) -> web.Response:
+        """Revoke every attempt that the id names; the answer comes when that is stored."""
+        if not is_owner(request):
+            return refusal(403, _NOT_THE_OWNER)
+        try:
+            body = await body_of(request, RevokeBody)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this names nothing to revoke: {error}")
+        if has_control(body.reason):
+            return refusal(400, "the reason has control characters")
+        attempts = tuple(row.id for _, row in self._running() if body.id in _names_of(row.id))
+        if not attempts:
+            return refusal(404, f"nothing of {body.id} runs on this machine")
+
+        def revoke(answer_to: AnswerTo) -> RevokeRequested:
+            return RevokeRequested(answer_to=answer_to, attempts=attempts, kills=body.kill, text=body.reason)
+
+        answer = await self._host.ask(revoke)
+        if answer.problem:
+            return refusal(507, answer.problem)
+        return web.json_response({"revoked": [str(attempt) for attempt in attempts]})
+
+    def _running(self) -> Iterator[tuple[GrantedClaim, AttemptRow]]:
+        """Give what runs or waits here with its claim, the oldest claim first."""
+        executor = self._host.module.state.executor
+        for claim in executor.claims.values():
+            for attempt in claim.attempts:
+                row = executor.attempts[attempt]
+                if row.status.state is TaskState.EXECUTING:
+                    yield claim, row
+
+
+def _names_of(attempt: AttemptId) -> tuple[str, str, str]:
+    return str(attempt), str(attempt.task), str(attempt.task.submission)
+
+
+def _document(claim: GrantedClaim, row: AttemptRow) -> Document:
+    stated = claim.row.tdv.description()
+    return {
+        "attempt": str(row.id),
+        "task": str(row.id.task),
+        "origin": claim.row.origin,
+        "via": claim.row.via,
+        "user": stated.get("user"),
+        "claim": str(claim.row.id),
+        "slots": claim.need.slots,
+        "substate": row.status.substate.value if row.status.substate is not None else None,
+        "text": row.status.text,
+        "taken_at": time_document(claim.attempts[row.id]),
+        "started_at": time_document(claim.started.get(row.id)),
+        "lease_until": time_document(claim.row.lease_until),
+    }

@@ -1,0 +1,155 @@
+"""The local API's files: inputs are brought before the tasks that name them, outputs are read when tasks have ended."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core.interface.messages import Output
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.origin.array_members import command_of
+from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal
+from messiahs.daemon.api.task_search import Tasks
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.files import PIECE_BYTES, WrongContentError
+from messiahs.daemon.storage.outputs import Outputs
+from messiahs.errors import StoreError
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+FILE_LENGTH_BYTES = 8
+"""Of the length before each of many files in one request."""
+GROUP_LIMIT = 4_096
+"""How many files one request may bring; clients send fewer."""
+_OCTETS = {"Content-Type": "application/octet-stream"}
+
+
+class MissingBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Asks which of these files are not here."""
+
+    sha256: tuple[str, ...]
+
+
+class FilesApi:
+    """Handlers of `/v1/files`, and of the outputs of tasks; every one may be repeated."""
+
+    def __init__(self, host: Host, outputs: Outputs) -> None:
+        self._files, self._outputs, self._tasks = host.files, outputs, Tasks(host)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [
+            web.post("/v1/files/missing", self._missing),
+            web.put("/v1/files", self._put_many),
+            web.put("/v1/files/{sha256}", self._put),
+            web.get("/v1/tasks/{id}/outputs", self._list),
+            web.get("/v1/tasks/{id}/outputs/{name:.+}", self._read),
+        ]
+
+    async def _missing(self, request: web.Request) -> web.Response:
+        try:
+            asked = (await body_of(request, MissingBody)).sha256
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this names no files: {error}")
+        wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)
+        if wrong is not None:
+            return refusal(400, f"{wrong[:80]!r} is no SHA-256 in lower-case hex")
+        missing = self._files.missing(map(bytes.fromhex, asked))
+        return web.json_response({"missing": [sha256.hex() for sha256 in missing]})
+
+    async def _put(self, request: web.Request) -> web.Response:
+        text = request.match_info["sha256"]
+        if _HEX.fullmatch(text) is None:
+            return refusal(400, f"{text[:80]!r} is no SHA-256 in lower-case hex")
+        # What is announced is looked at first: a disk that is filled to find out that it is too small is full.
+        if (request.content_length or 0) > self._files.free_bytes():
+            return refusal(507, f"no_space: the disk of this module has no room for {request.content_length} bytes")
+        try:
+            size = await self._files.put(
+                bytes.fromhex(text),
+                request.content.iter_chunked(PIECE_BYTES),
+                limit_bytes=self._files.free_bytes(),
+            )
+        except WrongContentError as error:
+            return refusal(400, str(error))
+        except StoreError as error:
+            return refusal(507, f"no_space: {error}")
+        return web.json_response({"sha256": text, "size": size})
+
+    async def _put_many(self, request: web.Request) -> web.Response:
+        """Store many small files, each preceded by its length in eight bytes."""
+        contents = _split(await request.read())
+        if contents is None:
+            return refusal(400, "each of many files is preceded by its length in eight bytes, the highest first")
+        if len(contents) > GROUP_LIMIT:
+            return refusal(400, f"one request brings at most {GROUP_LIMIT} files")
+        size_bytes = sum(map(len, contents))
+        if size_bytes > self._files.free_bytes():
+            return refusal(507, f"no_space: the disk of this module has no room for {size_bytes} bytes")
+        try:
+            hashes = await asyncio.to_thread(self._files.keep_all, contents)
+        except StoreError as error:
+            return refusal(507, f"no_space: {error}")
+        return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})
+
+    async def _list(self, request: web.Request) -> web.Response:
+        found = self._ended(request)
+        if isinstance(found, web.Response):
+            return found
+        row, submission = found
+        outputs = [
+            {"name": one.name, "size": one.size_bytes, "executable": one.is_executable}
+            for one in self._outputs.declared(row, submission)
+        ]
+        return web.json_response({"outputs": outputs, "declared": list(command_of(submission, row.id).outputs)})
+
+    async def _read(self, request: web.Request) -> web.StreamResponse:
+        found = self._ended(request)
+        if isinstance(found, web.Response):
+            return found
+        row, submission = found
+        name, offset = request.match_info["name"], offset_of(request)
+        output = next((one for one in self._outputs.declared(row, submission) if one.name == name), None)
+        if output is None:
+            return refusal(404, f"{row.id} left no output {name}")
+        if offset is None:
+            return refusal(400, "offset is a number of bytes")
+        length = max(0, output.size_bytes - offset)
+        response = web.StreamResponse(headers={**_OCTETS, "Content-Length": str(length)})
+        await response.prepare(request)
+        async for piece in self._pieces(row, output, offset):
+            await response.write(piece)
+        await response.write_eof()
+        return response
+
+    async def _pieces(self, row: TaskRow, output: Output, offset: int) -> AsyncGenerator[bytes, None]:
+        while offset < output.size_bytes:
+            piece = self._outputs.read_declared(row.id, output.name, offset=offset, limit=PIECE_BYTES)
+            if not piece:
+                return
+            offset += len(piece)
+            yield piece
+
+    def _ended(self, request: web.Request) -> tuple[TaskRow, SubmissionRow] | web.Response:
+        """Give the task that a request names, or say why it has no outputs (yet)."""
+        found = own_single_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        assert found.row is not None, "it is a single task"
+        if not found.is_final:
+            return refusal(409, f"{found.id} has not ended: its outputs come home with its end")
+        return found.row, found.submission
+
+
+def _split(body: bytes) -> list[bytes] | None:
+    """Cut a body into the files that it holds, at most one more than allowed; None if it is not made of them."""
+    contents: list[bytes] = []
+    start = 0
+    while start < len(body) and len(contents) <= GROUP_LIMIT:
+        begin = start + FILE_LENGTH_BYTES
+        start = begin + int.from_bytes(body[start:begin])
+        if start > len(body):
+            return None
+        contents.append(body[begin:start])
+    return contents

@@ -1,0 +1,68 @@
+"""What a task writes, for its user: from its executor while it runs, from home when it has ended."""
+
+from collections.abc import AsyncGenerator
+
+from messiahs.core.interface.messages import Substate
+from messiahs.core.interface.rows import TaskRow
+from messiahs.core.model.ids import AttemptId
+from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.outputs import Outputs
+from messiahs.errors import ChannelError
+from messiahs.wire.codec import ReadRequest
+
+_PIECE_BYTES = 262_144
+_POLL_SECONDS = 0.2
+
+
+class Logs:
+    """Reads the output of tasks wherever it is."""
+
+    def __init__(self, host: Host, outputs: Outputs) -> None:
+        self._host, self._outputs = host, outputs
+        self._tasks = Tasks(host)
+
+    async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncGenerator[bytes, None]:
+        """Give what there is from `offset` on; with `follow` go on until the task has ended and all was given.
+
+        When an attempt was lost, what the next one writes is given from its beginning.
+        """
+        attempt = found.row.attempt if found.row is not None else 0
+        while True:
+            now = self._tasks.find(str(found.id))
+            if now is None or now.row is None:
+                return
+            if now.row.attempt != attempt:
+                attempt, offset = now.row.attempt, 0
+            if now.is_final:
+                while piece := self._outputs.read(found.id, name, offset=offset, limit=_PIECE_BYTES):
+                    offset += len(piece)
+                    yield piece
+                return
+            async for piece in self._from_executor(now.row, name, offset, follow=follow):
+                offset += len(piece)
+                yield piece
+            if not follow:
+                return
+            await self._host.task_ended(found.id, _POLL_SECONDS)
+
+    async def _from_executor(
+        self, row: TaskRow, name: str, offset: int, *, follow: bool
+    ) -> AsyncGenerator[bytes, None]:
+        claim = self._host.module.state.origin.claims.get(row.claim) if row.claim is not None else None
+        if claim is None or row.substate is not Substate.RUNNING:
+            return
+        request = ReadRequest(
+            claim=claim.row.id,
+            ticket=claim.row.ticket,
+            attempt=AttemptId(row.id, row.attempt),
+            name=name,
+            offset_bytes=offset,
+            follow=follow,
+        )
+        try:
+            async for piece in self._host.read_output(claim.row, request):
+                yield piece
+        except (ChannelError, FileNotFoundError, PermissionError):
+            # The next look at the task says what has become of it.
+            return

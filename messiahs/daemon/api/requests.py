@@ -1,0 +1,70 @@
+"""Who asks the local API, which task a request names, and how it is told no."""
+
+import pwd
+import re
+from typing import Final, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from messiahs.daemon.api.door import uid_at
+from messiahs.daemon.api.task_search import Found, Tasks
+
+_Body = TypeVar("_Body")
+_OFFSET: Final = re.compile(r"[0-9]{1,18}")
+
+
+def refusal(status: int, text: str) -> web.Response:
+    """Say no, and why."""
+    return web.json_response({"error": text}, status=status)
+
+
+async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
+    """Read the JSON body of a request; `msgspec.MsgspecError` if it is none, or says something else."""
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"it is not UTF-8 ({error})") from None
+
+
+def offset_of(request: web.Request) -> int | None:
+    """Give the offset that is asked for, in bytes, by default 0; None if it is no number of bytes."""
+    text = request.query.get("offset", "0")
+    return int(text) if _OFFSET.fullmatch(text) else None
+
+
+def user_of(request: web.Request) -> str:
+    """Name the user at the other end of the socket, as the kernel knows it."""
+    uid = uid_of(request)
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid-{uid}"
+
+
+def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give the task, or all tasks of a submission, that a request names."""
+    found = tasks.find(request.match_info["id"])
+    return found if found is not None else refusal(404, f"no task {request.match_info['id']} is known here")
+
+
+def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give the task that a request names if it is the asker's own: root's are all."""
+    found = known_task(request, tasks)
+    if isinstance(found, Found) and uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
+        return refusal(403, f"{found.id} belongs to another user")
+    return found
+
+
+def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
+    """Give one task of the asker's own, which is no array."""
+    found = own_task(request, tasks)
+    if isinstance(found, Found) and found.row is None:
+        return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
+    return found
+
+
+def uid_of(request: web.Request) -> int:
+    """Give the uid at the other end of the socket, as the kernel knows it."""
+    assert request.transport is not None
+    return uid_at(request.transport)

@@ -1,0 +1,135 @@
+"""The local API: HTTP and JSON on the module's Unix socket."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from aiohttp import web
+
+from messiahs.config.settings import ModuleSettings
+from messiahs.daemon.api.door import Door, Handler, Limits
+from messiahs.daemon.api.policy import is_owner
+from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.host.recording import Tracing
+from messiahs.errors import StoreError, TraceError
+
+_LOG = logging.getLogger(__name__)
+_BACKLOG = 1_024
+_BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
+
+
+class TraceBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is asked of the recording: at most so many bytes on disk, or (None) to end it."""
+
+    size_bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] | None
+
+
+class ModuleApi:
+    """Handlers about the module itself."""
+
+    def __init__(self, host: Host, settings: ModuleSettings, tracing: Tracing) -> None:
+        self._host, self._settings, self._tracing = host, settings, tracing
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [
+            web.get("/v1/module", self._module),
+            web.post("/v1/trace", self._trace),
+        ]
+
+    async def _module(self, _: web.Request) -> web.Response:
+        state = self._host.module.state
+        neighbors = tuple(state.neighbors.values())
+        return web.json_response(
+            {
+                "name": state.system,
+                "federation": self._settings.federation,
+                "release": state.identity.release,
+                "pid": os.getpid(),
+                "address": state.identity.address,
+                "machine": self._settings.machine is not None,
+                "parents": [one.system for one in neighbors if one.is_parent],
+                "primary_parent": next((one.system for one in neighbors if one.is_primary_parent), None),
+                "children": [one.system for one in neighbors if one.is_child],
+                "siblings": [one.system for one in neighbors if one.is_sibling],
+                "linked": [system for system, is_greeted in state.updates.links.items() if is_greeted],
+                "recording": self._tracing.is_on,
+                "notes": self._host.notes(),
+                "heard": sorted({system for system, _ in state.updates.views}),
+            }
+        )
+
+    async def _trace(self, request: web.Request) -> web.Response:
+        """Switch the recording on, with a size in bytes, or off; only the module's own user and root may."""
+        if not is_owner(request):
+            return refusal(403, "only root and the user of this module may record it")
+        try:
+            size_bytes = (await body_of(request, TraceBody)).size_bytes
+            if size_bytes is None:
+                self._tracing.stop()
+            else:
+                self._tracing.start(size_bytes)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this is no size of a trace: {error}")
+        except (OSError, TraceError) as error:
+            return refusal(409, f"nothing is recorded: {error}")
+        return web.json_response({"recording": self._tracing.is_on, "folder": str(self._tracing.folder)})
+
+
+class _Site(web.UnixSite):
+    """A Unix socket with a door in front of aiohttp's handlers."""
+
+    def __init__(self, runner: web.AppRunner, path: Path, door: Door) -> None:
+        super().__init__(runner, str(path), backlog=_BACKLOG)
+        self._door, self._place = door, str(path)
+
+    async def start(self) -> None:
+        """Listen."""
+        await web.BaseSite.start(self)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._door, self._place, backlog=_BACKLOG)
+
+
+@web.middleware
+async def _tell_of_damage(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Say what is wrong with stored rows that cannot be read."""
+    try:
+        return await handler(request)
+    except StoreError as error:
+        _LOG.error("%s", error)
+        return refusal(500, str(error))
+
+
+@web.middleware
+async def _bear_hanging_up(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Let a client hang up before it has sent everything or read the whole answer: that is no error of this module."""
+    try:
+        return await handler(request)
+    except ConnectionError:
+        if request.transport is not None and not request.transport.is_closing():
+            raise
+        _LOG.debug("the client of %s %s hung up in the middle", request.method, request.path)
+        # Nobody reads it.
+        return web.Response()
+
+
+async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
+    """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
+    door = Door(limits)
+    middlewares = (door.middleware, _bear_hanging_up, _tell_of_damage)
+    application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
+    application.add_routes(routes)
+    # A body that is compressed could be of any size; no client of ours sends one.
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, auto_decompress=False)
+    await runner.setup()
+    assert runner.server is not None, "it was set up"
+    door.server = runner.server
+    await _Site(runner, path, door).start()
+    # Whoever may enter the folder is a user of this module; the kernel says who it is.
+    path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
+    return runner

@@ -1,0 +1,244 @@
+"""The body of a submit: what a client may say, and what is wrong with it."""
+
+import re
+import shlex
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+import msgspec
+
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
+from messiahs.core.model.descriptions import TDV, is_valid_value
+from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.texts import has_control
+from messiahs.core.origin.submission import MEMBER_LIMIT
+from messiahs.errors import CodecError
+from messiahs.wire.limits import (
+    FILE_LIMIT,
+    NAMES_LIMIT_BYTES,
+    at_most,
+    path_order,
+    relative_path,
+    separate_paths,
+)
+
+_KEY_LIMIT = 64
+_SHOWN_CHARACTERS = 200
+_MODULES_OWN = ("origin", "user")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_HASH_BYTES = 32
+_LARGEST = 2**62
+_NAME_LIMIT = 256
+_INPUT_DEPTH_LIMIT = 256
+"""Parts of the name of an input: its folders are made one in the other where the task runs."""
+_OWN_OUTPUTS_LIMIT = 1 << 22
+"""Of all members together: each name is checked while others wait."""
+_RETRY_LIMIT = 1_000
+_DEADLINE_LIMIT_YEARS = 10
+_SECONDS_PER_YEAR = 366 * 24 * 3_600
+
+
+class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An input of a submit; its content was uploaded before."""
+
+    name: str
+    sha256: str
+    size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+    executable: bool = False
+
+
+class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The body of a submit; `tdv` is what the user states of one task, without `$`."""
+
+    key: str
+    argv: tuple[str, ...]
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    tdv: dict[str, int | str] = msgspec.field(default_factory=dict)
+    requirement: str = ""
+    members: Annotated[int, msgspec.Meta(ge=0, le=MEMBER_LIMIT)] = 0
+    inputs: tuple[InputBody, ...] = ()
+    outputs: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    member_inputs: tuple[tuple[InputBody, ...], ...] = ()
+    name: str = ""
+    retries: Annotated[int, msgspec.Meta(ge=0)] = 0
+    waits: bool = True
+    deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+def hashes_in(body: SubmitBody) -> Iterator[bytes]:
+    """Name the content of all inputs."""
+    for files in (body.inputs, *body.member_inputs):
+        for file in files:
+            yield bytes.fromhex(file.sha256)
+
+
+def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitted:
+    """Make the event of a body in which there is no problem."""
+    return Submitted(
+        answer_to=answer_to,
+        # Keys are made by clients, so that one user's are nothing to another's.
+        key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
+        tdv=tdv,
+        requirement=body.requirement,
+        command=Command(
+            argv=body.argv,
+            env=tuple(sorted(body.env.items())),
+            inputs=_inputs_of(body.inputs),
+            outputs=body.outputs,
+        ),
+        members=body.members,
+        items=body.items,
+        member_inputs=tuple(_inputs_of(files) for files in body.member_inputs),
+        name=body.name,
+        retries=body.retries,
+        waits=body.waits,
+        deadline_ns=body.deadline_s * SECOND if body.deadline_s is not None else None,
+    )
+
+
+def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
+    """Say in what a submit differs from what is stored under its key; empty if they are the same.
+
+    The deadline is not compared: it counts from the first of them.
+    """
+    before, now = row.command, submitted.command
+    if before.argv != now.argv:
+        return f"whose command is `{_shown(before.argv)}`, and this one's is `{_shown(now.argv)}`"
+    pairs = (
+        ("environment", before.env, now.env),
+        ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
+        ("outputs", before.outputs, now.outputs),
+        ("members", (row.members, row.items), (submitted.members, submitted.items)),
+        ("needs or stated attributes", row.tdv, submitted.tdv),
+        ("requirement", row.requirement, submitted.requirement),
+        ("name", row.name, submitted.name),
+        ("`--retries`", row.retries, submitted.retries),
+        ("`--no-wait`", row.waits, submitted.waits),
+    )
+    others = [what for what, stored, asked in pairs if stored != asked]
+    return f"whose command is `{_shown(before.argv)}`, with other {', '.join(others)}" if others else ""
+
+
+def problem_of(body: SubmitBody) -> str:
+    """Say what is wrong with a body; empty if nothing is."""
+    problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_limits(body)
+    if problem:
+        return problem
+    if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
+        return "a NUL byte cannot be passed to a program"
+    if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
+        return "the command, its environment, name and items are to be UTF-8"
+    if has_control(body.name):
+        return "the name of a task has no control characters"
+    if not body.key or len(body.key) > _KEY_LIMIT:
+        return "the key of a submit has 1 to 64 characters"
+    if any(not name or "=" in name for name in body.env):
+        return "the name of an environment variable is empty or has a ="
+    return ""
+
+
+def _problem_of_limits(body: SubmitBody) -> str:
+    if len(body.name) > _NAME_LIMIT:
+        return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
+    if body.retries > _RETRY_LIMIT:
+        return f"a task is retried at most {_RETRY_LIMIT} times"
+    furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR
+    if body.deadline_s is not None and body.deadline_s > furthest_s:
+        return f"a deadline is at most {furthest_s} s ({_DEADLINE_LIMIT_YEARS} years) away"
+    return ""
+
+
+def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
+    for name, value in tdv.items():
+        known = TASK_ATTRIBUTES.get(name)
+        if name in _MODULES_OWN:
+            return f"${name} is not for users to state"
+        if not _NAME.fullmatch(name):
+            return f"${name} is no name of an attribute"
+        if known is not None and known.kind is Kind.INTEGER and not isinstance(value, int):
+            return f"${name} is an integer"
+        if isinstance(value, str) and has_control(value):
+            return f"${name} has control characters"
+        if not is_valid_value(value) or (known is not None and isinstance(value, int) and value < _least(name)):
+            return f"${name} is out of range"
+    if sum(name not in TASK_ATTRIBUTES for name in tdv) > EXTENSION_LIMIT:
+        return f"a task states at most {EXTENSION_LIMIT} attributes of its own"
+    return ""
+
+
+def _least(name: str) -> int:
+    if name == "priority":
+        return INTEGER_LOWEST
+    return 1 if name == "cpus" else 0
+
+
+def _problem_of_files(body: SubmitBody) -> str:
+    for files in (body.inputs, *body.member_inputs):
+        for file in files:
+            if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
+                return f"input {file.name}: {file.sha256} is no SHA-256"
+            if file.name.count("/") >= _INPUT_DEPTH_LIMIT:
+                return f"an input lies in at most {_INPUT_DEPTH_LIMIT - 1} folders: {file.name[:_SHOWN_CHARACTERS]}…"
+    try:
+        # The very checks of the wire: what cannot travel is not taken either.
+        _check_inputs(body)
+        _check_outputs(body)
+    except CodecError as error:
+        return str(error)
+    return ""
+
+
+def _check_inputs(body: SubmitBody) -> None:
+    """Check the names of inputs for each member, in time that grows with the body: inputs of all are looked at once."""
+    at_most(len(body.inputs), FILE_LIMIT, what="input files")
+    shared = separate_paths(relative_path(file.name) for file in body.inputs)
+    order = [path_order(name) for name in shared]
+    for files in filter(None, body.member_inputs):
+        at_most(len(shared) + len(files), FILE_LIMIT, what="input files")
+        own = [relative_path(file.name) for file in files]
+        # An own name can only be in the way of those between which it belongs.
+        places = {bisect_left(order, path_order(name)) for name in own}
+        around = {place for right in places for place in (right - 1, right) if 0 <= place < len(shared)}
+        separate_paths((*own, *(shared[place] for place in around)))
+
+
+def _shown(argv: tuple[str, ...]) -> str:
+    text = shlex.join(argv)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _check_outputs(body: SubmitBody) -> None:
+    """Check the names of outputs, as they are written and as those of each member."""
+    at_most(len(body.outputs), FILE_LIMIT, what="outputs")
+    for name in body.outputs:
+        relative_path(name)
+    templates = [name for name in body.outputs if "{}" in name]
+    at_most(len(templates) * len(body.items), _OWN_OUTPUTS_LIMIT, what="outputs with {} of all tasks together")
+    for item in body.items if templates else ():
+        for name in templates:
+            relative_path(name.replace("{}", item))
+    names = (*body.outputs, *(file.name for file in body.inputs))
+    at_most(sum(len(name.encode()) for name in names), NAMES_LIMIT_BYTES, what="bytes of names")
+
+
+def _is_unicode(text: str) -> bool:
+    # A client makes lone surrogates of bytes that are no UTF-8, and those cannot be stored.
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _inputs_of(files: tuple[InputBody, ...]) -> tuple[InputFile, ...]:
+    return tuple(
+        InputFile(
+            name=file.name,
+            sha256=bytes.fromhex(file.sha256),
+            size_bytes=file.size,
+            is_executable=file.executable,
+        )
+        for file in files
+    )

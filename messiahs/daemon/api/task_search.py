@@ -1,0 +1,147 @@
+"""Finding tasks for people: the live ones in the core, the ended ones in the store."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from messiahs.core.epochs import epoch_of
+from messiahs.core.interface.messages import Reason, TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import TaskId
+from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
+from messiahs.core.origin.completion import ending_of
+from messiahs.core.origin.task_kill import may_run_until
+from messiahs.daemon.host.host import Host
+from messiahs.daemon.storage.documents import Document, array_document, task_document
+
+_TASK_TEXT = re.compile(r"(?P<system>[a-z0-9.-]+?)\.(?P<number>[1-9]\d{0,17})(\.(?P<member>[1-9]\d{0,9}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A task, or (`row` None) all tasks of a submission with several members."""
+
+    id: TaskId
+    submission: SubmissionRow
+    row: TaskRow | None
+
+    @property
+    def is_final(self) -> bool:
+        """Say whether nothing of it will change any more."""
+        if self.row is None:
+            return self.submission.ended_at is not None
+        return self.row.state is not TaskState.EXECUTING
+
+
+class Tasks:
+    """The tasks of one module, live and ended."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def find(self, text: str) -> Found | None:
+        """Find what an id such as `blays.17` or `blays.17.3` names."""
+        state = self._host.module.state
+        match = _TASK_TEXT.fullmatch(text)
+        if match is None or match["system"] != state.system:
+            return None
+        number = int(match["number"])
+        task = TaskId(state.system, epoch_of(state, number), number, int(match["member"] or 0))
+        submission = self._submission(task)
+        if submission is None or task.member > submission.members:
+            return None
+        if submission.members and not task.member:
+            return Found(id=task, submission=submission, row=None)
+        return Found(id=task, submission=submission, row=self._row(submission, task))
+
+    async def find_all(self) -> AsyncIterator[Found]:
+        """Find every submission, the oldest first, page by page: others are heard in between."""
+        last: TaskId | None = None
+        while page := await asyncio.to_thread(self._host.store.submissions, after=last):
+            for submission, task in page:
+                yield self._as_it_is(submission, task)
+            last = page[-1][0].id
+
+    async def members_of(self, found: Found) -> AsyncIterator[Found]:
+        """Unfold an array, page by page as its rows are read; a single task is its own only member."""
+        if found.row is not None:
+            yield found
+            return
+        submission = found.submission
+        member, last = 1, submission.members
+        while member <= last:
+            page = await asyncio.to_thread(self._host.store.members_page, found.id._replace(member=member))
+            # Behind the last row that is stored only members without a row are left.
+            until = page[-1].id.member if page else last
+            known = {row.id: row for row in page}
+            tasks = [found.id._replace(member=number) for number in range(member, until + 1)]
+            known |= {row.id: row for row in rows_of(submission, [task for task in tasks if task not in known])}
+            for task in tasks:
+                row = self._host.module.state.origin.tasks.get(task) or known[task]
+                yield Found(id=task, submission=submission, row=row)
+            member = until + 1
+
+    async def document(self, found: Found) -> Document:
+        """Describe a task with the reasons why it waits, or count the members of an array."""
+        if found.row is None:
+            return await self._array(found.submission)
+        until = may_run_until(self._host.module.state, found.row)
+        return task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
+
+    async def _array(self, submission: SubmissionRow) -> Document:
+        origin = self._host.module.state.origin
+        live = origin.submissions.get(submission.id)
+        if live is not None:
+            tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
+            return array_document(live.row, live.ended, tried)
+        if submission.ended_at is None:
+            # It has ended, and its row is on its way to the disk.
+            submission = self._host.store.submission(submission.id) or submission
+        if submission.endings:
+            ended = Counter({(one.state, one.exit_code): one.count for one in submission.endings})
+            return array_document(submission, ended, ())
+        return await asyncio.to_thread(self._counted, submission)
+
+    def _counted(self, submission: SubmissionRow) -> Document:
+        """Count by reading all rows: an array that ended under an earlier release, or whose end is not stored yet."""
+        stored = self._host.store.members(submission.id)
+        ended = Counter(ending_of(row) for row in stored if row.state is not TaskState.EXECUTING)
+        for ending, count in untried_endings(submission, stored):
+            ended[ending, None] += count
+        return array_document(submission, ended, [row for row in stored if row.state is TaskState.EXECUTING])
+
+    def _reasons(self, found: Found) -> tuple[Reason, ...]:
+        row = found.row
+        if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
+            return ()
+        submission = found.submission
+        key = (tdv_of(submission, found.id.member), submission.requirement)
+        shape = self._host.module.state.origin.shapes.get(key)
+        return shape.reasons if shape is not None else ()
+
+    def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
+        """Give a submission that was read a moment ago: what lives is as the core has it, what has ended stays so."""
+        origin = self._host.module.state.origin
+        live = origin.submissions.get(stored.id)
+        submission = stored if live is None else live.row
+        if live is None and stored.ended_at is None:
+            # It has ended since.
+            submission, task = self._host.store.submission(stored.id) or stored, None
+        if submission.members:
+            return Found(id=stored.id, submission=submission, row=None)
+        row = origin.tasks.get(stored.id) or task or self._row(submission, stored.id)
+        return Found(id=stored.id, submission=submission, row=row)
+
+    def _submission(self, task: TaskId) -> SubmissionRow | None:
+        live = self._host.module.state.origin.submissions.get(task.submission)
+        return live.row if live is not None else self._host.store.submission(task)
+
+    def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
+        """Give the rows of a submission's tasks but those that wait and were never tried."""
+        return tuple(with_untried(submission, self._host.store.members(submission.id)))
+
+    def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
+        live = self._host.module.state.origin.tasks.get(task)
+        return live or self._host.store.task(task) or row_of(submission, task)

@@ -1,0 +1,166 @@
+"""The local API's questions about tasks: submit, status, wait, logs, cancel."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+
+import msgspec
+from aiohttp import web
+
+from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested, Submitted
+from messiahs.core.model.descriptions import TDV, sorted_pairs
+from messiahs.core.origin.array_members import command_of
+from messiahs.core.origin.submission import failed_in
+from messiahs.daemon.api.logs import Logs
+from messiahs.daemon.api.requests import body_of, known_task, offset_of, own_single_task, own_task, refusal, user_of
+from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
+from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.host.host import Host
+from messiahs.executor.contract import OUTPUT_NAMES
+
+_LONGEST_WAIT_SECONDS = 300.0
+_PIECE_TASKS = 64
+
+
+class TasksApi:
+    """Handlers of `/v1/tasks`; every one may be repeated by a client that was cut off."""
+
+    def __init__(self, host: Host, logs: Logs) -> None:
+        self._host, self._logs, self._tasks = host, logs, Tasks(host)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the paths and their handlers."""
+        return [
+            web.post("/v1/tasks", self._submit),
+            web.get("/v1/tasks", self._status),
+            web.get("/v1/tasks/{id}/wait", self._wait),
+            web.get("/v1/tasks/{id}/logs", self._read_logs),
+            web.post("/v1/tasks/{id}/cancel", self._cancel),
+            web.post("/v1/tasks/{id}/retry", self._retry),
+        ]
+
+    async def _submit(self, request: web.Request) -> web.Response:
+        try:
+            body = await body_of(request, SubmitBody)
+        except msgspec.MsgspecError as error:
+            return refusal(400, f"this is no submit: {error}")
+        problem = problem_of(body)
+        if problem:
+            return refusal(400, problem)
+        if not self._host.store.has_room():
+            return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
+        missing = self._host.files.missing(hashes_in(body))
+        if missing:
+            return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
+        tdv = TDV(
+            sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.module.state.system, "user": user_of(request)})
+        )
+        asked: list[Submitted] = []
+
+        def submit(answer_to: AnswerTo) -> Submitted:
+            asked.append(submitted_by(body, tdv, answer_to=answer_to))
+            return asked[-1]
+
+        answer = await self._host.ask(submit)
+        if answer.problem or answer.task is None:
+            return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
+        # The key may be that of an earlier submit.
+        found = self._tasks.find(str(answer.task))
+        other = "" if found is None else difference(found.submission, asked[-1])
+        if other:
+            return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; take another key")
+        return web.json_response({"id": str(answer.task)})
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        """Answer with one document, written piece by piece: others are heard meanwhile, however many tasks it tells."""
+        asked = request.query.getall("id", [])
+        found = {text: self._tasks.find(text) for text in asked}
+        unknown = [text for text, one in found.items() if one is None]
+        known = [one for one in found.values() if one is not None] if asked else None
+        response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
+        await response.prepare(request)
+        written, piece = 0, []
+        async for one in self._listed(known, unfolds=request.query.get("members") == "1"):
+            piece.append(json.dumps(await self._tasks.document(one)))
+            if len(piece) == _PIECE_TASKS:
+                await response.write((_opening(written) + ", ".join(piece)).encode())
+                # A client that reads fast never makes a write wait.
+                await asyncio.sleep(0)
+                written, piece = written + len(piece), []
+        opening = _opening(written) if piece or not written else ""
+        await response.write(f'{opening}{", ".join(piece)}], "unknown": {json.dumps(unknown)}}}'.encode())
+        await response.write_eof()
+        return response
+
+    async def _listed(self, known: list[Found] | None, *, unfolds: bool) -> AsyncIterator[Found]:
+        async for one in self._tasks.find_all() if known is None else _each(known):
+            async for member in self._tasks.members_of(one) if unfolds else _each([one]):
+                yield member
+
+    async def _wait(self, request: web.Request) -> web.Response:
+        found = known_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        try:
+            seconds = min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
+        except ValueError:
+            return refusal(400, "timeout is a number of seconds")
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
+            await self._host.task_ended(found.id, left)
+            found = self._tasks.find(str(found.id)) or found
+        return web.json_response(await self._tasks.document(found))
+
+    async def _read_logs(self, request: web.Request) -> web.StreamResponse:
+        found = own_single_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        name, offset = request.query.get("stream", "stdout"), offset_of(request)
+        if name not in OUTPUT_NAMES or offset is None:
+            return refusal(400, "stream is stdout or stderr, offset a number of bytes")
+        response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
+        await response.prepare(request)
+        follow = request.query.get("follow") == "1"
+        async for piece in self._logs.read(found, name, offset=offset, follow=follow):
+            await response.write(piece)
+        await response.write_eof()
+        return response
+
+    async def _cancel(self, request: web.Request) -> web.Response:
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        task = found.id
+
+        def cancel(answer_to: AnswerTo) -> CancelRequested:
+            return CancelRequested(answer_to=answer_to, task=task)
+
+        answer = await self._host.ask(cancel)
+        return web.json_response({"id": str(answer.task)})
+
+    async def _retry(self, request: web.Request) -> web.Response:
+        found = own_task(request, self._tasks)
+        if isinstance(found, web.Response):
+            return found
+        submission = found.submission
+        tried = self._tasks.ended_or_tried(submission)
+        failed = failed_in(tried, found.id.member)
+        if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
+            return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")
+
+        def retry(answer_to: AnswerTo) -> RetryRequested:
+            return RetryRequested(answer_to=answer_to, submission=submission, tried=tried, member=found.id.member)
+
+        answer = await self._host.ask(retry)
+        if answer.problem:
+            return refusal(409, answer.problem)
+        return web.json_response({"id": str(found.id), "retried": len(failed)})
+
+
+async def _each(found: Iterable[Found]) -> AsyncIterator[Found]:
+    for one in found:
+        yield one
+
+
+def _opening(written: int) -> str:
+    return ", " if written else '{"tasks": ['

@@ -1,0 +1,153 @@
+"""Puts the parts of a live module together from its settings."""
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+
+from messiahs import __version__
+from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
+from messiahs.channel.grpc_channels import grpc_channels
+from messiahs.channel.tls import TlsFiles, TlsMaterial, load
+from messiahs.channel.vouching import trust_of
+from messiahs.config.settings import ModuleSettings
+from messiahs.core.interface.events import Event, PolicyChanged
+from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.rows import GrantedClaimRow
+from messiahs.core.model.ids import ClaimId, Epoch, SystemId
+from messiahs.core.module import SchedulingModule
+from messiahs.core.state.module import Identity, ModuleState
+from messiahs.daemon.host.host import Host, Parts, SystemRandomness
+from messiahs.daemon.host.recording import Tracing
+from messiahs.daemon.policies.in_force import Policies
+from messiahs.daemon.storage.clock import Clock, local_time
+from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.storage.outputs import Outputs
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.transfer.arrivals import ArrivingFiles
+from messiahs.daemon.transfer.retention import live_inputs
+from messiahs.executor.os_process.back_end import OsProcessExecutor
+from messiahs.executor.os_process.launch import StarterSettings
+from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
+from messiahs.language.predicate.predicates import predicate_parser
+from messiahs.probe.make import make_probe
+from messiahs.trace.record.recorder import RecordedModule
+from messiahs.wire.codec import ReadRequest
+
+_SILENT_SHARE = 5
+"""A starter that is silent for this part of a lease is ended with its tasks."""
+
+
+class Assembly:
+    """A host with everything it needs; what the channels call goes to the host (mutable only while it is made)."""
+
+    def __init__(
+        self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None], open_files: int | None = None
+    ) -> None:
+        name = SystemId(settings.name)
+        store = RowStore(settings.directory / "module.db")
+        clock = Clock(store.newest(), store.boot_offset())
+        store.write_with_next(clock.boot_offset())
+        self.policies = Policies(settings, on_changed=self._on_policy_changed)
+        tls = load(_tls_files(settings))
+        state = ModuleState(
+            identity=_identity(settings, store.epoch(), tls),
+            neighbors={SystemId(one.neighbor.system): one.neighbor for one in settings.neighbors},
+            policy=self.policies.policy,
+            calendar=local_time,
+            parse=predicate_parser,
+            randomness=SystemRandomness(),
+        )
+        arrivals = _arrivals(settings, state)
+        callbacks = Callbacks(
+            on_event=self._on_event,
+            read_output=self._read_output,
+            arrivals=arrivals,
+            on_refused=on_refused,
+            on_dropped=on_refused,
+        )
+        channels = grpc_channels(_channel_settings(settings), callbacks, tls)
+        starter = replace(
+            _starter_settings(settings, state.policy.timeouts), files=arrivals.files.root, open_files=open_files
+        )
+        has_machine = settings.machine is not None
+        executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
+        probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
+        outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
+        module = RecordedModule(SchedulingModule(state))
+        self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
+        self.outputs = outputs
+        self._executor = executor
+        self.host = Host(
+            Parts(
+                module=module,
+                store=store,
+                clock=clock,
+                channels=channels,
+                outputs=outputs,
+                arrivals=arrivals,
+                executor=executor,
+                probe=probe,
+            )
+        )
+
+    def _on_event(self, event: Event) -> None:
+        self.host.driver.post(event)
+
+    def _on_policy_changed(self, policy: Policy) -> None:
+        if self._executor is not None:
+            self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
+        self.host.driver.post(PolicyChanged(policy=policy))
+
+    def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+        return self.host.serve_output(request, peer)
+
+
+def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Identity:
+    return Identity(
+        system=SystemId(settings.name),
+        epoch=epoch,
+        address=settings.listen,
+        release=__version__,
+        trust=trust_of(tls),
+        apart=tuple(SystemId(one.neighbor.system) for one in settings.neighbors if one.trust_file is not None),
+    )
+
+
+def _channel_settings(settings: ModuleSettings) -> ChannelSettings:
+    return ChannelSettings(
+        federation=settings.federation,
+        name=SystemId(settings.name),
+        listen=settings.listen,
+        neighbors=tuple(NeighborAddress(system=one.neighbor.system, address=one.address) for one in settings.neighbors),
+    )
+
+
+def _tls_files(settings: ModuleSettings) -> TlsFiles:
+    return TlsFiles(
+        certificate_file=settings.certificate_file,
+        key_file=settings.key_file,
+        trust_file=settings.trust_file,
+        neighbor_trust_files=tuple(
+            (one.neighbor.system, one.trust_file) for one in settings.neighbors if one.trust_file is not None
+        ),
+    )
+
+
+def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSettings:
+    return StarterSettings(
+        directory=settings.directory,
+        task_user=settings.task_user,
+        silence_ns=timeouts.lease_ns // _SILENT_SHARE,
+    )
+
+
+def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
+    starter = _starter_settings(settings, state.policy.timeouts)
+    # Without a machine no other account needs to read the files.
+    account = task_account(settings.task_user) if settings.machine is not None else own_account()
+    root = prepare_files_root(settings.directory, account, fallback=starter.fallback)
+
+    def claim_of(claim_id: ClaimId) -> GrantedClaimRow | None:
+        claim = state.executor.claims.get(claim_id)
+        return claim.row if claim is not None else None
+
+    return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))

@@ -1,0 +1,179 @@
+"""Drives the core in real time: events in, one transaction for what must be kept, then the rest of the actions.
+
+While a transaction is on its way to the disk, further events are taken in and make up the next batch.
+"""
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec
+
+from messiahs.core.interface.actions import Action, Forget, Store
+from messiahs.core.interface.events import Event, StoreChanged
+from messiahs.core.model.instants import SECOND
+from messiahs.core.recovery import Remains
+from messiahs.daemon.storage.clock import Clock
+from messiahs.daemon.storage.store import KeepOutput, RowStore, Write
+from messiahs.errors import StoreError, UnusableStateError
+from messiahs.trace.record.recorder import RecordedModule
+
+_LOG = logging.getLogger(__name__)
+_SMALL_BATCH = 16
+_BATCH_SECONDS = 0.005
+"""Larger batches than the small one are committed at most this often."""
+_RETRY_SECONDS = 1.0
+_BUG_EXIT = 70
+_WRITES: Final = (Store, Forget, KeepOutput)
+
+P = ParamSpec("P")
+
+
+def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concatenate["Driver", P], None]:
+    """End the process if a method fails: what the core knows may then be no longer what its rows say.
+
+    The restarted daemon resumes from the rows.
+    """
+
+    @wraps(method)
+    def guarded(self: "Driver", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception:  # noqa: BLE001 - whatever it is, the process must not go on
+            _LOG.critical(
+                "this is a bug; the daemon ends, and is resumed from its rows when it starts again", exc_info=True
+            )
+            logging.shutdown()
+            os._exit(_BUG_EXIT)
+
+    return guarded
+
+
+class Driver:
+    """Owns the core; everything runs in one event loop, but for the commits, which run in a thread of their own."""
+
+    def __init__(
+        self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Action], None]
+    ) -> None:
+        self.module = module
+        self._store, self._clock, self._perform = store, clock, perform
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._events: deque[Event | KeepOutput] = deque()
+        self._pending: list[Action | KeepOutput] = []
+        self._is_turn_due = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._commit: asyncio.Future[None] | None = None
+        self._committed_at = 0.0
+        self._has_failed = False
+        self._is_stopping = False
+
+    def start(self, remains: Remains) -> None:
+        """Resume the core, and go on from there."""
+        self._pending.extend(self.module.resume(remains, self._clock.now()))
+        self._schedule_turn()
+
+    async def stop(self) -> None:
+        """Commit what is pending and perform it; nothing is taken in any more."""
+        self._is_stopping = True
+        if self._timer is not None:
+            self._timer.cancel()
+        while (self._commit is not None or self._pending) and not self._has_failed:
+            self._flush()
+            if self._commit is not None:
+                await asyncio.wait([self._commit])
+                # The callback of the commit runs after its waiters were woken.
+                await asyncio.sleep(0)
+        self._writer.shutdown(wait=True)
+
+    @property
+    def has_failed(self) -> bool:
+        """Say whether commits fail at the moment."""
+        return self._has_failed
+
+    def post(self, event: Event) -> None:
+        """Take in an event, in order; its actions follow soon."""
+        self._events.append(event)
+        self._schedule_turn()
+
+    def keep(self, outputs: tuple[KeepOutput, ...]) -> None:
+        """Keep outputs; an event that is posted after this is stored with them or later."""
+        self._events.extend(outputs)
+
+    def _schedule_turn(self) -> None:
+        if not self._is_turn_due and not self._is_stopping:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    @_or_die
+    def _turn(self) -> None:
+        self._is_turn_due = False
+        now = self._clock.now()
+        while self._events:
+            event = self._events.popleft()
+            self._pending.extend((event,) if isinstance(event, KeepOutput) else self.module.handle(event, now))
+        self._pending.extend(self.module.expire(now))
+        self._set_timer()
+        self._flush()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self.module.next_deadline()
+        if deadline is not None and not self._is_stopping:
+            delay = max(0, deadline - self._clock.now()) / SECOND
+            self._timer = asyncio.get_running_loop().call_later(delay, self._turn)
+
+    def _flush(self) -> None:
+        if self._commit is not None or not self._pending:
+            return
+        loop = asyncio.get_running_loop()
+        writes: list[Write] = [a for a in self._pending if isinstance(a, _WRITES)]
+        since = loop.time() - self._committed_at
+        if len(writes) > _SMALL_BATCH and since < _BATCH_SECONDS and not self._is_stopping:
+            loop.call_later(_BATCH_SECONDS - since, self._flush)
+            return
+        rest: list[Action] = [a for a in self._pending if not isinstance(a, _WRITES)]
+        self._pending = []
+        if writes:
+            self._begin_commit(writes, rest)
+        else:
+            self._perform_all(rest)
+
+    def _begin_commit(self, writes: list[Write], rest: list[Action]) -> None:
+        loop = asyncio.get_running_loop()
+        self._committed_at = loop.time()
+        self._commit = loop.run_in_executor(self._writer, self._store.commit, writes, self._clock.now())
+        self._commit.add_done_callback(lambda done: self._on_commit(done, writes, rest))
+
+    @_or_die
+    def _on_commit(self, done: "asyncio.Future[None]", writes: list[Write], rest: list[Action]) -> None:
+        self._commit = None
+        error = done.exception()
+        if isinstance(error, UnusableStateError):
+            _LOG.critical("%s", error)
+            logging.shutdown()
+            os._exit(error.EXIT_CODE)
+        if isinstance(error, StoreError):
+            # Nothing of the batch is performed; it is tried again, and new work is refused meanwhile.
+            if not self._has_failed:
+                _LOG.error("%s; trying again every second", error)
+                self._has_failed = True
+                self.post(StoreChanged(has_space=False))
+            self._commit = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._begin_commit, writes, rest)
+            return
+        if error is not None:
+            raise error
+        if self._has_failed:
+            _LOG.warning("the state can be written again")
+            self._has_failed = False
+            self.post(StoreChanged(has_space=True))
+        self._perform_all(rest)
+        self._flush()
+
+    def _perform_all(self, actions: list[Action]) -> None:
+        for action in actions:
+            self._perform(action)

@@ -1,0 +1,364 @@
+"""The live host of one scheduling module: performs the core's actions, and answers what local users ask.
+
+Everything runs in one event loop; the commits and the task starter run beside it.
+"""
+
+import asyncio
+import itertools
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
+from typing import assert_never
+
+from messiahs.channel.contract import Channels
+from messiahs.core.interface.actions import (
+    Action,
+    Answer,
+    Decision,
+    DiscardAttempt,
+    DropLink,
+    EndAttempt,
+    EndFetch,
+    ExtendLease,
+    FetchOutputs,
+    Forget,
+    MeasureAttempts,
+    Report,
+    ResumeAttempt,
+    SendControl,
+    SendTasks,
+    SendVector,
+    StartAttempt,
+    Store,
+    SuspendAttempt,
+    TaskEnded,
+)
+from messiahs.core.interface.events import (
+    AnswerTo,
+    CancelRequested,
+    InputsMoving,
+    Measured,
+    OutputsHome,
+    RetryRequested,
+    RevokeRequested,
+    StoreChanged,
+    Submitted,
+)
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import AttemptRow, HeldClaimRow
+from messiahs.core.model.ids import AttemptId, SystemId, TaskId
+from messiahs.core.model.instants import HOUR
+from messiahs.core.recovery import Remains, RunningAttempt
+from messiahs.daemon.host.driver import Driver
+from messiahs.daemon.storage.ballast import take_ballast
+from messiahs.daemon.storage.clock import Clock
+from messiahs.daemon.storage.documents import time_document
+from messiahs.daemon.storage.files import FileStore
+from messiahs.daemon.storage.outputs import Outputs, failure_of, follow_file
+from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.transfer.arrivals import ArrivingFiles
+from messiahs.daemon.transfer.departures import Sending
+from messiahs.daemon.transfer.retention import collect_for_ever
+from messiahs.errors import ChannelError, StoreError
+from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
+from messiahs.probe.contract import Probe
+from messiahs.trace.record.recorder import RecordedModule
+from messiahs.wire.codec import ReadRequest
+
+_LOG = logging.getLogger("messiahs.decisions")
+_MEASURE_SECONDS = 1.0
+_MOVING_SECONDS = 2.0
+_WATCH_SECONDS = 1.0
+_ANSWER_SECONDS = 20.0
+_NOTED_NS = 7 * 24 * HOUR
+
+
+_Question = Submitted | CancelRequested | RetryRequested | RevokeRequested
+
+
+class SystemRandomness:
+    """Random numbers of the operating system."""
+
+    def bits(self, count: int, /) -> int:
+        """Give a random integer of `count` bits."""
+        return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a host is put together from; a system without a machine has neither executor nor probe."""
+
+    module: RecordedModule
+    store: RowStore
+    clock: Clock
+    channels: Channels
+    outputs: Outputs
+    arrivals: ArrivingFiles
+    executor: Executor | None = None
+    probe: Probe | None = None
+
+
+class Host:
+    """Performs actions, and turns what comes of them into events."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
+        self._sending = Sending(
+            parts.arrivals.files, parts.channels, on_event=self.driver.post, is_wanted=self._is_wanted
+        )
+        self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
+        self._questions = itertools.count(1)
+        self._waiters: dict[TaskId, asyncio.Event] = {}
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._fetches: dict[AttemptId, asyncio.Task[None]] = {}
+        self._decisions: list[Decision] = []
+
+    @property
+    def module(self) -> RecordedModule:
+        """The core, to be read."""
+        return self._parts.module
+
+    @property
+    def store(self) -> RowStore:
+        """The rows, to be read."""
+        return self._parts.store
+
+    @property
+    def files(self) -> FileStore:
+        """The inputs of tasks."""
+        return self._parts.arrivals.files
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that the core's instants are on."""
+        return self._parts.clock
+
+    def notes(self) -> list[str]:
+        """Say what an administrator is to know of the state of this module; nothing if all is well."""
+        state = self.module.state
+        notes = [] if state.has_space else ["the disk is full: no new work is taken"]
+        renewed_at = state.counters.renewed_at
+        if renewed_at is not None and self.clock.now() - renewed_at < _NOTED_NS:
+            notes.append(
+                f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
+                "copy is lost, and the numbers of tasks go on above those that were given out"
+            )
+        return notes
+
+    async def start(self) -> None:
+        """Resume from the rows and from what the executor runs, then open the channels and begin to measure."""
+        parts = self._parts
+        running: tuple[RunningAttempt, ...] = ()
+        if parts.executor is not None:
+            await parts.executor.start(self.driver.post, self._on_executor_lost)
+            running = tuple(map(_running, await parts.executor.running()))
+            if parts.executor.degraded:
+                _LOG.warning("tasks are less contained than they could be: %s", parts.executor.degraded)
+        has_rebooted = parts.executor is not None and parts.executor.has_rebooted
+        rows, forgotten = tuple(parts.store.live_rows()), parts.store.forgotten
+        if forgotten is not None:
+            _LOG.warning("the database is an older copy: what was stored after it is lost, and ids begin a new epoch")
+        self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
+        await parts.channels.start()
+        self._begin(self._watch_disk())
+        self._begin(self._tell_what_moves())
+        self._begin(collect_for_ever(parts.arrivals, parts.module.state))
+        if parts.probe is not None:
+            self._begin(self._measure())
+
+    async def stop(self) -> None:
+        """Leave the channels, end the tasks, and store the last word."""
+        await self._parts.channels.stop()
+        if self._parts.executor is not None:
+            await self._parts.executor.stop(end_tasks=True)
+        await self._sending.stop()
+        for job in tuple(self._jobs):
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+        await self.driver.stop()
+        self._parts.module.end_recording()
+        self._parts.store.close()
+
+    async def ask(self, make: Callable[[AnswerTo], _Question]) -> Answer:
+        """Put a user's question to the core and wait for the answer, which comes when everything is stored."""
+        answer_to = AnswerTo(next(self._questions))
+        self._answers[answer_to] = asyncio.get_running_loop().create_future()
+        self.driver.post(make(answer_to))
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._answers[answer_to]
+        except TimeoutError:
+            text = "no_space: it could not be stored yet, and will be when it can; repeat it with its key to learn more"
+            return Answer(answer_to=answer_to, problem=text)
+        finally:
+            del self._answers[answer_to]
+
+    async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
+        """Wait until a task (of an array: its last one) ends; returns at the latest after the timeout."""
+        waiter = self._waiters.setdefault(task, asyncio.Event())
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await waiter.wait()
+        except TimeoutError:
+            pass
+
+    def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+        """Read what an attempt of a local user's task wrote, wherever it runs; raises as `Channels.fetch` does."""
+        if claim.id.executor == self.module.state.system:
+            return self.serve_output(request, self.module.state.system)
+        return self._parts.channels.fetch(claim.id.executor, claim.address, request)
+
+    async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+        """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
+        row = self._attempt_for(request, peer)
+        executor = self._parts.executor
+        assert executor is not None, "an attempt of this machine has an executor"
+
+        def is_over() -> bool:
+            return not request.follow or not self._is_executing(row)
+
+        pieces = follow_file(executor, request.attempt, name=request.name, is_over=is_over, offset=request.offset_bytes)
+        async for piece in pieces:
+            yield piece
+
+    def _attempt_for(self, request: ReadRequest, peer: SystemId) -> AttemptRow:
+        claim = self.module.state.executor.claims.get(request.claim)
+        if claim is not None and (claim.row.ticket != request.ticket or claim.row.origin != peer):
+            raise PermissionError(f"{peer} has no ticket for {request.claim}")
+        row = self.module.state.executor.attempts.get(request.attempt)
+        if claim is None or row is None or row.claim != request.claim:
+            raise FileNotFoundError(f"nothing is left here of {request.attempt}")
+        return row
+
+    def _is_wanted(self, attempt: AttemptId) -> bool:
+        row = self.module.state.origin.tasks.get(attempt.task)
+        return row is not None and row.attempt == attempt.number and not row.is_cancelled
+
+    def _is_executing(self, row: AttemptRow) -> bool:
+        now = self.module.state.executor.attempts.get(row.id)
+        return now is not None and now.status.state is TaskState.EXECUTING
+
+    def _on_executor_lost(self, text: str) -> None:
+        _LOG.error("the task starter was lost: %s; its tasks are lost with it", text)
+
+    async def _measure(self) -> None:
+        probe = self._parts.probe
+        assert probe is not None
+        while True:
+            self.driver.post(Measured(sdv=probe.measure()))
+            await asyncio.sleep(_MEASURE_SECONDS)
+
+    async def _watch_disk(self) -> None:
+        """Take no new work while there is only room for the results of the old."""
+        while True:
+            await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
+            has_space = self.store.has_room() and not self.driver.has_failed
+            if has_space:
+                take_ballast(self.store.folder)
+            if has_space != self.module.state.has_space:
+                _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is taken")
+                self.driver.post(StoreChanged(has_space=has_space))
+            await asyncio.sleep(_WATCH_SECONDS)
+
+    async def _tell_what_moves(self) -> None:
+        while True:
+            for claim in (*sorted(self._sending.bringing), *self._parts.arrivals.arriving):
+                self.driver.post(InputsMoving(claim=claim))
+            await asyncio.sleep(_MOVING_SECONDS)
+
+    def _perform(self, action: Action) -> None:
+        channels = self._parts.channels
+        match action:
+            case SendControl():
+                channels.send_control(action.to, action.message)
+            case SendVector():
+                channels.send_vector(action.to, action.message)
+            case SendTasks() if any(task.command.inputs for task in action.message.tasks):
+                self._begin(self._sending.send(action))
+            case SendTasks():
+                channels.send_tasks(action.to, action.address, action.message)
+            case (
+                StartAttempt()
+                | EndAttempt()
+                | SuspendAttempt()
+                | ResumeAttempt()
+                | MeasureAttempts()
+                | ExtendLease()
+                | DiscardAttempt()
+            ):
+                if self._parts.executor is not None:
+                    self._parts.executor.perform(action)
+            case FetchOutputs():
+                self._fetches[action.attempt] = self._begin(self._fetch(action))
+            case EndFetch():
+                fetch = self._fetches.pop(action.attempt, None)
+                if fetch is not None:
+                    fetch.cancel()
+            case DropLink():
+                channels.drop_link(action.neighbor, action.text)
+            case Answer():
+                answer = self._answers.get(action.answer_to)
+                if answer is not None and not answer.done():
+                    answer.set_result(action)
+            case TaskEnded():
+                self._wake(action.task)
+                if (array := action.task.submission) not in self.module.state.origin.submissions:
+                    self._wake(array)
+                if not action.task.member:
+                    # Any of its members may have ended.
+                    for waiting in [task for task in self._waiters if task.submission == array]:
+                        self._wake(waiting)
+            case Decision():
+                if not self._decisions:
+                    asyncio.get_running_loop().call_soon(self._log_decisions)
+                self._decisions.append(action)
+            case Report():
+                _LOG.warning("%s: %s %s", action.neighbor, action.code.value, action.text)
+            case Store() | Forget():
+                raise AssertionError("rows are committed before the rest is performed")
+            case _:
+                assert_never(action)
+
+    def _wake(self, task: TaskId) -> None:
+        waiter = self._waiters.pop(task, None)
+        if waiter is not None:
+            waiter.set()
+
+    def _log_decisions(self) -> None:
+        """Write one line for all tasks of which the same was decided at once."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for decision in self._decisions:
+            alike.setdefault((decision.what, decision.text), []).append(decision.task)
+        self._decisions.clear()
+        for (what, text), tasks in alike.items():
+            _LOG.info("%s %s %s", " ".join(tasks), what, text)
+
+    async def _fetch(self, action: FetchOutputs) -> None:
+        try:
+            kept = await self._parts.outputs.bring_home(action)
+        except (ChannelError, StoreError, OSError) as error:
+            self._fetches.pop(action.attempt, None)
+            self.driver.post(failure_of(action, error))
+        else:
+            self._fetches.pop(action.attempt, None)
+            self.driver.keep(kept)
+            self.driver.post(OutputsHome(attempt=action.attempt))
+
+    def _begin(self, job: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(job)
+        self._jobs.add(task)
+        task.add_done_callback(self._jobs.discard)
+        return task
+
+
+def _running(known: KnownAttempt) -> RunningAttempt:
+    is_suspended = known.state is AttemptState.SUSPENDED
+    return RunningAttempt(
+        attempt=known.attempt,
+        is_running=is_suspended or known.state is AttemptState.RUNNING,
+        ran_ns=known.ran_ns,
+        suspended_ns=known.suspended_ns if is_suspended else None,
+        ended=known.ended,
+    )

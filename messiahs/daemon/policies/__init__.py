@@ -1,0 +1,1 @@
+"""The policy in force in a live module."""

@@ -1,0 +1,153 @@
+"""Which policy of a live module is in force, since when, and putting another one in its place.
+
+The settings name the module's own policy file. A text that an administrator loads stands in its place, also after a
+restart, until the own file is read again. Every load is logged with file and SHA-256; with mistakes it changes nothing.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import msgspec
+
+from messiahs.config.policies import PolicySource, policy_source
+from messiahs.config.regular_files import read_regular
+from messiahs.config.settings import ModuleSettings
+from messiahs.config.whole_files import sync_folder, write_whole
+from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.storage.documents import Document, time_document
+from messiahs.errors import PolicyError, UnusableStateError
+
+_LOG = logging.getLogger(__name__)
+_KEPT = "loaded_policy.json"
+_BACK_TO_OWN = "THE POLICY THAT WAS LOADED IS LOST: %s, the module's own file, is followed. Load the other one again"
+_WITHOUT_OWN = "the module has no policy file of its own: remove this one, and everybody is accepted"
+
+
+class _Kept(msgspec.Struct):
+    """A policy that was loaded in place of the own file."""
+
+    file: str
+    text: str
+    loaded_at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """A policy, the instant from which on it holds, and whether it stands in place of the own file."""
+
+    policy: Policy
+    source: PolicySource
+    since: Instant
+    is_loaded: bool
+
+
+class Policies:
+    """The policy of one module (mutable); `on_changed` hears of every one that takes the place of another."""
+
+    def __init__(self, settings: ModuleSettings, *, on_changed: Callable[[Policy], None]) -> None:
+        self._own_file = settings.policy_file
+        self._timeouts = Timeouts(update_period_ns=settings.update_period_ns, lease_ns=settings.lease_ns)
+        self._keep = settings.directory / _KEPT
+        self._on_changed = on_changed
+        self._in_force = self._begin()
+        _tell(self._in_force)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that is in force."""
+        return self._in_force.policy
+
+    def document(self) -> Document:
+        """Describe it; the own file is null if there is none."""
+        in_force = self._in_force
+        return {
+            "name": getattr(in_force.policy, "name", ""),
+            "file": in_force.source.file,
+            "sha256": in_force.source.sha256,
+            "since": time_document(in_force.since),
+            "loaded": in_force.is_loaded,
+            "own_file": None if self._own_file is None else str(self._own_file),
+        }
+
+    def compiled(self, text: str, file: str) -> Policy:
+        """Give the policy of a text, which changes nothing; raises PolicyError."""
+        return PolicySource(file=file, text=text, timeouts=self._timeouts).policy()
+
+    def load(self, text: str, file: str) -> None:
+        """Put a text in place of the own file; raises PolicyError or OSError, and then nothing has changed."""
+        source = PolicySource(file=file, text=text, timeouts=self._timeouts)
+        policy, now_ns = _checked(source), time.time_ns()
+        write_whole(self._keep, msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)), mode=0o600)
+        self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True))
+
+    def try_to_reload(self) -> None:
+        """Read the own file again; what keeps it from that is logged."""
+        try:
+            self.reload()
+        except PolicyError:
+            return
+        except OSError as error:
+            _LOG.error("%s: %s", self._keep, error)
+
+    def reload(self) -> None:
+        """Read the own file again; raises PolicyError or OSError, and then nothing has changed."""
+        in_force = self._own()
+        with suppress(FileNotFoundError):
+            self._keep.unlink()
+            sync_folder(self._keep.parent)
+        self._change(in_force)
+
+    def _change(self, in_force: InForce) -> None:
+        self._in_force = in_force
+        _tell(in_force)
+        self._on_changed(in_force.policy)
+
+    def _begin(self) -> InForce:
+        """Take up what was loaded before a restart, else the own file; also if the former cannot be used any more.
+
+        Without an own file everybody would be accepted then, which nobody has asked for: `UnusableStateError`.
+        """
+        try:
+            in_force = self._loaded_before()
+        except FileNotFoundError:
+            return self._own()
+        except (OSError, ValueError, PolicyError) as error:
+            if self._own_file is None:
+                raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
+            _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)
+            return self._own()
+        _LOG.warning("a policy that was loaded stands in place of %s", self._own_file or "none")
+        return in_force
+
+    def _loaded_before(self) -> InForce:
+        kept = msgspec.json.decode(read_regular(self._keep), type=_Kept)
+        source = PolicySource(file=kept.file, text=kept.text, timeouts=self._timeouts)
+        return InForce(policy=_checked(source), source=source, since=Instant(kept.loaded_at_ns), is_loaded=True)
+
+    def _own(self) -> InForce:
+        try:
+            source = policy_source(self._own_file, timeouts=self._timeouts)
+        except PolicyError as error:
+            _LOG.error("policy %s is refused, and changes nothing: %s", self._own_file, error)
+            raise
+        return InForce(policy=_checked(source), source=source, since=Instant(time.time_ns()), is_loaded=False)
+
+
+def _checked(source: PolicySource) -> Policy:
+    try:
+        return source.policy()
+    except PolicyError as error:
+        told = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
+        _LOG.error("%s:\n%s", told, error)
+        raise
+
+
+def _tell(in_force: InForce) -> None:
+    if in_force.source.text is None:
+        _LOG.info("no policy file: everybody is accepted")
+    else:
+        _LOG.info("policy %s, SHA-256 %s, is in force", in_force.source.file, in_force.source.sha256)

@@ -1,0 +1,1 @@
+"""Daemons as processes: supervisor, forks, pid files, signals and log."""

@@ -1,0 +1,103 @@
+"""Starting daemons as forks of a process that has loaded all of their code.
+
+Loading takes a second of processor time; fifteen modules that start together need it once, and share its memory. It
+must happen before anything has threads: gRPC starts its own only when a daemon opens its channels.
+"""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from messiahs.daemon.process.hangup import hold_hangups
+
+LOG_FILE: Final = "daemon.log"
+_FIRST_DESCRIPTOR, _LAST_DESCRIPTOR = 3, 4096
+_FAILED_EXIT = 70
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class ForkedDaemon:
+    """A daemon that is a child of this process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    async def wait(self) -> int:
+        """Wait for its end and give its exit code, or the negative number of the signal that ended it."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        handle = os.pidfd_open(self.pid)
+        loop.add_reader(handle, ended.set_result, None)
+        try:
+            await ended
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        _, status = os.waitpid(self.pid, 0)  # noqa: ASYNC222 - it has ended
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+def load_code() -> None:
+    """Load what daemons need, and make what each of them would make at its first use."""
+    from messiahs.daemon.__main__ import prepare  # noqa: PLC0415 - the moment of loading matters
+
+    prepare()
+    gc.freeze()
+
+
+def fork_daemon(folder: Path) -> ForkedDaemon:
+    """Start the daemon of FOLDER/settings.json in a session of its own; it writes to FOLDER/daemon.log."""
+    with (folder / LOG_FILE).open("ab") as log:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # What comes before the daemon has its own handlers is kept for them: ours would do the supervisor's work.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become_daemon(folder / "settings.json", log.fileno())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return ForkedDaemon(pid)
+
+
+def _become_daemon(settings_file: Path, log: int) -> None:
+    """Run the daemon and end: nothing of the parent's may run on in this process."""
+    code = _FAILED_EXIT
+    try:
+        # Ctrl-C at the terminal is for the supervisor, which then ends its daemons in order.
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        hold_hangups()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
+        null = os.open(os.devnull, os.O_RDONLY)
+        for target, source in enumerate((null, log, log)):
+            os.dup2(source, target)
+        os.closerange(_FIRST_DESCRIPTOR, _LAST_DESCRIPTOR)
+        from messiahs.daemon.__main__ import run_daemon  # noqa: PLC0415 - see `load_code`
+
+        code = run_daemon(settings_file)
+    except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as its parent would
+        with suppress(OSError):
+            traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            # On a full disk; nothing may keep this process from ending here.
+            with suppress(BaseException):
+                stream.flush()
+        os._exit(code)

@@ -1,0 +1,115 @@
+"""The daemon's log: what others say or do can neither forge a record in it, nor rotate the rest of it away."""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+from messiahs.core.model.texts import printable_lines
+
+_LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
+WINDOW_SECONDS: Final = 10.0
+ALIKE_LIMIT: Final = 20
+"""Warnings and errors of one kind about one peer in one window."""
+KIND_LIMIT: Final = 200
+"""Those of one kind about all peers."""
+_KNOWN_LIMIT = 4_096
+_PEER_LENGTH = 80
+
+
+def log_to(path: Path) -> None:
+    """Let everything that is logged by this process go to a file."""
+    handler = LogFile(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES)
+    handler.setFormatter(LineFormatter("%(asctime)s %(levelname).1s %(name)s %(message)s"))
+    handler.addFilter(RateLimit())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class LineFormatter(logging.Formatter):
+    """Escapes control characters; further lines of a record are indented, so that none passes for another record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Give the lines of a record, with its traceback if it has one."""
+        return printable_lines(super().format(record)).replace("\n", "\n    ")
+
+
+class LogFile(RotatingFileHandler):
+    """A file that loses lines while its disk is full, and says how many when it can be written again (mutable)."""
+
+    lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        if self.lost:
+            told, self.lost = self.lost, 0
+            super().emit(_record_of(record, f"{told} lines before this one could not be written"))
+            if self.lost:
+                # That could not be written either: it is no line of its own.
+                self.lost = told
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - as logging wants it
+        """Count a record that could not be written; what is left of it in a buffer goes, too."""
+        self.lost += 1
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+@dataclass(slots=True)
+class _Window:
+    """What was logged of one kind since `began_at` (mutable)."""
+
+    began_at: float
+    count: int = 0
+
+
+class RateLimit(logging.Filter):
+    """Leaves out warnings and errors that repeat too fast, and says so once; decisions (INFO) are not limited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._windows: dict[tuple[str, str, str], _Window] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a record is written; the last one before others are left out says so."""
+        if record.levelno < logging.WARNING:
+            return True
+        alike = self._counted(record, _peer_of(record), ALIKE_LIMIT)
+        if alike > ALIKE_LIMIT:
+            return False
+        kind = self._counted(record, "", KIND_LIMIT)
+        if kind > KIND_LIMIT:
+            return False
+        if alike == ALIKE_LIMIT or kind == KIND_LIMIT:
+            record.msg = f"{record.getMessage()} (more like this are left out for {WINDOW_SECONDS:g} s)"
+            record.args = ()
+        return True
+
+    def _counted(self, record: logging.LogRecord, peer: str, limit: int) -> int:
+        key = (record.name, str(record.msg)[:_PEER_LENGTH], peer)
+        window = self._windows.pop(key, None)
+        if window is None or not 0 <= record.created - window.began_at < WINDOW_SECONDS:
+            window = _Window(record.created)
+        # The one that was used last stands last, and the first one makes room.
+        self._windows[key] = window
+        if len(self._windows) > _KNOWN_LIMIT:
+            del self._windows[next(iter(self._windows))]
+        window.count = min(window.count + 1, limit + 1)
+        return window.count
+
+
+def _peer_of(record: logging.LogRecord) -> str:
+    """Give the first word that a record is about, without a port: every connection has another one."""
+    first = str(record.args[0]) if isinstance(record.args, tuple) and record.args else ""
+    host, _, port = first.rpartition(":")
+    return (host if host and port.isdigit() else first)[:_PEER_LENGTH]
+
+
+def _record_of(record: logging.LogRecord, message: str) -> logging.LogRecord:
+    told = logging.makeLogRecord(record.__dict__)
+    told.msg, told.args = message, ()
+    return told

@@ -1,0 +1,105 @@
+"""The supervisor of `messiahs up`: one process that keeps the daemon of every module of a federation running.
+
+`python -m messiahs.daemon.process.supervisor DIRECTORY` reads DIRECTORY/up.json (the names of the modules) and starts a
+daemon with DIRECTORY/NAME/settings.json for each, as a fork of itself. It ends on SIGTERM or SIGINT, and then no daemon
+and no starter is left.
+"""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from messiahs.daemon.process.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
+from messiahs.daemon.process.hangup import hold_hangups, on_hangup
+from messiahs.daemon.process.pid_files import PID_FILE, end_modules, record_this_process
+from messiahs.errors import UnusableStateError
+
+PLAN_FILE: Final = "up.json"
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
+_STEADY_SECONDS = 10.0
+_END_SECONDS = 20.0
+
+
+async def supervise(directory: Path) -> None:
+    """Keep the daemons running until SIGTERM or SIGINT comes; a SIGHUP is passed on to all of them."""
+    modules = json.loads((directory / PLAN_FILE).read_bytes())["modules"]
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    running: dict[str, ForkedDaemon] = {}
+
+    def reload() -> None:
+        for daemon in running.values():
+            daemon.signal(signal.SIGHUP)
+
+    on_hangup(reload, stop.set)
+    await asyncio.gather(*(_keep(directory / name, stop, running) for name in modules))
+    # A daemon that had to be killed could not end its starter.
+    end_modules(directory)
+
+
+async def _keep(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> None:
+    """Start a module's daemon again whenever it ended, later each time, until `stop` is set.
+
+    One whose state cannot be used is not started again: a person has to act.
+    """
+    pause, name = _FIRST_PAUSE_SECONDS, folder.name
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            code = await _run_once(folder, stop, running)
+            told = f"ended with {code}"
+            if code == UnusableStateError.EXIT_CODE:
+                _tell(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
+                return
+        except OSError as error:
+            # One module that cannot be started must not end the others.
+            told = f"cannot be started: {error}"
+        if stop.is_set():
+            return
+        pause = _FIRST_PAUSE_SECONDS if time.monotonic() - began >= _STEADY_SECONDS else pause
+        _tell(f"{name}: {told}, next start in {pause:g} s")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+async def _run_once(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> int:
+    daemon = running[folder.name] = fork_daemon(folder)
+    _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / LOG_FILE}")
+    ended, asked = asyncio.ensure_future(daemon.wait()), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not ended.done():
+        daemon.signal(signal.SIGTERM)
+        await asyncio.wait((ended,), timeout=_END_SECONDS)
+        daemon.signal(signal.SIGKILL)
+    return await ended
+
+
+def _tell(line: str) -> None:
+    with suppress(OSError):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def main() -> int:
+    """Run the supervisor of the directory that the command line names; whoever starts it holds `up.lock`."""
+    hold_hangups()
+    directory = Path(sys.argv[1])
+    record_this_process(directory / PID_FILE)
+    load_code()
+    try:
+        asyncio.run(supervise(directory))
+    finally:
+        (directory / PID_FILE).unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What the local API says of tasks and vectors, as JSON documents."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from messiahs.core.interface.messages import Reason, Substate, TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.origin.array_members import command_of, name_of, tdv_of
+from messiahs.core.vectors.buckets import highest_in, lowest_in
+from messiahs.core.vectors.vectors import Interval, MachineClass, Strings, Vector
+
+Document = dict[str, Any]
+
+
+def time_document(instant: Instant | None) -> str | None:
+    """Write an instant as RFC 3339, to the millisecond."""
+    if instant is None:
+        return None
+    return datetime.fromtimestamp(instant / SECOND, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def task_document(
+    row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...], may_run_until: Instant | None = None
+) -> Document:
+    """Describe one task; `reasons` say why it waits.
+
+    One that was cancelled is killed at once, and an overdue one aborted, though it may run where it was until its
+    executor is heard of, at most until `may_run_until`. A killed task has no exit code: if it exited by itself
+    before it could be killed, its history says so.
+    """
+    result = row.result
+    state, substate = shown_state(row)
+    return {
+        "id": str(row.id),
+        "name": name_of(submission, row.id),
+        "user": submission.tdv.description()["user"],
+        "tdv": dict(tdv_of(submission, row.id.member).description()),
+        "requirement": submission.requirement,
+        "argv": list(command_of(submission, row.id).argv),
+        "state": state.value,
+        "substate": substate.value if substate is not None else None,
+        "exit_code": result.exit_code if result is not None and state is not TaskState.KILLED else None,
+        "signal": result.signal if result is not None else None,
+        "cause": result.cause if result is not None else "",
+        "text": result.text if result is not None else _owners_text(row),
+        "attempt": row.attempt,
+        "executed_on": "" if row.is_wanted_again else row.executed_on,
+        "submitted_at": time_document(submission.submitted_at),
+        "started_at": time_document(_started_at(row)),
+        "ended_at": time_document(row.ended_at),
+        "may_run_on": row.executed_on if may_run_until is not None else None,
+        "may_run_until": time_document(may_run_until),
+        "suspended_since": time_document(row.suspended_at),
+        "suspended_s": round(row.suspended_ns / SECOND, 3),
+        "reasons": [reason_document(reason) for reason in row.reasons or reasons],
+        "history": [
+            {
+                "at": time_document(entry.at),
+                "event": entry.event,
+                "attempt": entry.attempt,
+                "module": entry.module,
+                "text": entry.text,
+            }
+            for entry in row.history
+        ],
+    }
+
+
+def array_document(
+    submission: SubmissionRow, ended: Counter[tuple[TaskState, int | None]], tried: Iterable[TaskRow], /
+) -> Document:
+    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now.
+
+    `counts` add up to the members, and `exit_codes` to those that have finished.
+    """
+    states = Counter((substate or state).value for state, substate in map(shown_state, tried))
+    for (state, _), count in ended.items():
+        states[state.value] += count
+    never_tried = submission.members - states.total()
+    if never_tried:
+        states[Substate.QUEUED.value] += never_tried
+    codes: Counter[str] = Counter()
+    for (state, exit_code), count in ended.items():
+        if state is TaskState.FINISHED and exit_code is not None:
+            codes[str(exit_code)] += count
+    return {
+        "id": str(submission.id),
+        "name": submission.name,
+        "members": submission.members,
+        "submitted_at": time_document(submission.submitted_at),
+        "ended_at": time_document(submission.ended_at),
+        "counts": dict(sorted(states.items())),
+        "exit_codes": dict(sorted(codes.items())),
+    }
+
+
+def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
+    """Give state and sub-state of a task as its user sees them, who need not know what its executor has answered."""
+    if row.state is not TaskState.EXECUTING or not row.is_cancelled:
+        return row.state, row.substate
+    if row.is_wanted_again:
+        return TaskState.EXECUTING, Substate.QUEUED
+    return (TaskState.KILLED if row.result is None else row.result.state), None
+
+
+def reason_document(reason: Reason) -> Document:
+    """Describe why a module denied, with those that it had asked."""
+    return {
+        "module": reason.module,
+        "code": reason.code.value,
+        "rule": reason.rule,
+        "text": reason.text,
+        "why": reason.why,
+        "hops": [reason_document(hop) for hop in reason.hops],
+    }
+
+
+def vector_document(vector: Vector) -> Document:
+    """Describe a vector: classes with their values as [low, high], a string, or null for various strings."""
+    return {"machines": vector.machines, "classes": [_class_document(one) for one in vector.classes]}
+
+
+def _class_document(machine_class: MachineClass) -> Document:
+    attributes: Document = {}
+    for name, value in machine_class.attributes:
+        match value:
+            case Interval(low, high):
+                attributes[name] = [lowest_in(low), highest_in(high)]
+            case Strings():
+                attributes[name] = None
+            case str():
+                attributes[name] = value
+    return {"count": machine_class.count, "attributes": attributes, "some_lack": list(machine_class.some_lack)}
+
+
+def _owners_text(row: TaskRow) -> str:
+    """Give what the owner of its machine says of a task that is suspended or vacating."""
+    is_held = row.substate in (Substate.SUSPENDED, Substate.VACATING)
+    return row.history[-1].text if is_held and row.history else ""
+
+
+def _started_at(row: TaskRow) -> Instant | None:
+    if row.ended_at is None or row.result is None or not row.result.ran_ns:
+        return row.started_at
+    # A start is heard of later; how long the attempt ran, suspensions not counted, is measured where it ran.
+    return Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)

@@ -1,0 +1,289 @@
+"""Files by their content: inputs of local users' tasks, and of tasks that run here (MESSIAHS 5.3.3).
+
+A file is named by its SHA-256 and never changes. It comes as a draft, which counts for nothing until all of it is
+there, is what its name says, and is safe on the disk.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from messiahs.config.disk import can_sync_disks, free_bytes, is_zeros, sync_disk
+from messiahs.config.whole_files import sync_folder
+from messiahs.errors import MessiahsError, StoreError
+from messiahs.executor.protocol.layout import file_name
+
+PIECE_BYTES: Final = 960 << 10
+_DRAFTS: Final = "drafts"
+_HEX_DIGITS: Final = 64
+_AT_ONCE_BYTES: Final = 64 << 10
+_GROUP_FILES: Final = 8
+"""So many files are synced with their disk; fewer each by itself."""
+
+
+class WrongContentError(MessiahsError):
+    """What came is not the file that was announced: its size or its hash differs."""
+
+
+class FileStore:
+    """One folder of files, which tasks read and only this module writes; drafts lie in a folder of their own below it.
+
+    Nothing here needs the event loop; what takes time is for a thread. Trouble with the disk is a `StoreError`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._drafts = root / _DRAFTS
+        try:
+            self._drafts.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _problem(self._drafts, error) from error
+        self._lock = threading.Lock()
+
+    def path(self, sha256: bytes) -> Path:
+        """Say where a file is, or would be."""
+        return self.root / file_name(sha256)
+
+    def size(self, sha256: bytes) -> int | None:
+        """Say how large a file is; None if it is not here."""
+        try:
+            return self.path(sha256).stat().st_size
+        except OSError:
+            return None
+
+    def missing(self, hashes: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Name the files that are not here; for those that are, the time for which unused ones are kept begins anew."""
+        return tuple(sha256 for sha256 in dict.fromkeys(hashes) if not self._touch(sha256))
+
+    def keep(self, content: bytes) -> bytes:
+        """Store a small file and give its hash."""
+        (sha256,) = self.keep_all([content])
+        return sha256
+
+    def keep_all(self, contents: Sequence[bytes], *, expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+        """Store small files, all or none, and give their hashes; many cost one sync of the disk, not one each.
+
+        `WrongContentError` if these are not the `expected` hashes.
+        """
+        hashes = tuple(hashlib.sha256(content).digest() for content in contents)
+        for came, announced in zip(hashes, expected, strict=False):
+            if came != announced:
+                raise WrongContentError(f"what came as {file_name(announced)} is another file")
+        lacking = {sha256: content for sha256, content in zip(hashes, contents, strict=True) if not self._touch(sha256)}
+        if not lacking:
+            return hashes
+        suffix = os.urandom(16).hex()
+        drafts = {sha256: self._drafts / f"{file_name(sha256)}.{suffix}" for sha256 in lacking}
+        is_group = len(lacking) >= _GROUP_FILES and can_sync_disks()
+        try:
+            for sha256, path in drafts.items():
+                _write_new(path, lacking[sha256], is_synced=not is_group)
+            if is_group:
+                sync_disk(self._drafts)
+            for sha256, path in drafts.items():
+                path.replace(self.path(sha256))
+            sync_folder(self.root)
+        except OSError as error:
+            for path in drafts.values():
+                path.unlink(missing_ok=True)
+            raise _problem(self._drafts / "x", error) from error
+        return hashes
+
+    async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int) -> int:
+        """Store a file of at most `limit_bytes` and give its size; `WrongContentError` if it is another one.
+
+        Nothing is left of what could not be stored. Pieces of a file that is here already are read and forgotten.
+        """
+        size = self.size(sha256) if self._touch(sha256) else None
+        if size is not None:
+            async for _ in pieces:
+                pass
+            return size
+        draft = await asyncio.to_thread(self.draft, sha256, size_bytes=limit_bytes)
+        try:
+            async for piece in pieces:
+                await asyncio.to_thread(draft.add, piece)
+            draft.size_bytes = draft.offset_bytes
+            await asyncio.to_thread(draft.finish)
+        finally:
+            await asyncio.to_thread(draft.discard)
+        return draft.size_bytes
+
+    async def read(self, sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
+        """Give a file from an offset on; an `OSError` if it is not here."""
+        with self.path(sha256).open("rb", buffering=0) as file:
+            file.seek(offset)
+            # A thread costs more than a small piece does.
+            if os.fstat(file.fileno()).st_size <= _AT_ONCE_BYTES:
+                yield file.read()
+                return
+            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+                yield piece
+
+    def drafts(self, *, of: str) -> dict[bytes, int]:
+        """Give what there is of incomplete files that somebody brings or brought: bytes by hash."""
+        found: dict[bytes, int] = {}
+        for path in self._drafts.glob(f"*.{_suffix(of)}"):
+            with suppress(OSError, ValueError):
+                found[bytes.fromhex(path.name.partition(".")[0])] = path.stat().st_size
+        return found
+
+    def drop_draft(self, sha256: bytes, *, of: str) -> None:
+        """Remove what somebody brought of an incomplete file and does not write any more."""
+        with suppress(OSError):
+            self._draft_path(sha256, of).unlink()
+
+    def _draft_path(self, sha256: bytes, of: str) -> Path:
+        return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
+
+    def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
+        """Begin a file; with a name (`of`) of who brings it, go on where that one's earlier draft ended."""
+        path = self._draft_path(sha256, of or os.urandom(16).hex())
+        return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes)
+
+    def offset(self, sha256: bytes, *, of: str) -> int:
+        """Say how much of a file there is: all of it, or the draft of who brings it."""
+        size = self.size(sha256) if self._touch(sha256) else None
+        if size is not None:
+            return size
+        try:
+            return self._draft_path(sha256, of).stat().st_size
+        except OSError:
+            return 0
+
+    def free_bytes(self) -> int:
+        """Say how much more the disk takes, but for a twentieth of it that is never used up by others' files."""
+        return free_bytes(self.root)
+
+    def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
+        """Delete files and drafts that nobody used for so long, and say how many; what is in use stays."""
+        kept = {file_name(sha256) for sha256 in in_use}
+        before = time.time() - unused_seconds
+        files = [path for path in self.root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
+        return sum(self._delete(path, before) for path in (*files, *self._drafts.iterdir()))
+
+    def _touch(self, sha256: bytes) -> bool:
+        with self._lock:
+            try:
+                os.utime(self.path(sha256))
+            except OSError:
+                return False
+        return True
+
+    def _delete(self, path: Path, before: float) -> bool:
+        with self._lock, suppress(OSError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                return True
+        return False
+
+
+class Draft:
+    """A file that is not complete yet (mutable); once finished it is a file of the store.
+
+    `close` leaves what came so that a later draft goes on there; `discard` leaves nothing. Both wait for a thread that
+    is still writing, and what comes after them is refused.
+    """
+
+    def __init__(self, path: Path, target: Path, *, sha256: bytes, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.offset_bytes = 0
+        self._path, self._target, self._sha256 = path, target, sha256
+        self._hash = hashlib.sha256()
+        self._lock = threading.RLock()
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self._file = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise _problem(path, error) from error
+        try:
+            # What an earlier draft wrote is hashed again: whether the disk has kept it shows at the end.
+            while piece := os.read(self._file, PIECE_BYTES):
+                self._hash.update(piece)
+                self.offset_bytes += len(piece)
+        except OSError as error:
+            self.close()
+            raise _problem(path, error) from error
+
+    def add(self, content: bytes) -> None:
+        """Append a piece."""
+        with self._lock:
+            if self.offset_bytes + len(content) > self.size_bytes:
+                self.discard()
+                raise WrongContentError(f"{self._target.name} is larger than {self.size_bytes} bytes")
+            try:
+                self._append(content)
+            except OSError as error:
+                self.discard()
+                raise _problem(self._path, error) from error
+            self._hash.update(content)
+            self.offset_bytes += len(content)
+
+    def finish(self) -> None:
+        """Make the draft a file that is on disk when this returns."""
+        with self._lock:
+            if self.offset_bytes != self.size_bytes or self._hash.digest() != self._sha256:
+                self.discard()
+                raise WrongContentError(f"what came as {self._target.name} is another file")
+            try:
+                os.fchmod(self._open_file(), 0o444)
+                os.fsync(self._file)
+                self._path.replace(self._target)
+                sync_folder(self._target.parent)
+            except OSError as error:
+                self.discard()
+                raise _problem(self._path, error) from error
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the file; may be called again."""
+        with self._lock:
+            file, self._file = self._file, -1
+            if file >= 0:
+                os.close(file)
+
+    def discard(self) -> None:
+        """Remove what is left of the draft; nothing happens to a file that was finished."""
+        with self._lock:
+            if self._file >= 0:
+                self._path.unlink(missing_ok=True)
+                self.close()
+
+    def _append(self, content: bytes) -> None:
+        if is_zeros(content):
+            os.ftruncate(self._open_file(), self.offset_bytes + len(content))
+            os.lseek(self._open_file(), 0, os.SEEK_END)
+            return
+        view = memoryview(content)
+        while view:
+            view = view[os.write(self._open_file(), view) :]
+
+    def _open_file(self) -> int:
+        if self._file < 0:
+            raise OSError(errno.ESTALE, "it is being brought anew")
+        return self._file
+
+
+def _write_new(path: Path, content: bytes, *, is_synced: bool) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fchmod(descriptor, 0o444)
+        if is_synced:
+            os.fsync(descriptor)
+
+
+def _suffix(of: str) -> str:
+    return hashlib.sha256(of.encode()).hexdigest()[:32]
+
+
+def _problem(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path.parent}: a file cannot be stored: {error.strerror}; check that the disk is not full")

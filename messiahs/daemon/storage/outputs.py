@@ -1,0 +1,232 @@
+"""What tasks left behind, at home: small outputs beside the rows, large ones as files (MESSIAHS 5.3.3)."""
+
+import asyncio
+import errno
+import hashlib
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from messiahs.channel.contract import Channels
+from messiahs.config.disk import free_bytes, write_sparsely
+from messiahs.config.whole_files import sync_folder
+from messiahs.core.interface.actions import FetchOutputs
+from messiahs.core.interface.events import OutputsFailed
+from messiahs.core.interface.messages import Output
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import AttemptId, SystemId, TaskId
+from messiahs.core.model.output_names import DECLARED_PREFIX, is_declared
+from messiahs.core.origin.array_members import command_of
+from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.errors import ChannelError, ExecutorError, MessiahsError, NoRoomError, ProtocolError
+from messiahs.executor.contract import Executor
+from messiahs.wire.codec import ReadRequest
+
+SMALL_BYTES = 65_536
+_SMALL_TOGETHER_BYTES = 1_048_576
+"""More than this of one attempt is not kept beside the rows."""
+_PIECE_BYTES = 262_144
+_POLL_SECONDS = 0.05
+_LEAST_BYTES_PER_SECOND = 1_024
+"""An executor that is slower on the average, after the time that it may be silent, cannot be reached either."""
+_RESERVED_AHEAD_BYTES = 64 * 1_048_576
+"""No attempt reserves more room than this: outputs that are only announced must not keep others out."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What outputs on their way home may take.
+
+    `room` gives how many bytes the disk of a folder still takes. An executor that sends nothing for
+    `silence_seconds`, while it should, cannot be reached.
+    """
+
+    room: Callable[[Path], int] = free_bytes
+    silence_seconds: float = 60.0
+
+
+class Outputs:
+    """The outputs of this module's tasks; `home` is the folder of the large ones."""
+
+    def __init__(
+        self,
+        home: Path,
+        store: RowStore,
+        *,
+        own: SystemId,
+        channels: Channels,
+        executor: Executor | None,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._home, self._store, self._bounds = home, store, bounds or Bounds()
+        self._own, self._channels, self._executor = own, channels, executor
+        self._reserved: dict[AttemptId, int] = {}
+        """What has still to come of the outputs that are on their way home, in bytes."""
+
+    async def bring_home(self, action: FetchOutputs) -> tuple[KeepOutput, ...]:
+        """Fetch all outputs of an attempt; large ones are on disk when this returns, small ones are for the store.
+
+        Nothing is left of them if it raises: `FileNotFoundError` or `PermissionError` if the executor does not have
+        them, `ProtocolError` if they are not what it announced, `NoRoomError`, an `OSError` of the own disk, else a
+        `ChannelError`.
+        """
+        attempt = action.attempt
+        self._reserve(attempt, sum(output.size_bytes for output in action.outputs))
+        kept: list[KeepOutput] = []
+        written: list[Path] = []
+        room = _SMALL_TOGETHER_BYTES
+        try:
+            for output in action.outputs:
+                path = self._path(attempt.task, output.name)
+                if output.size_bytes > min(SMALL_BYTES, room):
+                    await self._write_file(action, output, path)
+                    written.append(path)
+                elif output.size_bytes or attempt.number > 1:
+                    room -= output.size_bytes
+                    body = b"".join([piece async for piece in self._pieces(action, output)])
+                    path.unlink(missing_ok=True)
+                    kept.append(KeepOutput(task=attempt.task, name=output.name, body=body))
+            if written:
+                await asyncio.to_thread(_sync_way, written[0].parent)
+        except BaseException:
+            for path in written:
+                path.unlink(missing_ok=True)
+            raise
+        finally:
+            del self._reserved[attempt]
+        return tuple(kept)
+
+    def read(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
+        """Read from an output that is home; empty at its end."""
+        try:
+            with self._path(task, name).open("rb") as file:
+                file.seek(offset)
+                return file.read(limit)
+        except FileNotFoundError:
+            return (self._store.output(task, name) or b"")[offset : offset + limit]
+
+    def declared(self, row: TaskRow, submission: SubmissionRow) -> tuple[Output, ...]:
+        """List the outputs that a task declared and left, by their paths in its working directory.
+
+        What an older release stored without having compared it with the declaration is left out.
+        """
+        declared = command_of(submission, row.id).outputs
+        outputs = row.result.outputs if row.result is not None else ()
+        left = [output for output in outputs if output.name.startswith(DECLARED_PREFIX)]
+        paths = [replace(output, name=output.name.removeprefix(DECLARED_PREFIX)) for output in left]
+        return tuple(output for output in paths if is_declared(output.name, declared))
+
+    def read_declared(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
+        """Read from a declared output."""
+        return self.read(task, f"{DECLARED_PREFIX}{name}", offset=offset, limit=limit)
+
+    def _path(self, task: TaskId, name: str) -> Path:
+        # A hash in place of a path that a task chose: no two are in each other's way, and none is too long.
+        file = f"work-{hashlib.sha256(name.encode()).hexdigest()}" if name.startswith(DECLARED_PREFIX) else name
+        return self._home / str(task.number) / str(task.member) / file
+
+    def _reserve(self, attempt: AttemptId, size_bytes: int) -> None:
+        """Reserve room for outputs before the first byte comes: several attempts may bring theirs at once.
+
+        Small ones always may try: tasks are to end on a disk that is nearly full, too.
+        """
+        if size_bytes > _SMALL_TOGETHER_BYTES and size_bytes > self._free_bytes() - self._reserved_bytes():
+            raise NoRoomError(f"the disk of {self._own} has no room for {size_bytes} bytes of outputs")
+        self._reserved[attempt] = size_bytes
+
+    def _reserved_bytes(self) -> int:
+        return sum(min(left, _RESERVED_AHEAD_BYTES) for left in self._reserved.values())
+
+    def _free_bytes(self) -> int:
+        return self._bounds.room(self._home.parent)
+
+    async def _write_file(self, action: FetchOutputs, output: Output, path: Path) -> None:
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{action.attempt.number}.part")
+        try:
+            with draft.open("wb") as file:
+                async for piece in self._pieces(action, output):
+                    if output.size_bytes > _SMALL_TOGETHER_BYTES and len(piece) > self._free_bytes():
+                        raise NoRoomError(f"the disk of {self._own} has no room for the rest of {output.name}")
+                    await asyncio.to_thread(write_sparsely, file, piece)
+                file.truncate(output.size_bytes)
+                file.flush()
+                await asyncio.to_thread(os.fsync, file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    async def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
+        """Give an output of exactly the announced size; nobody waits for ever for the next piece."""
+        if not output.size_bytes:
+            return
+        left = output.size_bytes
+        clock = asyncio.get_running_loop().time
+        slow_at = clock() + self._bounds.silence_seconds
+        async with aclosing(self._source(action, output)) as source:
+            while (
+                piece := await _next(source, until=min(slow_at, clock() + self._bounds.silence_seconds))
+            ) is not None:
+                left -= len(piece)
+                slow_at += len(piece) / _LEAST_BYTES_PER_SECOND
+                if left < 0:
+                    raise ProtocolError(f"{action.executor} sends more of {output.name} than it announced")
+                self._reserved[action.attempt] -= len(piece)
+                yield piece
+        if left:
+            raise ProtocolError(f"{output.name} at {action.executor} is {left} bytes shorter than announced")
+
+    def _source(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
+        if action.executor == self._own:
+            return self._local_pieces(action, output)
+        request = ReadRequest(claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name)
+        return self._channels.fetch(action.executor, action.address, request)
+
+    async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
+        assert self._executor is not None, "an attempt of this module ran on its own machine"
+        async for piece in follow_file(self._executor, action.attempt, name=output.name, is_over=lambda: True):
+            yield piece
+
+
+def failure_of(action: FetchOutputs, error: MessiahsError | OSError) -> OutputsFailed:
+    """Say in the core's words why outputs did not come home."""
+    is_full = isinstance(error, NoRoomError) or (isinstance(error, OSError) and error.errno in _FULL)
+    is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
+    return OutputsFailed(attempt=action.attempt, text=str(error), is_gone=is_gone, is_full=is_full)
+
+
+def _sync_way(folder: Path) -> None:
+    """Return when it is on disk which files a task's folder has; it, and those around it, may be new."""
+    for each in (folder, *folder.parents[:3]):
+        sync_folder(each)
+
+
+async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes | None:
+    try:
+        async with asyncio.timeout_at(until):
+            return await anext(source, None)
+    except TimeoutError as error:
+        text = f"too little came: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
+        raise ChannelError(text) from error
+
+
+async def follow_file(
+    executor: Executor, attempt: AttemptId, *, name: str, is_over: Callable[[], bool], offset: int = 0
+) -> AsyncGenerator[bytes, None]:
+    """Read what an attempt wrote on this machine; until `is_over`, wait at its end for more."""
+    while True:
+        over = is_over()
+        try:
+            piece = executor.read_output(attempt, name, offset=offset, limit=_PIECE_BYTES)
+        except ExecutorError as error:
+            raise (ChannelError if error.transient else FileNotFoundError)(str(error)) from error
+        if piece:
+            offset += len(piece)
+            yield piece
+        elif over:
+            return
+        else:
+            await asyncio.sleep(_POLL_SECONDS)

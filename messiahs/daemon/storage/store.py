@@ -1,0 +1,360 @@
+"""The module's rows in SQLite: one transaction for each batch, on disk before anything else of the batch is done."""
+
+import os
+import re
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from messiahs.config.whole_files import sync_folder
+from messiahs.core.interface.actions import Forget, Store
+from messiahs.core.interface.messages import IdsGiven
+from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRow, TaskRow
+from messiahs.core.model.ids import Epoch, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.storage.clock import BootOffset
+from messiahs.daemon.storage.mark import Mark
+from messiahs.errors import StoreError, UnusableStateError
+from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
+
+_RESERVED_BYTES = 8 * 1_024 * 1_024
+_PAGE_ROWS = 1_024
+_UNKNOWN = 100_000
+"""How many ids may have been given out since a backup, if nothing says how many."""
+_PAGE_SUBMISSIONS = 128
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_CHECKED = b"\2"
+"""Stands before the checksum of a fact."""
+_UNCHECKED = {
+    "marked": rb"(?!)",
+    "epoch": rb".{8}",
+    "newest": rb".{8}",
+    "boot_offset": rb"-?[0-9]{1,20} [0-9a-f-]{1,64}",
+}
+"""What facts without a checksum look like."""
+_SCHEMA = """
+CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE outputs (
+    task BLOB, name TEXT, body BLOB NOT NULL, PRIMARY KEY (task, name)
+) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+_SUBMISSIONS = """
+SELECT submission.key, submission.body, task.body
+FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
+WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
+"""
+"""A task that is alone has the id of its submission, and so its key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepOutput:
+    """Keep a small output of a task beside its rows, in place of what an earlier attempt left."""
+
+    task: TaskId
+    name: str
+    body: bytes
+
+
+Write = Store | Forget | KeepOutput
+
+
+class RowStore:
+    """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`.
+
+    The file comes into being whole, with its epoch, and is checked each time it is opened: one that was damaged,
+    emptied or is something else is an `UnusableStateError`, and is left as it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reading = threading.Lock()
+        self._unwritten_offset: BootOffset | None = None
+        self._marking = threading.Lock()
+        self._committed_at: Instant | None = None
+        try:
+            if not path.exists():
+                if Path(f"{path}-wal").exists():
+                    raise self._unusable("it is missing, but the last part of it is in its -wal file")
+                _create(path)
+            self._reader = _connect(path)
+            # A flipped bit turns bytes into text that may be no UTF-8.
+            self._reader.text_factory = bytes
+            self._check()
+            self._writer = _connect(path)
+            self._mark = Mark(path.with_suffix(".mark"))
+            self.forgotten = self._forgotten()
+            """What was given out since the copy was made, if the file is an older one; else None."""
+        except (sqlite3.Error, OSError) as error:
+            raise self._problem("cannot be opened", error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self.follow_with_mark(at_once=True)
+        self._writer.close()
+        self._reader.close()
+
+    def epoch(self) -> Epoch:
+        """Give the 64 random bits that were drawn when this state was made."""
+        stored = self._fact("epoch")
+        assert stored is not None, "every state is made with an epoch"
+        return Epoch(int.from_bytes(stored))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the module, on the disk that this file fills."""
+        return self._path.parent
+
+    def has_room(self) -> bool:
+        """Say whether the disk has more room than is kept for what the module has taken on already."""
+        disk = os.statvfs(self._path.parent)
+        return disk.f_bavail * disk.f_frsize >= _RESERVED_BYTES
+
+    def newest(self) -> Instant:
+        """Give the instant of the last commit."""
+        reached = self._mark.reached
+        return max(self._newest_here(), reached.newest if reached is not None else Instant(0))
+
+    def _newest_here(self) -> Instant:
+        stored = self._fact("newest")
+        return Instant(int.from_bytes(stored) if stored is not None else 0)
+
+    def _forgotten(self) -> IdsGiven | None:
+        """Say what may have been given out since this file was stored last, if it is older than its mark."""
+        reached, here = self._mark.reached, self._newest_here()
+        if reached is not None:
+            return reached.given if here < reached.newest else None
+        if self._fact("marked") is None:
+            return None
+        # Its mark was not put back with it, or is damaged: what that said can only be guessed.
+        counters = next(self._rows(RowKind.COUNTERS), None)
+        given = counters.given if isinstance(counters, CountersRow) else IdsGiven()
+        return IdsGiven(submissions=given.submissions + _UNKNOWN, claims=given.claims + _UNKNOWN)
+
+    def boot_offset(self) -> BootOffset | None:
+        """Give how the daemon that wrote last counted its instants; None if none has."""
+        stored = self._fact("boot_offset")
+        if stored is None:
+            return None
+        offset, _, boot = stored.decode().partition(" ")
+        return BootOffset(boot=boot, offset_ns=int(offset))
+
+    def write_with_next(self, offset: BootOffset) -> None:
+        """Let the next commit note how its instants are counted: a full disk does not hinder the start."""
+        self._unwritten_offset = offset if offset != self.boot_offset() else None
+
+    def commit(self, writes: Sequence[Write], now: Instant) -> None:
+        """Do all writes or none; when this returns they survive a crash of the machine."""
+        offset = self._unwritten_offset
+        given = [write.row.given for write in writes if isinstance(write, Store) and isinstance(write.row, CountersRow)]
+        with self._marking:
+            self._mark.reserve(given[-1] if given else IdsGiven())
+        try:
+            with self._writer:
+                self._writer.execute("BEGIN IMMEDIATE")
+                for write in writes:
+                    self._write(write)
+                self._note("newest", now.to_bytes(8))
+                if self._committed_at is None:
+                    self._note("marked", b"")
+                if offset is not None:
+                    self._note("boot_offset", f"{offset.offset_ns} {offset.boot}".encode())
+        except sqlite3.Error as error:
+            raise self._problem("cannot be written", error) from error
+        self._unwritten_offset = None
+        self._committed_at = now
+        self.follow_with_mark()
+
+    def follow_with_mark(self, *, at_once: bool = False) -> None:
+        """Let the mark follow the last commit, at most once a second unless `at_once`."""
+        with self._marking:
+            if self._committed_at is not None:
+                self._mark.follow(self._committed_at, at_once=at_once)
+
+    def live_rows(self) -> Iterator[Row]:
+        """Give all rows but the tasks of submissions that have ended."""
+        submissions = [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
+        for submission in submissions:
+            yield submission
+            if submission.ended_at is None:
+                yield from self.members(submission.id)
+        for kind in RowKind:
+            if kind not in (RowKind.SUBMISSION, RowKind.TASK):
+                yield from self._rows(kind)
+
+    def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
+        """Give the next page of submissions, the oldest first, each with the row of its task if it has a single one."""
+        _, low = (0, b"") if after is None else encode_key((RowKind.SUBMISSION, after))
+        page = self._select(_SUBMISSIONS, (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS))
+        found = []
+        for key, submission, task in page:
+            row = self._decoded(RowKind.SUBMISSION, key, submission)
+            stored = None if task is None else self._decoded(RowKind.TASK, key, task)
+            assert isinstance(row, SubmissionRow)
+            assert isinstance(stored, TaskRow | None)
+            found.append((row, stored))
+        return found
+
+    def submission(self, task: TaskId) -> SubmissionRow | None:
+        """Give the submission that a task belongs to."""
+        row = self._row(RowKind.SUBMISSION, task.submission)
+        return row if isinstance(row, SubmissionRow) else None
+
+    def task(self, task: TaskId) -> TaskRow | None:
+        """Give a task's row, None if it was never tried."""
+        row = self._row(RowKind.TASK, task)
+        return row if isinstance(row, TaskRow) else None
+
+    def members(self, submission: TaskId) -> list[TaskRow]:
+        """Give the rows of a submission's tasks, in order, read in pages: others read in between."""
+        rows: list[TaskRow] = []
+        first = submission.submission
+        while page := self.members_page(first):
+            rows.extend(page)
+            first = first._replace(member=page[-1].id.member + 1)
+        return rows
+
+    def members_page(self, first: TaskId) -> list[TaskRow]:
+        """Return one page of the rows of a submission's tasks, from `first` on; an empty page is the end."""
+        _, low = encode_key((RowKind.TASK, first))
+        _, high = member_range(first)
+        query = "SELECT key, body FROM rows WHERE kind = ? AND key BETWEEN ? AND ? ORDER BY key LIMIT ?"
+        page = self._select(query, (int(RowKind.TASK), low, high, _PAGE_ROWS))
+        decoded = (self._decoded(RowKind.TASK, key, body) for key, body in page)
+        return [row for row in decoded if isinstance(row, TaskRow)]
+
+    def output(self, task: TaskId, name: str) -> bytes | None:
+        """Give a small output that was kept."""
+        _, key = encode_key((RowKind.TASK, task))
+        found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
+        return bytes(found[0][0]) if found else None
+
+    def _write(self, write: Write) -> None:
+        match write:
+            case Store():
+                self._writer.execute("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", encode_row(write.row))
+            case Forget():
+                self._writer.execute("DELETE FROM rows WHERE kind = ? AND key = ?", encode_key(write.key))
+            case KeepOutput():
+                _, key = encode_key((RowKind.TASK, write.task))
+                self._writer.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", (key, write.name, write.body))
+
+    def _note(self, fact: str, value: bytes) -> None:
+        self._writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (fact, _checked_fact(fact, value)))
+
+    def _rows(self, kind: RowKind) -> Iterator[Row]:
+        for key, body in self._select("SELECT key, body FROM rows WHERE kind = ? ORDER BY key", (int(kind),)):
+            yield self._decoded(kind, key, body)
+
+    def _row(self, kind: RowKind, task: TaskId) -> Row | None:
+        key = encode_key((kind, task))
+        found = self._select("SELECT body FROM rows WHERE kind = ? AND key = ?", key)
+        return self._decoded(*key, found[0][0]) if found else None
+
+    def _decoded(self, kind: int, key: bytes, body: bytes) -> Row:
+        try:
+            return _decoded(int(kind), key, body)
+        except UnusableStateError as error:
+            raise self._named(error) from error
+
+    def _fact(self, name: str) -> bytes | None:
+        found = self._select("SELECT value FROM facts WHERE name = ?", (name,))
+        if not found:
+            return None
+        value = _fact_in(name, found[0][0])
+        if value is None:
+            raise self._unusable(f"what it notes as {name} is damaged")
+        return value
+
+    def _select(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        try:
+            with self._reading, closing(self._reader.execute(query, values)) as cursor:
+                return cursor.fetchall()
+        except sqlite3.Error as error:
+            raise self._problem("cannot be read", error) from error
+
+    def _check(self) -> None:
+        """Read every page once: damage that is found later may have been built upon."""
+        ((found,), *_) = self._select("PRAGMA quick_check(1)", ())
+        if found != b"ok":
+            raise self._unusable(" ".join(found.decode(errors="replace").split()))
+        # An empty file is sound for SQLite.
+        if not self._select("SELECT name FROM sqlite_schema WHERE name = 'facts'", ()) or self._fact("epoch") is None:
+            raise self._unusable("it holds nothing of a module")
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Compare every row and note with its checksum; SQLite has none, and takes most flipped bits for contents."""
+        for fact in _UNCHECKED:
+            self._fact(fact)
+        try:
+            with self._reading, closing(self._reader.execute("SELECT kind, key, body FROM rows")) as cursor:
+                for kind, key, body in cursor:
+                    if not (isinstance(key, bytes) and isinstance(body, bytes)):
+                        raise self._unusable("a row is no sequence of bytes")
+                    check_row(kind, key, body)
+        except sqlite3.Error as error:
+            raise self._problem("cannot be read", error) from error
+        except UnusableStateError as error:
+            raise self._named(error) from error
+
+    def _problem(self, what: str, error: sqlite3.Error | OSError) -> StoreError:
+        if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
+            return self._unusable(str(error))
+        return StoreError(f"{self._path} {what}: {error}; check that the disk is not full and the file is writable")
+
+    def _named(self, error: UnusableStateError) -> UnusableStateError:
+        return UnusableStateError(f"{self._path}: {error}")
+
+    def _unusable(self, text: str) -> UnusableStateError:
+        return UnusableStateError(
+            f"{self._path} is damaged ({text}). It was left as it is: restore it from a backup (with its -wal and -shm "
+            "files, if there are any), or move it away to start anew, without the tasks that it holds"
+        )
+
+
+@lru_cache(16)
+def _decoded(kind: int, key: bytes, body: bytes) -> Row:
+    """Read a row; that of a large array is asked for once for each of its members."""
+    return decode_row(kind, key, body)
+
+
+def _checked_fact(name: str, value: bytes) -> bytes:
+    return _CHECKED + checksum(name.encode(), value) + value
+
+
+def _fact_in(name: str, stored: object) -> bytes | None:
+    """Give the value of a stored fact; None if it is damaged. An older release wrote it without its checksum."""
+    if not isinstance(stored, bytes):
+        return None
+    value = stored[len(_checked_fact("", b"")) :]
+    if stored == _checked_fact(name, value):
+        return value
+    return stored if re.fullmatch(_UNCHECKED[name], stored, re.DOTALL) else None
+
+
+def _create(path: Path) -> None:
+    """Make a new state in one step: a crash leaves a whole one or none."""
+    draft = path.with_suffix(".new")
+    for left in ("", "-wal", "-shm"):
+        Path(f"{draft}{left}").unlink(missing_ok=True)
+    with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT INTO facts VALUES ('epoch', ?)", (_checked_fact("epoch", secrets.token_bytes(8)),))
+    draft.rename(path)
+    sync_folder(path.parent)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection

@@ -1,0 +1,315 @@
+"""Inputs that other systems bring for tasks of this machine (MESSIAHS 5.3.3).
+
+Only the origin of a claim brings files, with the claim's ticket, and within bounds: a hostile one can fill the disk
+no more than its claim allows, and never the last twentieth of it.
+"""
+
+import asyncio
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.interface.rows import GrantedClaimRow
+from messiahs.core.model.ids import ClaimId, SystemId, Ticket
+from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.errors import MessiahsError
+from messiahs.wire.codec import PutFile, PutRequest
+
+LEAST_LIMIT_BYTES: Final = 16 << 30
+"""What a claim may bring though its tasks state a smaller `$disk`, or none."""
+_FILE_COUNT_LIMIT: Final = 65_536
+_SMALL_BYTES: Final = 64 << 10
+_GROUP_FILES: Final = 256
+_GROUP_BYTES: Final = 4 << 20
+"""Small files that come on one stream are stored together, with one sync, in groups of at most so many."""
+_PRESSURE_SECONDS: Final = 300.0
+"""When the disk is short, what nobody used for so long goes at once."""
+
+
+class RefusedFilesError(MessiahsError):
+    """A peer may not bring these files: not with this ticket, or not so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the origin of a claim has brought: sizes by hash; the table grows."""
+
+    origin: SystemId
+    files: dict[bytes, int] = field(default_factory=dict)
+
+
+class ArrivingFiles:
+    """Puts files into the store, and counts what each claim has brought, also what was cut and is not complete.
+
+    `_active` has the drafts that are written now, and `_receipts` the streams on which files come. Threads change
+    `_active`, so it is only used under its lock; all else belongs to the event loop.
+    """
+
+    def __init__(
+        self,
+        files: FileStore,
+        *,
+        claim_of: Callable[[ClaimId], GrantedClaimRow | None],
+        in_use: Callable[[], Collection[bytes]],
+    ) -> None:
+        self.files = files
+        self._claim_of, self._in_use = claim_of, in_use
+        self._brought: dict[ClaimId, _Brought] = {}
+        self._active: dict[tuple[SystemId, bytes], Draft] = {}
+        self._active_lock = threading.Lock()
+        self._receipts: dict[FilesReceipt, None] = {}
+
+    @property
+    def arriving(self) -> tuple[ClaimId, ...]:
+        """The claims for which files are on their way to here."""
+        return tuple(dict.fromkeys(receipt.claim.id for receipt in self._receipts if receipt.lacking))
+
+    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
+        """Store small files, and say what the transfer's tasks lack; the core judges a transfer without a right."""
+        try:
+            claim = self._claim_for(peer, transfer.claim, transfer.ticket)
+        except RefusedFilesError:
+            return ""
+        try:
+            if contents:
+                files = [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents]
+                lacking = await self.admit(claim, files)
+                await asyncio.to_thread(self.files.keep_all, contents)
+                self.note(claim, lacking)
+        except MessiahsError as error:
+            return str(error)
+        missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
+        return f"{len(missing)} of its files are not here" if missing else ""
+
+    def receive(self, peer: SystemId, request: PutRequest) -> "FilesReceipt":
+        """Take files from the origin of a claim; `RefusedFilesError` for anyone else."""
+        return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
+
+    async def admit(
+        self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
+    ) -> list[PutFile]:
+        """Note what a claim brings, and give what of it is not here; `RefusedFilesError` if there is no room for it.
+
+        The room is reserved for a receipt until that is closed.
+        """
+        lacking = [one for one in files if self.files.size(one.sha256) is None]
+        if not lacking:
+            return lacking
+        problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+        if problem:
+            kept = self._expected(claim.origin) | {one.sha256 for one in lacking}
+            await asyncio.to_thread(self._make_room, claim.origin, kept, in_use=self._in_use())
+            problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+        if problem:
+            raise RefusedFilesError(problem)
+        # Nothing is awaited since the last look: two that are admitted at once do not get the same room.
+        self.note(claim, lacking)
+        if receipt is not None:
+            receipt.lacking.extend(lacking)
+            self._receipts[receipt] = None
+        return lacking
+
+    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
+        """Count files against a claim; whatever is neither stored nor on its way is left out at the next look."""
+        self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(files)
+
+    def let_go(self, receipt: "FilesReceipt") -> None:
+        """Reserve no room any more for what a stream has not brought."""
+        self._receipts.pop(receipt, None)
+
+    def open_draft(self, peer: SystemId, file: PutFile) -> Draft:
+        """Go on with a file that a peer brings; whoever was at it before, on a broken stream, is stopped."""
+        self.stop_earlier(peer, file)
+        draft = self.files.draft(file.sha256, size_bytes=file.size_bytes, of=peer)
+        with self._active_lock:
+            earlier = self._active.get((peer, file.sha256))
+            self._active[peer, file.sha256] = draft
+        if earlier is not None:
+            # Another stream of the peer began the file in the meantime.
+            earlier.close()
+        return draft
+
+    def stop_earlier(self, peer: SystemId, file: PutFile) -> None:
+        """Stop an earlier stream of the same peer that was at a file."""
+        with self._active_lock:
+            earlier = self._active.pop((peer, file.sha256), None)
+        if earlier is not None:
+            # Not under the lock: it waits for a write that is under way.
+            earlier.close()
+
+    def close_draft(self, peer: SystemId, file: PutFile, *, draft: Draft) -> None:
+        """Let go of a file."""
+        draft.close()
+        with self._active_lock:
+            if self._active.get((peer, file.sha256)) is draft:
+                del self._active[peer, file.sha256]
+
+    async def forget_ended(self) -> None:
+        """Count no more for claims that have ended, and remove what they left incomplete."""
+        ended = {claim: each for claim, each in self._brought.items() if self._claim_of(claim) is None}
+        for claim, each in ended.items():
+            del self._brought[claim]
+            kept = {sha256 for other in self._brought.values() for sha256 in other.files}
+            dropped = each.files.keys() - kept - self._expected(each.origin)
+            await asyncio.to_thread(self._drop_drafts, each.origin, dropped)
+
+    def _claim_for(self, peer: SystemId, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
+        claim = self._claim_of(claim_id)
+        if claim is None or claim.origin != peer or claim.ticket != ticket:
+            raise RefusedFilesError(f"{peer} has no ticket for {claim_id}")
+        return claim
+
+    async def _drafts_of(self, origin: SystemId) -> Mapping[bytes, int]:
+        return await asyncio.to_thread(self.files.drafts, of=origin)
+
+    def _make_room(self, origin: SystemId, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
+        """Remove files that nobody used for a while, and incomplete files of this origin except those that are kept."""
+        self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
+        self._drop_drafts(origin, self.files.drafts(of=origin).keys() - set(kept))
+
+    def _drop_drafts(self, origin: SystemId, hashes: Iterable[bytes]) -> None:
+        for sha256 in hashes:
+            self.files.drop_draft(sha256, of=origin)
+
+    def _expected(self, origin: SystemId) -> set[bytes]:
+        """Name the files that an origin brings at the moment."""
+        on_streams = {one.sha256 for each in self._receipts if each.claim.origin == origin for one in each.lacking}
+        with self._active_lock:
+            active = tuple(self._active)
+        return on_streams | {sha256 for peer, sha256 in active if peer == origin}
+
+    def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile], drafts: Mapping[bytes, int]) -> str:
+        expected = self._expected(claim.origin)
+        known = self._brought.get(claim.id, _Brought(claim.origin)).files
+        brought = {
+            sha256: size for sha256, size in known.items() if sha256 in expected or self.files.size(sha256) is not None
+        }
+        wanted = {one.sha256 for one in lacking}
+        # Also those of claims that have ended, and of an earlier life of this daemon.
+        cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
+        if claim.id in self._brought:
+            kept = {sha256: size for sha256, size in known.items() if sha256 in brought or sha256 in cut}
+            self._brought[claim.id] = _Brought(claim.origin, kept)
+        disk = claim.tdv.description().get("disk")
+        limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
+        size_bytes = sum(one.size_bytes for one in lacking)
+        count = len(brought) + len(cut) + len(lacking)
+        if sum(brought.values()) + sum(cut.values()) + size_bytes > limit or count > _FILE_COUNT_LIMIT:
+            return f"the tasks of {claim.id} may bring {limit} bytes of files"
+        reserved = sum(receipt.left_bytes for receipt in self._receipts)
+        needed = sum(one.size_bytes - drafts.get(one.sha256, 0) for one in lacking)
+        if needed > self.files.free_bytes() - reserved:
+            return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
+        return ""
+
+
+class FilesReceipt:
+    """Files that come on one stream, in the order of the request (mutable).
+
+    `lacking` are those that have not come. Small ones that have are stored in groups, at the latest by `finish`.
+    """
+
+    def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow) -> None:
+        self.claim = claim
+        self.lacking: deque[PutFile] = deque()
+        self._arrivals, self._request = arrivals, request
+        self._offsets: dict[bytes, int] = {}
+        self._draft: Draft | None = None
+        self._small: dict[bytes, bytes] = {}
+        self._small_bytes = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """What has still to come."""
+        here = self._draft.offset_bytes if self._draft is not None else 0
+        return sum(one.size_bytes for one in self.lacking) - here
+
+    async def begin(self) -> tuple[int, ...]:
+        """Say how much of each file is here."""
+        await self._arrivals.admit(self.claim, self._request.files, receipt=self)
+        self._offsets = await asyncio.to_thread(self._find_offsets)
+        store = self._arrivals.files
+        self.lacking = deque(one for one in self._request.files if store.size(one.sha256) is None)
+        offsets = tuple(self._offsets[one.sha256] for one in self._request.files)
+        await self._pass_whole()
+        return offsets
+
+    async def add(self, content: bytes) -> None:
+        """Take the next piece."""
+        file = self.lacking[0]
+        is_whole = self._draft is None and not self._offsets[file.sha256] and len(content) == file.size_bytes
+        if is_whole and len(content) <= _SMALL_BYTES:
+            await self._add_small(content)
+        else:
+            draft = self._draft or await self._open()
+            await asyncio.to_thread(draft.add, content)
+            if draft.offset_bytes == draft.size_bytes:
+                await self._finish_draft(draft)
+        await self._pass_whole()
+
+    async def finish(self) -> None:
+        """Store what was not stored yet."""
+        small, self._small, self._small_bytes = self._small, {}, 0
+        if small:
+            await asyncio.to_thread(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
+            # Whoever looked meanwhile found them neither here nor on their way.
+            self._arrivals.note(self.claim, (PutFile(sha256, len(content)) for sha256, content in small.items()))
+
+    async def close(self) -> None:
+        """Let go; what came of an incomplete file stays for a while."""
+        if self._draft is not None:
+            self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=self._draft)
+            self._draft = None
+        self._arrivals.let_go(self)
+        with suppress(MessiahsError):
+            await self.finish()
+
+    async def _pass_whole(self) -> None:
+        """Go on to the next file of which something has still to come."""
+        while self.lacking and self._draft is None:
+            file = self.lacking[0]
+            if self._offsets[file.sha256] < file.size_bytes:
+                return
+            if not file.size_bytes:
+                await self._add_small(b"")
+            else:
+                await self._finish_draft(await self._open())
+
+    async def _add_small(self, content: bytes) -> None:
+        self._small[self.lacking.popleft().sha256] = content
+        self._small_bytes += len(content)
+        if len(self._small) >= _GROUP_FILES or self._small_bytes >= _GROUP_BYTES:
+            await self.finish()
+
+    async def _open(self) -> Draft:
+        file = self.lacking[0]
+        self._draft = await asyncio.to_thread(self._arrivals.open_draft, self.claim.origin, file)
+        if self._draft.offset_bytes != self._offsets[file.sha256]:
+            raise RefusedFilesError("a file is brought twice at once")
+        return self._draft
+
+    async def _finish_draft(self, draft: Draft) -> None:
+        await asyncio.to_thread(draft.finish)
+        self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=draft)
+        self._draft = None
+        self.lacking.popleft()
+
+    def _find_offsets(self) -> dict[bytes, int]:
+        return {file.sha256: self._offset(file) for file in self._request.files}
+
+    def _offset(self, file: PutFile) -> int:
+        store, origin = self._arrivals.files, self.claim.origin
+        self._arrivals.stop_earlier(origin, file)
+        size = store.size(file.sha256)
+        if size is not None and size != file.size_bytes:
+            raise RefusedFilesError(f"{file.sha256.hex()} has {size} bytes")
+        offset = store.offset(file.sha256, of=origin)
+        if offset > file.size_bytes:
+            store.drop_draft(file.sha256, of=origin)
+            return 0
+        return offset

@@ -1,0 +1,1 @@
+"""What Linux offers for processes, and Python does not."""

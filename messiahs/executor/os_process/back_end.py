@@ -1,0 +1,297 @@
+"""The back end that runs tasks as processes of this machine: the daemon's end of the starter's socket."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import assert_never
+
+from messiahs.core.interface.actions import (
+    DiscardAttempt,
+    EndAttempt,
+    ExtendLease,
+    MeasureAttempts,
+    ResumeAttempt,
+    StartAttempt,
+    SuspendAttempt,
+)
+from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
+from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.instants import Instant
+from messiahs.errors import ExecutorError
+from messiahs.executor.contract import (
+    AttemptState,
+    ExecutorAction,
+    ExecutorEvent,
+    KnownAttempt,
+    OnEvent,
+    OnLost,
+)
+from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
+from messiahs.executor.os_process.link import StarterLink
+from messiahs.executor.os_process.outputs import Outputs
+from messiahs.executor.protocol.frames import (
+    PROTOCOL,
+    Ask,
+    Discard,
+    End,
+    Ended,
+    Extend,
+    Known,
+    News,
+    Resume,
+    Staged,
+    Start,
+    Started,
+    Suspend,
+    ToStarter,
+    Weigh,
+    Weighed,
+    event_of,
+)
+from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.layout import file_name
+
+_STOP_NS = 15_000_000_000
+_RETRY_SECONDS = 1.0
+
+
+class OsProcessExecutor:
+    """Runs attempts through the starter that lives in `settings.directory`; one executor per directory at a time.
+
+    `_open` names the attempts whose end was not told yet, `_told` those that ended and are not discarded. When the
+    starter is lost, all that is open and that the next one does not know is lost too.
+    """
+
+    def __init__(self, settings: StarterSettings, *, boottime_offset_ns: int) -> None:
+        self._settings = settings
+        self._offset_ns = boottime_offset_ns
+        self.silence_ns = settings.silence_ns
+        """How long the starter may be silent; may be changed at any time."""
+        self._link: StarterLink | None = None
+        self._waiting: list[ToStarter] = []
+        self._untold: list[ExecutorEvent] = []
+        self._open: set[AttemptId] = set()
+        self._told: set[AttemptId] = set()
+        self._asked: dict[int, asyncio.Future[Known]] = {}
+        self._questions = 0
+        self._renewal: asyncio.Task[None] | None = None
+        self._on_event: OnEvent | None = None
+        self._on_lost: OnLost | None = None
+        self._outputs: Outputs | None = None
+        self._degraded = ""
+        self._has_rebooted = False
+
+    @property
+    def degraded(self) -> str:
+        """Why a task that hides may outlive the starter; empty where the kernel sees to it."""
+        return self._degraded
+
+    @property
+    def has_rebooted(self) -> bool:
+        """Say whether the starter's journal is of an earlier run of the machine."""
+        return self._has_rebooted
+
+    async def start(self, on_event: OnEvent, on_lost: OnLost) -> None:
+        """Connect to the starter that an earlier daemon left, or start one."""
+        self._on_event, self._on_lost = on_event, on_lost
+        await self._attach()
+
+    async def stop(self, *, end_tasks: bool) -> None:
+        """Leave the starter alone, or end it with all tasks and wait until they are gone."""
+        self._on_event = self._on_lost = None
+        if self._renewal is not None:
+            self._renewal.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._renewal
+        link, self._link = self._link, None
+        if link is not None:
+            link.send(self._waiting)
+            await link.close(stop_starter=end_tasks)
+        self._waiting.clear()
+        self._fail_questions()
+        identity = noted_identity(self._settings.directory)
+        if end_tasks and identity is not None and not (link and await wait_for_end(identity, _STOP_NS)):
+            await end_starter(self._settings.directory)
+
+    def perform(self, action: ExecutorAction) -> None:
+        """Take an action; all of one turn of the event loop go out together."""
+        match action:
+            case StartAttempt():
+                self._open.add(action.attempt)
+                command: ToStarter = self._start_of(action)
+            case EndAttempt():
+                self._open.add(action.attempt)
+                command = End(
+                    attempt=action.attempt,
+                    grace_ns=action.grace_ns,
+                    cause=action.cause,
+                    only_if_queued=action.only_if_queued,
+                )
+            case SuspendAttempt():
+                command = Suspend(attempt=action.attempt)
+            case ResumeAttempt():
+                command = Resume(attempt=action.attempt)
+            case MeasureAttempts():
+                command = Weigh(attempts=action.attempts)
+            case ExtendLease():
+                command = Extend(claim=action.claim, until=self._boottime(action.until))
+            case DiscardAttempt():
+                self._told.discard(action.attempt)
+                self._open.discard(action.attempt)
+                command = Discard(attempt=action.attempt)
+            case _:
+                assert_never(action)
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._waiting.append(command)
+
+    async def running(self) -> tuple[KnownAttempt, ...]:
+        """Ask the starter."""
+        known = await self._ask()
+        attempts = tuple(_known_attempts(known))
+        self._open.update(one.attempt for one in attempts if one.ended is None)
+        self._told.update(one.attempt for one in attempts if one.ended is not None)
+        self._open -= self._told
+        return attempts
+
+    def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
+        """Read a file in the attempt's folder."""
+        if self._outputs is None:
+            raise ExecutorError("no starter was found yet", transient=True)
+        if attempt in self._open and not self._outputs.has_begun(attempt):
+            return b""
+        return self._outputs.read(attempt, name, offset=offset, limit=limit)
+
+    async def _attach(self) -> None:
+        """Have a link with a starter that speaks this protocol."""
+        streams = await connect(self._settings.directory)
+        link = None if streams is None else await StarterLink.greeted(*streams)
+        if link is None or link.hello.protocol != PROTOCOL:
+            if link is not None:
+                await link.close(stop_starter=False)
+            link = await StarterLink.greeted(*await launch(self._settings))
+        if link is None:
+            raise ExecutorError("the starter ended at once", transient=True)
+        self._outputs = Outputs(root=Path(link.hello.attempts_root), uid=link.hello.uid)
+        self._degraded, self._has_rebooted = link.hello.degraded, link.hello.has_rebooted
+        self._link = link
+        link.open(self._take, self._lose, silence_ns=lambda: self.silence_ns)
+
+    def _flush(self) -> None:
+        if self._link is not None and self._waiting:
+            self._link.send(self._waiting)
+            self._waiting.clear()
+
+    async def _ask(self) -> Known:
+        if self._link is None:
+            raise ExecutorError("there is no starter at the moment", transient=True)
+        self._flush()
+        self._questions += 1
+        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        self._asked[self._questions] = answer
+        self._link.send([Ask(number=self._questions)])
+        return await answer
+
+    def _take(self, message: News | Known) -> None:
+        match message:
+            case Started():
+                self._tell(AttemptStarted(attempt=message.attempt))
+            case Ended():
+                self._tell(event_of(message))
+            case Weighed():
+                self._tell(AttemptsMeasured(memory=message.memory))
+            case Known():
+                answer = self._asked.pop(message.number, None)
+                if answer is not None and not answer.done():
+                    answer.set_result(message)
+            case _:
+                assert_never(message)
+
+    def _tell(self, event: ExecutorEvent) -> None:
+        if isinstance(event, AttemptEnded):
+            self._open.discard(event.attempt)
+            self._told.add(event.attempt)
+        if not self._untold:
+            # Later than whoever waits for an answer that came before it.
+            asyncio.get_running_loop().call_soon(self._deliver)
+        self._untold.append(event)
+
+    def _deliver(self) -> None:
+        events, self._untold = self._untold, []
+        for event in events:
+            if self._on_event is not None:
+                self._on_event(event)
+
+    def _lose(self, text: str) -> None:
+        """Give the starter up: what may be left of it is ended, and a new one says what became of its attempts."""
+        if self._on_lost is None:
+            # The executor is being stopped, and `stop` closes the link.
+            return
+        link, self._link = self._link, None
+        assert link is not None
+        unsent = {command.attempt for command in self._waiting if isinstance(command, Start)}
+        lost = self._open - unsent
+        self._fail_questions()
+        self._on_lost(text)
+        self._renewal = asyncio.get_running_loop().create_task(self._renew(link, lost))
+
+    async def _renew(self, old: StarterLink, lost: set[AttemptId]) -> None:
+        await old.close(stop_starter=False)
+        await end_starter(self._settings.directory)
+        while True:
+            try:
+                await self._attach()
+                known = await self._ask()
+                break
+            except ExecutorError as error:
+                if self._on_lost is not None:
+                    self._on_lost(str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+        ended = {end.attempt: end for end in known.ended}
+        # The starter was told to discard these, and died of something else first.
+        self._waiting += [Discard(attempt=one) for one in ended if one not in lost and one not in self._told]
+        self._flush()
+        for attempt in sorted(lost):
+            end = ended.get(attempt)
+            self._tell(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause="lost"))
+
+    def _fail_questions(self) -> None:
+        for answer in self._asked.values():
+            if not answer.done():
+                answer.set_exception(ExecutorError("the starter was lost", transient=True))
+        self._asked.clear()
+
+    def _boottime(self, instant: Instant) -> int:
+        return instant - self._offset_ns
+
+    def _start_of(self, action: StartAttempt) -> Start:
+        return Start(
+            attempt=action.attempt,
+            claim=action.claim,
+            argv=action.command.argv,
+            env=action.command.env,
+            places=action.places,
+            limit_ns=action.limit_ns,
+            lease_until=self._boottime(action.lease_until),
+            inputs=tuple(
+                Staged(
+                    name=one.name,
+                    source=f"{self._settings.files}/{file_name(one.sha256)}",
+                    size_bytes=one.size_bytes,
+                    is_executable=one.is_executable,
+                )
+                for one in action.command.inputs
+            ),
+            outputs=action.command.outputs,
+        )
+
+
+def _known_attempts(known: Known) -> Iterable[KnownAttempt]:
+    for attempt in known.queued:
+        yield KnownAttempt(attempt=attempt, state=AttemptState.QUEUED)
+    for one in known.running:
+        state = AttemptState.RUNNING if one.suspended_ns is None else AttemptState.SUSPENDED
+        yield KnownAttempt(attempt=one.attempt, state=state, ran_ns=one.ran_ns, suspended_ns=one.suspended_ns or 0)
+    for end in known.ended:
+        yield KnownAttempt(attempt=end.attempt, state=AttemptState.ENDED, ended=event_of(end))

@@ -1,0 +1,138 @@
+"""Finding, starting and ending the starter of a module."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from messiahs.errors import ExecutorError
+from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
+from messiahs.executor.linux.strays import all_below, belongs_to
+from messiahs.executor.protocol.identity import LOG_FILE, SOCKET, noted_identity
+from messiahs.executor.protocol.layout import ATTEMPTS, prepare_attempts_root, task_account
+
+ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_AS_ROOT = ("unshare", "--pid", "--fork", "--kill-child")
+_AS_USER = ("unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child")
+_READY_SECONDS = 20.0
+_GONE_NS = 15_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarterSettings:
+    """Where a starter lives and as whom it runs tasks.
+
+    `directory` holds its socket, journal and log, and the tasks' folders if their account can reach it; else those
+    lie below `fallback`. `files` is where the inputs of tasks are, named by their hashes. `silence_ns` is how long the
+    starter may be silent before it is ended with its tasks. `open_files` is how many files a task may open, if that is
+    not what this process may. Without `uses_namespace` it does not even try to be the init of its own process
+    namespace.
+    """
+
+    directory: Path
+    task_user: str = "nobody"
+    silence_ns: int = 180_000_000_000
+    fallback: Path = Path("/var/tmp")  # noqa: S108 - checked for its owner before it is used
+    uses_namespace: bool = True
+    files: Path | None = None
+    open_files: int | None = None
+
+
+async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    """Connect to the starter that lives in a directory; None if there is none."""
+    try:
+        folder = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        # Through the descriptor, because the name of a socket must be short.
+        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{SOCKET}")
+    except (FileNotFoundError, ConnectionError):
+        return None
+    finally:
+        os.close(folder)
+
+
+async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Start a starter and connect to it; whatever an earlier one left running is ended before.
+
+    Raises `ExecutorError`.
+    """
+    settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)
+    account = task_account(settings.task_user)
+    await end_starter(settings.directory)
+    attempts_root = prepare_attempts_root(settings.directory, account, fallback=settings.fallback)
+    await asyncio.to_thread(_end_leftovers, attempts_root)
+    degraded = await asyncio.to_thread(_why_no_namespace, uses_namespace=settings.uses_namespace)
+    path = ROOT_PATH if os.geteuid() == 0 else os.environ.get("PATH", ROOT_PATH)
+    arguments = [sys.executable, "-P", "-X", "utf8", "-m", "messiahs.executor.starter"]
+    arguments += ["--directory", str(settings.directory), "--attempts", str(attempts_root)]
+    arguments += ["--degraded", degraded] if degraded else ["--namespace"]
+    arguments += ["--user", account.name, "--uid", str(account.uid), "--gid", str(account.gid), "--path", path]
+    arguments += [] if settings.open_files is None else ["--open-files", str(settings.open_files)]
+    process = _detached(arguments, settings.directory / LOG_FILE)
+    deadline = time.monotonic() + _READY_SECONDS
+    while process.returncode is None and time.monotonic() < deadline:
+        connection = await connect(settings.directory)
+        if connection is not None:
+            return connection
+        await asyncio.sleep(0.01)
+    await end_starter(settings.directory)
+    raise ExecutorError(f"the starter does not start: see {settings.directory / LOG_FILE}", transient=True)
+
+
+async def end_starter(directory: Path) -> None:
+    """Kill the noted starter, if that very process still runs, and wait until it and its namespace are gone."""
+    identity = noted_identity(directory)
+    if identity is not None and is_alive(identity):
+        kill(identity)
+        await wait_for_end(identity, _GONE_NS)
+
+
+async def wait_for_end(identity: ProcessIdentity, timeout_ns: int) -> bool:
+    """Wait until a process is gone; False if it is not by then."""
+    return await asyncio.to_thread(wait_until_gone, identity, timeout_ns)
+
+
+def _detached(arguments: list[str], log_file: Path) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one; as long as this one lives, a thread reaps it."""
+    with log_file.open("ab") as log:
+        process = subprocess.Popen(
+            arguments, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    threading.Thread(target=process.wait, name="starter", daemon=True).start()
+    return process
+
+
+def _why_no_namespace(*, uses_namespace: bool) -> str:
+    """Say why a process cannot be the init of its own namespace; nothing if it can."""
+    if not uses_namespace:
+        return "switched off: a task that leaves its process group may outlive the starter"
+    prefix = _AS_ROOT if os.geteuid() == 0 else _AS_USER
+    try:
+        tried = subprocess.run([*prefix, "true"], capture_output=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"no process namespace: {error}"
+    if tried.returncode == 0:
+        return ""
+    return f"no process namespace: {tried.stderr.decode(errors='replace').strip()}"
+
+
+def _end_leftovers(attempts_root: Path) -> None:
+    """Kill every process that belongs to the folder of an attempt: no starter watches over it any more."""
+    prefix = os.fsencode(f"{attempts_root}/{ATTEMPTS}/")
+    deadline = time.monotonic() + _GONE_NS / 1e9
+    while (found := list(all_below(prefix))) and time.monotonic() < deadline:
+        for pid in found:
+            signal_if(pid, signal.SIGKILL, partial(_is_below, pid, prefix))
+        time.sleep(0.01)
+
+
+def _is_below(pid: int, prefix: bytes) -> bool:
+    return belongs_to(b"%d" % pid, prefix) is not None

@@ -1,0 +1,1 @@
+"""What a daemon and its starter agree on: frames, files and folders."""

@@ -1,0 +1,222 @@
+"""What daemon and starter say to each other on their Unix socket: frames of many messages.
+
+A frame is four bytes of length and a msgpack list. Instants are CLOCK_BOOTTIME nanoseconds: daemon and starter share
+a machine and therefore a clock.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.messages import Output
+from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.texts import printable
+from messiahs.executor.protocol.layout import WORK
+
+PROTOCOL = 4
+"""A daemon that meets a starter of another protocol ends it and starts its own."""
+
+
+class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An input: the file `source` is copied to `name` in the task's working directory."""
+
+    name: str
+    source: str
+    size_bytes: int
+    is_executable: bool
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
+    """Run a command once its claim has a place; a repeated start only tells its state again."""
+
+    attempt: AttemptId
+    claim: ClaimId
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    places: int
+    limit_ns: int | None
+    lease_until: int
+    inputs: tuple[Staged, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
+    """End an attempt, whatever its state; an `Ended` follows. With `only_if_queued` one that has begun goes on."""
+
+    attempt: AttemptId
+    grace_ns: int
+    cause: str
+    only_if_queued: bool = False
+
+
+class Extend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
+    """Move the end of a claim's lease."""
+
+    claim: ClaimId
+    until: int
+
+
+class Discard(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
+    """Forget an ended attempt and remove its folder."""
+
+    attempt: AttemptId
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
+    """Ask for everything known; from here on the asker is also told what happens."""
+
+    number: int
+
+
+class Ping(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
+    """Show that you are alive."""
+
+
+class Stop(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
+    """End all tasks, then yourself."""
+
+
+class Suspend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=13):
+    """Stop a running attempt."""
+
+    attempt: AttemptId
+
+
+class Resume(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=14):
+    """Let a suspended attempt go on."""
+
+    attempt: AttemptId
+
+
+class Weigh(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
+    """Ask what memory attempts use; a `Weighed` follows."""
+
+    attempts: tuple[AttemptId, ...]
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
+    """The starter's first message: who it is, as which account its tasks run, and what it found."""
+
+    protocol: int
+    pid: int
+    attempts_root: str
+    degraded: str
+    has_rebooted: bool
+    uid: int = -1
+
+
+class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
+    """An attempt was spawned."""
+
+    attempt: AttemptId
+
+
+class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A declared output, by its path in the task's working directory."""
+
+    name: str
+    size_bytes: int
+    is_executable: bool
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
+    """An attempt is over; the fields are those of `AttemptEnded`."""
+
+    attempt: AttemptId
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: str = ""
+    text: str = ""
+    ran_ns: int = 0
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    left: tuple[Left, ...] = ()
+
+
+class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An attempt that has begun: how long it has run, and since when it has been suspended if it is."""
+
+    attempt: AttemptId
+    ran_ns: int
+    suspended_ns: int | None = None
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
+    """Everything that the starter holds, in answer to the `Ask` of that number."""
+
+    number: int
+    queued: tuple[AttemptId, ...]
+    running: tuple[Running, ...]
+    ended: tuple[Ended, ...]
+
+
+class Weighed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=16):
+    """The resident memory of attempts, in bytes."""
+
+    memory: tuple[tuple[AttemptId, int], ...]
+
+
+class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
+    """The starter is alive."""
+
+
+Command = Start | End | Suspend | Resume | Weigh | Extend | Discard
+"""What a runner does; the rest is about the connection."""
+
+ToStarter = Command | Ask | Ping | Stop
+News = Started | Ended | Weighed
+ToDaemon = Hello | News | Known | Pong
+
+_LENGTH = struct.Struct("<I")
+_MESSAGES_PER_FRAME = 256
+
+
+def encode_frames(encoder: msgspec.msgpack.Encoder, messages: Sequence[msgspec.Struct]) -> bytes:
+    """Pack messages into as few frames as keep the reader's steps short."""
+    frames = bytearray()
+    for first in range(0, len(messages), _MESSAGES_PER_FRAME):
+        body = encoder.encode(messages[first : first + _MESSAGES_PER_FRAME])
+        frames += _LENGTH.pack(len(body))
+        frames += body
+    return bytes(frames)
+
+
+class FrameReader:
+    """Cuts a byte stream into frames; what is not complete yet stays for the next call."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add what arrived, and give the bodies of the frames that are complete now."""
+        self._rest += data
+        start = 0
+        while len(self._rest) - start >= _LENGTH.size:
+            end = start + _LENGTH.size + _LENGTH.unpack_from(self._rest, start)[0]
+            if len(self._rest) < end:
+                break
+            yield bytes(self._rest[start + _LENGTH.size : end])
+            start = end
+        del self._rest[:start]
+
+
+def event_of(ended: Ended) -> AttemptEnded:
+    """Say an end in the core's words."""
+    return AttemptEnded(
+        attempt=ended.attempt,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        cause=ended.cause,
+        text=printable(ended.text),
+        ran_ns=ended.ran_ns,
+        outputs=(
+            Output(name="stdout", size_bytes=ended.stdout_bytes),
+            Output(name="stderr", size_bytes=ended.stderr_bytes),
+            *(
+                Output(name=f"{WORK}/{one.name}", size_bytes=one.size_bytes, is_executable=one.is_executable)
+                for one in ended.left
+            ),
+        ),
+    )

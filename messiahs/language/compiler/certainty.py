@@ -1,0 +1,174 @@
+"""What can be said of predicates before anything is known: never true, always true, true together (MESSIAHS 5.4).
+
+All of it is one question, whether something can be true, asked of what attributes may be by the catalogue and by their
+declarations. The readings of one attribute depend on each other, and how they do so is added to the question:
+`$x default 1` is `$x` where `$x` must be set, `has $x` is true there, and `$x like "a*"` says how it begins.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from messiahs.core.model.attributes import Attribute, Kind, Value
+from messiahs.language.predicate.satisfying import Effort, can_be_true
+from messiahs.language.predicate.syntax import (
+    ALWAYS,
+    Chain,
+    Comparison,
+    Connective,
+    Expression,
+    Not,
+    Order,
+    Variable,
+    comparisons_of,
+    uses_of,
+)
+from messiahs.language.predicate.value_sets import ValueSet, everything, integers, only, union_of
+from messiahs.language.runtime.readings import Reading, matches
+from messiahs.language.syntax.literals import range_of
+
+AttributeOf = Callable[[Reading], Attribute | None]
+"""Finds what is known of an attribute; None if nothing is."""
+
+_LAST_CHARACTER: Final = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certainty:
+    """Answers questions about predicates; whoever asks on when the effort is used up hears that all is possible."""
+
+    attribute_of: AttributeOf
+    effort: Effort
+
+    def is_never_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
+        """Say whether nothing makes an expression over the keys of readings true."""
+        used = {name for name, _ in uses_of(expression)}
+        groups = _by_attribute(reading for reading in readings if reading.key in used)
+        if not self.effort.spend(sum(map(len, groups))):
+            return False
+        sides = [side for own in groups for side in self._sides(expression, own)]
+        domains = {reading.key: self._domain(reading) for own in groups for reading in own}
+        return not can_be_true(Chain(Connective.AND, (*sides, expression)), domains, self.effort)
+
+    def is_always_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
+        """Say whether everything that is set makes an expression true."""
+        return self.is_never_true(Not(expression), readings)
+
+    def _domain(self, reading: Reading) -> ValueSet:
+        if reading.pattern is not None and not reading.pattern.strip("*"):
+            return integers(int(bool(reading.pattern)), 1)
+        if reading.is_presence or reading.pattern is not None:
+            return integers(0, 1)
+        values = _values_of(self.attribute_of(reading), reading.kind)
+        return values if reading.default is None else values | only(reading.default)
+
+    def _sides(self, expression: Expression, readings: list[Reading]) -> Iterable[Expression]:
+        """Give what the readings of one attribute have to do with each other."""
+        plain = [reading for reading in readings if _is_plain(reading)]
+        must_be_set = any(reading.default is None and not reading.is_presence for reading in readings)
+        if plain:
+            yield from _likenesses(plain[0], readings, _literals_beside(plain[0], expression))
+        if must_be_set:
+            yield from (_is(reading, 1) for reading in readings if reading.is_presence)
+        if plain:
+            yield from (_same(plain[0], reading) for reading in readings if _is_filled(reading))
+        elif not must_be_set and len(readings) > 1:
+            yield _either(_all(_as_set(readings)), _all(_as_unset(readings)))
+
+
+def _values_of(attribute: Attribute | None, kind: Kind) -> ValueSet:
+    if attribute is None or attribute.kind is not kind:
+        return everything(kind)
+    if attribute.choices:
+        return union_of(map(only, attribute.choices))
+    return everything(kind) if kind is Kind.STRING else integers(*range_of(attribute))
+
+
+def _by_attribute(readings: Iterable[Reading]) -> list[list[Reading]]:
+    """Give the readings of each attribute; with a pattern, which asks for the attribute itself, that one too."""
+    groups: dict[tuple[str, str], list[Reading]] = {}
+    for reading in readings:
+        own = groups.setdefault((reading.scope, reading.name), [])
+        own.append(reading)
+        if reading.pattern is not None and reading.default is None:
+            own.append(Reading(scope=reading.scope, name=reading.name, kind=reading.kind))
+    return [list({reading.key: reading for reading in own}.values()) for own in groups.values()]
+
+
+def _is_plain(reading: Reading) -> bool:
+    return reading.default is None and reading.pattern is None and not reading.is_presence
+
+
+def _is_filled(reading: Reading) -> bool:
+    return reading.default is not None and reading.pattern is None
+
+
+def _as_set(readings: list[Reading]) -> Iterable[Expression]:
+    """Give what holds where an attribute is set, though only readings with a default ask for it."""
+    filled = [reading for reading in readings if _is_filled(reading)]
+    yield from (_is(reading, 1) for reading in readings if reading.is_presence)
+    yield from (_same(filled[0], other) for other in filled[1:] if other.kind is filled[0].kind)
+
+
+def _as_unset(readings: list[Reading]) -> Iterable[Expression]:
+    for reading in readings:
+        if reading.is_presence:
+            yield _is(reading, 0)
+        elif reading.default is not None and reading.pattern is not None:
+            yield _is(reading, int(matches(reading.pattern, str(reading.default))))
+        elif reading.default is not None:
+            yield _is(reading, reading.default)
+
+
+def _literals_beside(reading: Reading, expression: Expression) -> tuple[str, ...]:
+    """Give the texts that a reading is compared with."""
+    pairs = [(each.left, each.right) for each in comparisons_of(expression)]
+    sides = [side for pair in pairs if Variable(reading.key) in pair for side in pair]
+    return tuple(dict.fromkeys(side for side in sides if isinstance(side, str)))
+
+
+def _likenesses(plain: Reading, readings: list[Reading], texts: tuple[str, ...]) -> Iterable[Expression]:
+    """Say what patterns mean for the attribute itself: how it begins, and which of the texts in question match."""
+    for reading in readings:
+        if reading.pattern is None or plain.kind is not Kind.STRING:
+            continue
+        start = reading.pattern.split("*")[0]
+        for order, end in ((Order.GREATER_OR_EQUAL, start), (Order.LESS, _behind(start))):
+            if end:
+                yield _either(_is(reading, 0), _compared(plain, order, end))
+        if "*" not in reading.pattern:
+            texts = (*texts, reading.pattern)
+        for text in texts:
+            is_like = _is(reading, int(matches(reading.pattern, text)))
+            yield _either(_compared(plain, Order.NOT_EQUAL, text), is_like)
+        if "*" not in reading.pattern:
+            yield _either(_is(reading, 0), _compared(plain, Order.EQUAL, reading.pattern))
+
+
+def _behind(start: str) -> str:
+    """Give the first text behind all that begin so; empty if there is none."""
+    stem = start.rstrip(_LAST_CHARACTER)
+    return stem[:-1] + chr(ord(stem[-1]) + 1) if stem else ""
+
+
+def _is(reading: Reading, value: Value) -> Expression:
+    return _compared(reading, Order.EQUAL, value)
+
+
+def _compared(reading: Reading, order: Order, value: Value) -> Expression:
+    kind = Kind.STRING if isinstance(value, str) else Kind.INTEGER
+    return Comparison(kind=kind, left=Variable(reading.key), order=order, right=value)
+
+
+def _same(one: Reading, other: Reading) -> Expression:
+    if one.kind is not other.kind:
+        return ALWAYS
+    return Comparison(kind=one.kind, left=Variable(one.key), order=Order.EQUAL, right=Variable(other.key))
+
+
+def _either(*terms: Expression) -> Expression:
+    return Chain(Connective.OR, terms)
+
+
+def _all(terms: Iterable[Expression]) -> Expression:
+    return Chain(Connective.AND, tuple(terms))

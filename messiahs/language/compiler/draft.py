@@ -1,0 +1,122 @@
+"""A policy while its file is read, and how it is made ready when that is done."""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.interface.policies import Migrating, Timeouts
+from messiahs.core.model.attributes import KEY_ATTRIBUTES
+from messiahs.errors import Problem
+from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
+from messiahs.language.compiler.predicates import Reader
+from messiahs.language.runtime.accepting import AcceptBlock, AcceptRules
+from messiahs.language.runtime.compiled_policy import Advertising, Combining, CompiledPolicy, Setting
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.joining import Entry, JoinRules
+from messiahs.language.runtime.migrating import CompiledAsk, CompiledMigration
+from messiahs.language.runtime.ranking import RankKey, WrittenOrder
+from messiahs.language.runtime.revealing import EVERYTHING, Disclosure, Revealing
+from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.task_ranking import TaskRanking
+from messiahs.language.syntax.problems import Code
+from messiahs.language.syntax.structure import Statement
+from messiahs.language.syntax.written import start_of
+from messiahs.policy.absent import NoMigrating
+
+DEFAULT: Final = "default:"
+"""Stands for every attribute that `combine` does not name; no attribute can be called so."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MigrationDraft:
+    """What the block `migrate` says; it grows."""
+
+    asks: list[CompiledAsk] = field(default_factory=list)
+    offered: list[Condition] = field(default_factory=list)
+    keep_at_least: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What the blocks that were read say; it grows. Rules stand under their peer as it was written."""
+
+    reader: Reader
+    timeouts: Timeouts
+    blocks: set[str] = field(default_factory=set)
+    name: str = ""
+    change_share: int = 0
+    sends_all: bool = False
+    sent: list[str] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
+    combined: dict[str, str] = field(default_factory=dict)
+    revealed: dict[str, Disclosure] = field(default_factory=dict)
+    accepted: dict[str, AcceptBlock] = field(default_factory=dict)
+    ranking: tuple[RankKey, ...] | None = None
+    task_ranking: tuple[RankKey, ...] | None = None
+    orders: list[WrittenOrder] = field(default_factory=list)
+    migration: MigrationDraft = field(default_factory=MigrationDraft)
+    entries: list[Entry] = field(default_factory=list)
+    running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
+    """Each rule with the words that say it."""
+
+    def begin(self, block: Token, *more: str) -> None:
+        """Note a block that a file may have only once, the second time; its name may be of several words."""
+        name = " ".join((block, *more))
+        if name in self.blocks:
+            self.reader.notebook.error(block, Code.TWICE, f"`{name}` stands twice", hint="join the two blocks")
+        self.blocks.add(name)
+
+    def set_timeout(self, name: str, nanoseconds: int) -> None:
+        """Enter one of the durations of the core, by the name that it has there."""
+        self.timeouts = replace(self.timeouts, **{name: nanoseconds})
+
+    def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
+        """Give the policy; there must have been no mistakes."""
+        return CompiledPolicy(
+            name=self.name,
+            timeouts=self.timeouts,
+            change_share=self.change_share,
+            advertising=Advertising(
+                sends_all=self.sends_all, sent=tuple(sorted(self.sent)), settings=tuple(self.settings)
+            ),
+            combining=self._combining(),
+            revealing=Revealing(
+                by_name=rules_by_name(self.revealed),
+                by_relation=rules_by_relation(self.revealed),
+                to_any=self.revealed.get("any", EVERYTHING),
+            ),
+            accepting=AcceptRules(
+                by_name=rules_by_name(self.accepted),
+                by_relation=rules_by_relation(self.accepted),
+                for_any=self.accepted.get("any"),
+            ),
+            ranking=self.ranking,
+            task_order=TaskRanking(keys=self.task_ranking) if self.task_ranking is not None else None,
+            orders=tuple(self.orders),
+            migrating=self._migrating(),
+            joining=JoinRules(tuple(self.entries)),
+            running=tuple(rule for rule, _ in self.running),
+            lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
+            declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
+            warnings=warnings,
+        )
+
+    def _migrating(self) -> Migrating:
+        if "migrate" not in self.blocks:
+            return NoMigrating()
+        drafted = self.migration
+        return CompiledMigration(
+            asks=tuple(drafted.asks), keep_at_least=drafted.keep_at_least or 0, offered=tuple(drafted.offered)
+        )
+
+    def _combining(self) -> Combining:
+        def named(rule: str) -> tuple[str, ...]:
+            return tuple(sorted(name for name, said in self.combined.items() if said == rule and name != DEFAULT))
+
+        return Combining(
+            keys=tuple(sorted({*KEY_ATTRIBUTES, *named("key")})),
+            carried=named("carry"),
+            dropped=named("drop"),
+            drops_others=self.combined.get(DEFAULT) == "drop",
+        )

@@ -1,0 +1,40 @@
+"""How long something lasts in a policy file: each duration has a least and a greatest one."""
+
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.model.attributes import Unit
+from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND
+from messiahs.language.syntax.literals import quantity_of
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.quantities import shown
+
+LONGEST_NS: Final = 366 * 24 * HOUR
+"""Whoever writes more means never, and says so better by leaving the rule out."""
+
+
+def read_duration_ns(
+    token: Token,
+    notebook: Notebook,
+    /,
+    *,
+    example: str,
+    least_ns: int = 0,
+    too_short: str = "a duration is not negative",
+    most_ns: int = LONGEST_NS,
+) -> int | None:
+    """Give the nanoseconds that a number says; None, with a problem, if it is no duration or out of its bounds."""
+    quantity = quantity_of(token)
+    if quantity.unit is not Unit.SECONDS:
+        notebook.error(token, Code.DIMENSION, f"`{token}` is no duration", hint=f"write {example}")
+        return None
+    duration_ns = quantity.steps * MILLISECOND
+    if duration_ns < least_ns:
+        notebook.error(token, Code.RANGE, too_short)
+        return None
+    if duration_ns > most_ns:
+        most = shown(most_ns // SECOND, Unit.SECONDS)
+        notebook.error(token, Code.RANGE, f"`{token}` is too long", hint=f"it is at most {most}")
+        return None
+    return duration_ns

@@ -1,0 +1,110 @@
+"""The door to policy files: text in, a policy that decides out, or every mistake of the file at once.
+
+Behind it stand, in the order of use, the room `text` (words, statements and trees), the other modules of this one
+(what each block says, and `draft`, which gathers it), and `rules`, which decide.
+
+Every block is one line in `_BLOCKS`: its word, the function that reads it, and whether it has a body.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.interface.policies import Timeouts
+from messiahs.errors import PolicyError
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.join import read_join
+from messiahs.language.compiler.migrate import read_migrate
+from messiahs.language.compiler.predicates import Reader
+from messiahs.language.compiler.ranks import read_rank
+from messiahs.language.compiler.reveal import read_reveal
+from messiahs.language.compiler.reviewing import review
+from messiahs.language.compiler.rules import read_accept, read_advertise
+from messiahs.language.compiler.running import read_running
+from messiahs.language.compiler.small_blocks import (
+    read_attribute,
+    read_combine,
+    read_header,
+    read_let,
+    read_timeouts,
+)
+from messiahs.language.predicate.places import quoted
+from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
+from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
+from messiahs.language.syntax.structure import Item, items_of
+
+_NEVER, _ALWAYS, _EITHER = "never", "always", "either"
+_BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
+    "policy": (read_header, _NEVER),
+    "attribute": (read_attribute, _NEVER),
+    "let": (read_let, _NEVER),
+    "advertise": (read_advertise, _ALWAYS),
+    "combine": (read_combine, _ALWAYS),
+    "reveal": (read_reveal, _EITHER),
+    "accept": (read_accept, _ALWAYS),
+    "rank": (read_rank, _NEVER),
+    "migrate": (read_migrate, _ALWAYS),
+    "join": (read_join, _ALWAYS),
+    "running": (read_running, _ALWAYS),
+    "timeouts": (read_timeouts, _ALWAYS),
+}
+
+
+def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> CompiledPolicy:
+    """Give the policy that a text says; raises PolicyError with all of its mistakes, or carries its warnings.
+
+    `timeouts` are those that the policy need not say. `file` is for the messages.
+    """
+    notebook = Notebook(file=file, text=text)
+    given = timeouts or Timeouts()
+    draft = Draft(reader=Reader(notebook=notebook), timeouts=given)
+    if not is_too_long(notebook):
+        _read(draft)
+    if notebook.errors:
+        raise PolicyError(notebook.in_order())
+    source = Source(file=file, text=text, timeouts=given)
+    return replace(draft.finish(notebook.in_order()), source=source)
+
+
+def _read(draft: Draft) -> None:
+    notebook = draft.reader.notebook
+    end = Token("$END", "", start_pos=len(notebook.text.rstrip()), end_pos=len(notebook.text.rstrip()))
+    items = items_of([*tokens_in(notebook), end], notebook)
+    # Declarations hold in the whole file, wherever they stand; a `let` must precede its use.
+    for item in items:
+        words = item.head.words
+        if words[0] == "attribute":
+            _check_body(item, draft)
+            read_attribute(item, draft)
+        elif words[0] == "let":
+            draft.reader.defined_below.update(str(word) for word in words[1:2] if word.type == "NAME")
+    for place, item in enumerate(items):
+        if notebook.is_full:
+            return
+        if item.head.words[0] == "policy" and place > 0:
+            notebook.error(item.head.words[0], Code.MEANING, "`policy` stands at the top of the file")
+        if item.head.words[0] != "attribute":
+            _read_item(item, draft)
+    if not notebook.errors:
+        review(items, draft)
+
+
+def _read_item(item: Item, draft: Draft) -> None:
+    word = item.head.words[0]
+    if word in _BLOCKS:
+        _check_body(item, draft)
+        _BLOCKS[word][0](item, draft)
+    elif word.type != BAD:
+        hint = nearest(word, _BLOCKS) or f"a policy is made of {', '.join(_BLOCKS)}"
+        draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing", hint=hint)
+
+
+def _check_body(item: Item, draft: Draft) -> None:
+    word, rule = item.head.words[0], _BLOCKS[item.head.words[0]][1]
+    if rule == _ALWAYS and item.body is None:
+        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` needs a block", hint="write { ... }")
+    elif rule == _NEVER and item.body is not None:
+        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` has no block", hint="end it with `;`")

@@ -1,0 +1,38 @@
+"""The block `join`: who may become a child, sibling or parent of this system."""
+
+from typing import Final
+
+from messiahs.core.model.neighbors import Relation
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.predicates import read_condition
+from messiahs.language.compiler.vocabulary import JOIN
+from messiahs.language.predicate.places import quoted
+from messiahs.language.runtime.joining import Entry
+from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree, trees_in
+from messiahs.language.syntax.problems import Code, nearest
+from messiahs.language.syntax.structure import Item
+
+_ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING, "parent": Relation.PARENT}
+
+
+def read_join(item: Item, draft: Draft) -> None:
+    """Enter who may join, and how many."""
+    notebook = draft.reader.notebook
+    if parse_statement(item.head, "join", notebook) is not None:
+        draft.begin(item.head.words[0])
+    for statement in item.body or ():
+        entry = parse_statement(statement, "join_entry", notebook)
+        if entry is None:
+            continue
+        (role,) = tokens_in_tree(entry, "NAME", "PARENT")
+        rule = on_one_line(statement.words)
+        condition = read_condition(trees_in(entry)[0], JOIN, draft.reader, text=rule)
+        limits = tokens_in_tree(entry, "INTEGER")
+        if any(limit.startswith("-") for limit in limits):
+            notebook.error(limits[0], Code.RANGE, "a limit is 0 or more")
+        if role not in _ROLES:
+            hint = nearest(role, _ROLES) or f"systems join as {', '.join(_ROLES)}"
+            notebook.error(role, Code.UNKNOWN_NAME, f"{quoted(role)} is no role", hint=hint)
+            continue
+        limit = int(limits[0]) if limits else None
+        draft.entries.append(Entry(role=_ROLES[role], condition=condition, limit=limit, rule=rule))

@@ -1,0 +1,109 @@
+"""The block `migrate`: when others are asked for tasks, and what is offered to those that ask.
+
+What is wanted leaves the host, so it is said in the paper's language and no other (MESSIAHS 5.4): quantities and `in`
+are written out, and what only an owner's own policy can know is a mistake.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lark import Token, Tree
+
+from messiahs.core.model.instants import SECOND
+from messiahs.errors import PredicateError
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.durations import read_duration_ns
+from messiahs.language.compiler.predicates import Reader, read_condition, read_expression
+from messiahs.language.compiler.vocabulary import ASK, OFFER, WANTING
+from messiahs.language.predicate.formatting import format_predicate
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.predicate.syntax import Chain, Comparison, Expression, Not, Operand, Variable
+from messiahs.language.runtime.migrating import CompiledAsk
+from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
+from messiahs.language.syntax.problems import Code
+from messiahs.language.syntax.structure import Item, Statement
+
+_OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "`like`"}
+
+
+def read_migrate(item: Item, draft: Draft) -> None:
+    """Enter when to ask, what is offered, and how much is kept."""
+    notebook = draft.reader.notebook
+    if parse_statement(item.head, "migrate", notebook) is not None:
+        draft.begin(item.head.words[0])
+    for statement in item.body or ():
+        entry = parse_statement(statement, "migrate_entry", notebook)
+        match entry.data if entry is not None else "":
+            case "offer":
+                assert entry is not None
+                text = on_one_line(statement.words)
+                draft.migration.offered.append(read_condition(trees_in(entry)[0], OFFER, draft.reader, text=text))
+            case "keep":
+                assert entry is not None
+                _read_keep(entry, draft)
+            case "ask":
+                assert entry is not None
+                draft.migration.asks.append(_ask(entry, statement, draft))
+
+
+def _read_keep(tree: Tree[Token], draft: Draft) -> None:
+    (number,) = tokens_in_tree(tree, "INTEGER")
+    if draft.migration.keep_at_least is not None:
+        draft.reader.notebook.error(first_token(tree), Code.TWICE, "`keep` stands twice", hint="keep the greater one")
+    if number.startswith("-"):
+        draft.reader.notebook.error(number, Code.RANGE, "how many are kept is 0 or more")
+    draft.migration.keep_at_least = int(number)
+
+
+def _ask(tree: Tree[Token], statement: Statement, draft: Draft) -> CompiledAsk:
+    notebook = draft.reader.notebook
+    period, condition, *wanting = trees_in(tree)
+    too_short = "others are asked at most once a second: write 1s or more"
+    every_ns = read_duration_ns(
+        first_token(period), notebook, example="30s or 1min", least_ns=SECOND, too_short=too_short
+    )
+    return CompiledAsk(
+        every_ns=every_ns or 0,
+        condition=read_condition(condition, ASK, draft.reader, text=on_one_line(statement.words)),
+        wanting=_in_the_papers_words(wanting[0], draft.reader) if wanting else "",
+    )
+
+
+def _in_the_papers_words(tree: Tree[Token], reader: Reader) -> str:
+    """Give a predicate as it travels; it is not judged here, but whoever gets it must be able to read it."""
+    errors = reader.notebook.errors
+    for part in tree.iter_subtrees():
+        _check_word(part, reader)
+    if reader.notebook.errors > errors:
+        return ""
+    expression, readings = read_expression(tree, WANTING, reader)
+    text = format_predicate(_renamed(expression, {reading.key: reading.name for reading in readings}))
+    try:
+        parse_predicate(text)
+    except PredicateError as error:
+        reader.notebook.error(first_token(tree), Code.LIMIT, f"written out for others, {error.message}")
+    return text
+
+
+def _check_word(part: Tree[Token], reader: Reader) -> None:
+    owners = _OWNERS_WORDS.get(part.data, "")
+    if part.data == "variable" and tokens_in_tree(part, "DEFAULT"):
+        owners = "`default`"
+    if owners:
+        message = f"{owners} is not of the paper's language, and this leaves the host"
+        hint = "write comparisons of what a task states: $mem <= 4GiB and $est_time >= 10min"
+        reader.notebook.error(first_token(part), Code.NOT_OF_THE_PAPER, message, hint=hint)
+
+
+def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+    match expression:
+        case Comparison(kind=kind, left=left, order=order, right=right):
+            return Comparison(kind=kind, left=_operand(left, names), order=order, right=_operand(right, names))
+        case Not(operand):
+            return Not(_renamed(operand, names))
+        case Chain(connective, terms):
+            return Chain(connective, tuple(_renamed(term, names) for term in terms))
+
+
+def _operand(operand: Operand, names: Mapping[str, str]) -> Operand:
+    return Variable(names[operand.name]) if isinstance(operand, Variable) else operand

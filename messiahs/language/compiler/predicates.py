@@ -1,0 +1,356 @@
+"""From the tree of a predicate in a policy file to a condition, with everything that can be checked on the way.
+
+`let` is expanded where it is used, so its variables are those of the predicate that names it, and it is judged in the
+block where it stands; what it adds counts against the limits of that predicate.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from lark import Token, Tree
+
+from messiahs.core.model.attributes import Attribute, Kind, Unit, Value
+from messiahs.language.compiler.truths import EFFORT, Predicate, certainty_in, check_presence, check_truth
+from messiahs.language.compiler.vocabulary import LET, View, Vocabulary
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.satisfying import Effort
+from messiahs.language.predicate.scanning import COMPARISON_LIMIT, NESTING_LIMIT
+from messiahs.language.predicate.syntax import (
+    ALWAYS,
+    COMPARATORS,
+    SPELLINGS,
+    Comparison,
+    Connective,
+    Expression,
+    Not,
+    Order,
+    Variable,
+    chain,
+)
+from messiahs.language.runtime.conditions import Condition, condition_of
+from messiahs.language.runtime.readings import Reading, matches
+from messiahs.language.syntax.literals import Literal, check_dimension, check_dimensions, check_range, read_literal
+from messiahs.language.syntax.parsing import first_token, tokens_in_tree, trees_in
+from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.written import start_of, written_of
+
+_CONNECTIVES: Final = {"disjunction": Connective.OR, "exclusion": Connective.XOR, "conjunction": Connective.AND}
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A named predicate and what it costs when it is expanded."""
+
+    tree: Tree[Token]
+    comparisons: int
+    depth: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader:
+    """What is known of a file so far; it grows while the file is read. A `let` that is None was defined badly."""
+
+    notebook: Notebook
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    lets: dict[str, Let | None] = field(default_factory=dict)
+    defined_below: set[str] = field(default_factory=set)
+    effort: Effort = field(default_factory=lambda: Effort(EFFORT))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Scene:
+    """One predicate being read in one block; `readings` grows."""
+
+    reader: Reader
+    view: View
+    readings: dict[str, Reading] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], Kind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """A variable as an operand; no attribute if it is unknown."""
+
+    token: Token
+    scope: str
+    attribute: Attribute | None
+    default: Literal | None
+
+
+def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
+    """Remember a named predicate; one that is ill-formed or too large is remembered as such, and spoils no others."""
+    let = None
+    if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
+        earlier = reader.notebook.mistakes
+        _checked(tree, _Scene(reader=reader, view=LET))
+        let = Let(tree, *_weight(tree, reader)) if reader.notebook.mistakes == earlier else None
+    reader.defined_below.discard(name)
+    reader.lets[name] = let
+
+
+def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: str) -> Condition:
+    """Give the condition that a predicate says; what it is after a problem is of no use."""
+    scene = _Scene(reader=reader, view=view)
+    expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
+    readings = tuple(scene.readings.values())
+    if reader.notebook.errors:
+        return condition_of(expression, readings, text=text)
+    written = written_of(tree, reader.lets, lambda part: _expression(part, scene))
+    return condition_of(expression, readings, text=text, written=written, start=start_of(tree))
+
+
+def read_expression(tree: Tree[Token], view: View, reader: Reader, /) -> tuple[Expression, tuple[Reading, ...]]:
+    """Give what a predicate says, and the readings whose keys are its variables; of no use after a problem."""
+    scene = _Scene(reader=reader, view=view)
+    expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
+    return expression, tuple(scene.readings.values())
+
+
+def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
+    """Give the reading of a variable outside of predicates; None, with a problem, if it names nothing of its type."""
+    scene = _Scene(reader=reader, view=view)
+    filled = _filled(tree, scene)
+    if filled is None:
+        return None
+    _check_operand(filled, kind, scene)
+    return _reading(filled, kind)
+
+
+def _checked(tree: Tree[Token], scene: _Scene) -> Expression:
+    """Give the expression of a predicate; if nothing is wrong in it, check what it comes to."""
+    reader = scene.reader
+    earlier = reader.notebook.mistakes
+    expression = _expression(tree, scene)
+    if reader.notebook.mistakes == earlier and not _uses_a_bad_let(tree, reader):
+        predicate = Predicate(
+            tree=tree, readings=tuple(scene.readings.values()), expression_of=lambda part: _expression(part, scene)
+        )
+        certainty = certainty_in(reader.vocabulary, reader.effort)
+        check_truth(predicate, certainty, reader.notebook)
+        check_presence(predicate, certainty, reader.notebook)
+    return expression
+
+
+def _uses_a_bad_let(tree: Tree[Token], reader: Reader) -> bool:
+    uses = (first_token(use) for use in tree.find_data("let_use"))
+    return any(use in reader.lets and reader.lets[use] is None for use in uses)
+
+
+def _is_within_limits(tree: Tree[Token], reader: Reader) -> bool:
+    comparisons, depth = _weight(tree, reader)
+    if comparisons <= COMPARISON_LIMIT and depth <= NESTING_LIMIT:
+        return True
+    what = (
+        f"more than {COMPARISON_LIMIT} comparisons"
+        if comparisons > COMPARISON_LIMIT
+        else f"deeper than {NESTING_LIMIT}"
+    )
+    reader.notebook.error(first_token(tree), Code.LIMIT, f"with every `let` written out, this is {what}")
+    return False
+
+
+def _weight(tree: Tree[Token], reader: Reader) -> tuple[int, int]:
+    """Give how many comparisons a tree has, and how deep it is, with every `let` written out."""
+    if tree.data == "let_use":
+        let = reader.lets.get(first_token(tree))
+        # It is as deep as in parentheses: trees are walked recursively, also through a long row of names.
+        return (let.comparisons, let.depth + 1) if let is not None else (1, 0)
+    if tree.data == "membership":
+        return len(tokens_in_tree(tree, "COMMA")) + 1, 0
+    if tree.data in {"comparison", "likeness", "presence"}:
+        return 1, 0
+    weights = [_weight(part, reader) for part in trees_in(tree)]
+    own_depth = tree.data in {"negation", "group"}
+    return sum(comparisons for comparisons, _ in weights), max(depth for _, depth in weights) + own_depth
+
+
+def _expression(tree: Tree[Token], scene: _Scene) -> Expression:
+    match tree.data:
+        case "negation":
+            return Not(_expression(trees_in(tree)[0], scene))
+        case "group" | "predicate":
+            return _expression(trees_in(tree)[0], scene)
+        case "let_use":
+            return _let_use(first_token(tree), scene)
+        case "presence":
+            return _presence(tokens_in_tree(tree, "VARIABLE")[0], scene)
+        case "comparison":
+            return _comparison(tree, scene)
+        case "membership":
+            return _membership(tree, scene)
+        case "likeness":
+            return _likeness(tree, scene)
+        case rule:
+            return _chain(tree, _CONNECTIVES[rule], scene)
+
+
+def _chain(tree: Tree[Token], connective: Connective, scene: _Scene) -> Expression:
+    parts = trees_in(tree)
+    for part in parts:
+        if connective is Connective.OR and part.data == "exclusion":
+            message = "`xor` beside `or` is read differently by others: it binds tighter here"
+            place = tokens_in_tree(part, "XOR")[0]
+            scene.reader.notebook.warning(place, Code.XOR, message, hint="put parentheses around it")
+        elif connective is Connective.XOR and part.data == "conjunction":
+            message, hint = "`and` beside `xor` is easily misread: it binds tighter", "put parentheses around it"
+            scene.reader.notebook.warning(tokens_in_tree(part, "AND")[0], Code.XOR, message, hint=hint)
+    return chain(connective, [_expression(part, scene) for part in parts])
+
+
+def _let_use(token: Token, scene: _Scene) -> Expression:
+    reader = scene.reader
+    let = reader.lets.get(token)
+    if let is not None:
+        return _expression(let.tree, scene)
+    if token in reader.defined_below:
+        hint = "a `let` stands before its use"
+        reader.notebook.error(token, Code.LET, f"`{token}` is defined below or by itself", hint=hint)
+    elif token not in reader.lets:
+        hint = nearest(token, reader.lets) or f"write ${token} for an attribute, or define it: let {token} = ...;"
+        reader.notebook.error(token, Code.LET, f"there is no `let {token}`", hint=hint)
+    return ALWAYS
+
+
+def _presence(token: Token, scene: _Scene) -> Expression:
+    known = scene.reader.vocabulary.look_up(token, scene.view, scene.reader.notebook)
+    if known is None:
+        return ALWAYS
+    reading = Reading(scope=known.scope, name=_name(token), kind=Kind.INTEGER, is_presence=True)
+    return _is_one(reading, scene)
+
+
+def _is_one(reading: Reading, scene: _Scene) -> Expression:
+    scene.readings[reading.key] = reading
+    return Comparison(kind=Kind.INTEGER, left=Variable(reading.key), order=Order.EQUAL, right=1)
+
+
+def _comparison(tree: Tree[Token], scene: _Scene) -> Expression:
+    (comparator,) = tokens_in_tree(tree)
+    left, right = (_operand(part, scene) for part in trees_in(tree))
+    if left is None or right is None:
+        return ALWAYS
+    kind, order = COMPARATORS[comparator]
+    if kind not in {*_kinds_of(left), *_kinds_of(right)}:
+        other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
+        hint = f"write {SPELLINGS[other, order]} to compare {other}s"
+        message = f"`{comparator}` compares {kind}s, and these are {other}s"
+        scene.reader.notebook.error(comparator, Code.TYPE, message, hint=hint)
+        return ALWAYS
+    for operand in (left, right):
+        _check_operand(operand, kind, scene, comparator=comparator)
+    _check_pair(left, right, order, notebook=scene.reader.notebook)
+    return Comparison(kind=kind, left=_filled_in(left, kind, scene), order=order, right=_filled_in(right, kind, scene))
+
+
+def _membership(tree: Tree[Token], scene: _Scene) -> Expression:
+    subject, *members = trees_in(tree)
+    operand = _operand(subject, scene)
+    literals = [read_literal(first_token(member), scene.reader.notebook) for member in members]
+    if operand is None:
+        return ALWAYS
+    kind = literals[0].kind
+    for each in (operand, *literals):
+        _check_operand(each, kind, scene)
+    for literal in literals:
+        _check_pair(operand, literal, Order.EQUAL, notebook=scene.reader.notebook)
+    left = _filled_in(operand, kind, scene)
+    equal = [Comparison(kind=kind, left=left, order=Order.EQUAL, right=literal.value) for literal in literals]
+    return chain(Connective.OR, equal)
+
+
+def _likeness(tree: Tree[Token], scene: _Scene) -> Expression:
+    operand = _operand(trees_in(tree)[0], scene)
+    pattern = unescaped(tokens_in_tree(tree, "TEXT")[0])
+    if operand is None:
+        return ALWAYS
+    _check_operand(operand, Kind.STRING, scene)
+    if isinstance(operand, Literal):
+        is_like = int(matches(pattern, str(operand.value)))
+        return Comparison(kind=Kind.INTEGER, left=is_like, order=Order.EQUAL, right=1)
+    return _is_one(_reading(operand, Kind.STRING, pattern=pattern), scene)
+
+
+def _operand(tree: Tree[Token], scene: _Scene) -> _Filled | Literal | None:
+    if tree.data == "literal":
+        return read_literal(first_token(tree), scene.reader.notebook)
+    return _filled(tree, scene)
+
+
+def _filled(tree: Tree[Token], scene: _Scene) -> _Filled | None:
+    (token,) = tokens_in_tree(tree, "VARIABLE")
+    defaults = [read_literal(first_token(part), scene.reader.notebook) for part in trees_in(tree)]
+    known = scene.reader.vocabulary.look_up(token, scene.view, scene.reader.notebook)
+    if known is None:
+        return None
+    default = defaults[0] if defaults else None
+    if default is not None and known.attribute is not None:
+        check_dimension(default, token, known.attribute, notebook=scene.reader.notebook)
+    return _Filled(token, known.scope, known.attribute, default)
+
+
+def _kinds_of(operand: _Filled | Literal) -> tuple[Kind, ...]:
+    if isinstance(operand, Literal):
+        return (operand.kind,)
+    return tuple(Kind) if operand.attribute is None else (operand.attribute.kind,)
+
+
+def _check_operand(operand: _Filled | Literal, kind: Kind, scene: _Scene, *, comparator: Token | None = None) -> None:
+    """Note an operand of another type than is compared here, and an attribute that is compared as both."""
+    notebook = scene.reader.notebook
+    other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
+    hint = f"write {SPELLINGS[other, COMPARATORS[comparator][1]]} to compare {other}s" if comparator else ""
+    article = "a string" if other is Kind.STRING else "an integer"
+    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are wanted here"
+    if isinstance(operand, Literal):
+        if operand.kind is not kind:
+            notebook.error(operand.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)
+        return
+    if operand.default is not None and operand.default.kind is not kind:
+        notebook.error(operand.default.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)
+    earlier = scene.kinds.setdefault((operand.scope, _name(operand.token)), kind)
+    if operand.attribute is not None and operand.attribute.kind is kind:
+        return
+    if earlier is not kind:
+        message = f"{operand.token} is compared both as a string and as an integer, which is never true"
+        notebook.error(operand.token, Code.TWO_TYPES, message)
+    elif operand.attribute is not None:
+        notebook.error(operand.token, Code.TYPE, f"{what}, and {operand.token} is {article}", hint=hint)
+
+
+def _check_pair(left: _Filled | Literal, right: _Filled | Literal, order: Order, *, notebook: Notebook) -> None:
+    """Note dimensions and ranges that do not go together."""
+    match left, right:
+        case _Filled(token, _, Attribute() as attribute), Literal() as literal:
+            check_dimension(literal, token, attribute, notebook=notebook)
+            check_range(literal, attribute, order=order, notebook=notebook)
+        case Literal() as literal, _Filled(token, _, Attribute() as attribute):
+            check_dimension(literal, token, attribute, notebook=notebook)
+            check_range(literal, attribute, order=order, notebook=notebook)
+        case _Filled(token, _, Attribute() as attribute), _Filled(other, _, Attribute() as other_attribute):
+            check_dimensions((token, attribute), (other, other_attribute), notebook=notebook)
+        case _:
+            pass
+
+
+def _filled_in(operand: _Filled | Literal, kind: Kind, scene: _Scene) -> Variable | Value:
+    if isinstance(operand, Literal):
+        return operand.value
+    reading = _reading(operand, kind)
+    scene.readings[reading.key] = reading
+    return Variable(reading.key)
+
+
+def _reading(operand: _Filled, kind: Kind, *, pattern: str | None = None) -> Reading:
+    default = operand.default.value if operand.default is not None else None
+    return Reading(
+        scope=operand.scope,
+        name=_name(operand.token),
+        kind=kind,
+        default=default,
+        pattern=pattern,
+        unit=operand.attribute.unit if operand.attribute is not None else Unit.NONE,
+    )
+
+
+def _name(token: Token) -> str:
+    return token[1:].rpartition(".")[2]

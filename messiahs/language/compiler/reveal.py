@@ -1,0 +1,99 @@
+"""The block `reveal` of a policy file: what each neighbor is told, and under which name."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from lark import Token, Tree
+
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.peers import enter, read_peers
+from messiahs.language.compiler.vocabulary import REVEAL
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.places import quoted
+from messiahs.language.runtime.revealing import EVERYTHING, Disclosure
+from messiahs.language.syntax.literals import quantity_of
+from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.structure import Item
+
+_ATTRIBUTES: Final = ("reveal_all", "reveal_only")
+_TWICE: Final = {
+    "attributes": "which attributes are told",
+    "reveal_hide": "which counts are hidden",
+    "reveal_as": "under which name",
+}
+_SYSTEM: Final = re.compile(r"(?=.{1,255}\Z)[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII)
+
+
+def read_reveal(item: Item, draft: Draft) -> None:
+    """Enter what some neighbors are told."""
+    notebook = draft.reader.notebook
+    tree = parse_statement(item.head, "reveal", notebook)
+    disclosure = _disclosure(item, draft)
+    if tree is None:
+        return
+    is_nothing = bool(tokens_in_tree(tree, "NOTHING"))
+    peers = read_peers(tree, notebook)
+    for peer in peers:
+        if peer == "users":
+            notebook.error(peer, Code.UNKNOWN_NAME, "users are no neighbors, and see what their module sees")
+    if is_nothing and item.body is not None:
+        notebook.error(item.head.end, Code.MEANING, "`nothing` has no block", hint="write `;`")
+    elif not is_nothing and not item.body:
+        hint = "write { all; } or nothing;"
+        notebook.error(item.head.end, Code.MEANING, "this does not say what is revealed", hint=hint)
+    enter(peers, Disclosure(is_nothing=True) if is_nothing else disclosure, draft.revealed, notebook=notebook)
+
+
+def _disclosure(item: Item, draft: Draft) -> Disclosure:
+    """Give what the statements of a block say together; each may stand there once, and only one of `all` and `only`."""
+    told, notebook = EVERYTHING, draft.reader.notebook
+    seen: set[str] = set()
+    for statement in item.body or ():
+        tree = parse_statement(statement, "reveal_entry", notebook)
+        if tree is None:
+            continue
+        kind = "attributes" if tree.data in _ATTRIBUTES else str(tree.data)
+        if kind in seen:
+            notebook.error(first_token(tree), Code.TWICE, f"the block says {_TWICE[kind]} twice")
+        seen.add(kind)
+        told = _with(told, tree, draft)
+    return told
+
+
+def _with(told: Disclosure, tree: Tree[Token], draft: Draft) -> Disclosure:
+    notebook = draft.reader.notebook
+    match tree.data:
+        case "reveal_all":
+            return replace(told, withheld=_names(tree, draft))
+        case "reveal_only":
+            return replace(told, only=_names(tree, draft))
+        case "reveal_hide":
+            return replace(told, least_count=_count(tokens_in_tree(tree, "INTEGER")[0], notebook))
+        case _:
+            (name,) = tokens_in_tree(tree, "TEXT")
+            return replace(told, name=_system_name(name, notebook))
+
+
+def _names(tree: Tree[Token], draft: Draft) -> tuple[str, ...]:
+    vocabulary, notebook = draft.reader.vocabulary, draft.reader.notebook
+    variables = tokens_in_tree(tree, "VARIABLE")
+    for variable in variables:
+        vocabulary.look_up(variable, REVEAL, notebook)
+    return tuple(sorted({variable[1:] for variable in variables}))
+
+
+def _count(number: Token, notebook: Notebook) -> int:
+    count = quantity_of(number).steps
+    if count < 1:
+        notebook.error(number, Code.RANGE, "a class has one machine or more")
+    return count
+
+
+def _system_name(token: Token, notebook: Notebook) -> str:
+    name = unescaped(token)
+    if not _SYSTEM.fullmatch(name):
+        hint = "a name is small letters, digits and `-`, joined by dots"
+        notebook.error(token, Code.MEANING, f"{quoted(name)} is no name of a system", hint=hint)
+    return name

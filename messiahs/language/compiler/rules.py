@@ -1,0 +1,215 @@
+"""The blocks of a policy file that hold rules for what is told and who is let in: `advertise` and `accept`."""
+
+from typing import Final
+
+from lark import Token, Tree
+
+from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Attribute, Kind, Unit
+from messiahs.core.model.instants import SECOND
+from messiahs.language.compiler.amounts import read_amount
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.durations import read_duration_ns
+from messiahs.language.compiler.peers import enter, read_peers
+from messiahs.language.compiler.predicates import Reader, read_condition
+from messiahs.language.compiler.vocabulary import ACCEPT, ADVERTISE
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.runtime.accepting import AcceptBlock, Limit, Requirement
+from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.compiled_policy import Setting
+from messiahs.language.runtime.readings import TASK
+from messiahs.language.syntax.literals import (
+    DIMENSIONS,
+    EXAMPLES,
+    check_dimension,
+    ends_told,
+    quantity_of,
+    range_of,
+    read_literal,
+)
+from messiahs.language.syntax.parsing import (
+    first_token,
+    last_token,
+    on_one_line,
+    parse_statement,
+    tokens_in_tree,
+    trees_in,
+)
+from messiahs.language.syntax.problems import Code
+from messiahs.language.syntax.structure import Item, Statement
+
+_WHOLE_SHARE: Final = 10_000
+
+
+def read_advertise(item: Item, draft: Draft) -> None:
+    """Enter how often, after what change, and what beside the fixed attributes the own machine says."""
+    notebook = draft.reader.notebook
+    tree = parse_statement(item.head, "advertise", notebook)
+    if tree is not None:
+        draft.begin(first_token(tree))
+        period, *change = (first_token(part) for part in trees_in(tree))
+        _read_period(period, draft)
+        for token in change:
+            quantity = quantity_of(token)
+            if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _WHOLE_SHARE:
+                notebook.error(token, Code.DIMENSION, f"`{token}` is no share", hint="write 0% to 100%")
+            draft.change_share = quantity.steps
+    for statement in item.body or ():
+        entry = parse_statement(statement, "advertise_entry", notebook)
+        match entry.data if entry is not None else "":
+            case "send_all":
+                draft.sends_all = True
+            case "send":
+                assert entry is not None
+                _read_send(tokens_in_tree(entry, "VARIABLE"), draft)
+            case "set":
+                assert entry is not None
+                _read_set(entry, statement, draft)
+
+
+def _read_period(token: Token, draft: Draft) -> None:
+    notebook, wrong = draft.reader.notebook, "the period is one second or more, in whole seconds"
+    period_ns = read_duration_ns(
+        token, notebook, example="2s or 1min", least_ns=SECOND, too_short=wrong, most_ns=LONGEST_PERIOD_NS
+    )
+    if period_ns is not None and period_ns % SECOND:
+        notebook.error(token, Code.RANGE, wrong)
+    elif period_ns is not None:
+        draft.set_timeout("update_period_ns", period_ns)
+
+
+def _read_send(variables: list[Token], draft: Draft) -> None:
+    for token in variables:
+        if _own_attribute(token, draft) is not None and token[1:] not in (*draft.sent, *MACHINE_ATTRIBUTES):
+            draft.sent.append(token[1:])
+            if len(draft.sent) > EXTENSION_LIMIT:
+                draft.reader.notebook.error(token, Code.LIMIT, f"at most {EXTENSION_LIMIT} extensions travel")
+
+
+def _own_attribute(token: Token, draft: Draft) -> Attribute | None:
+    """Find an attribute that the own machine may say to others."""
+    known = draft.reader.vocabulary.look_up(token, ADVERTISE, draft.reader.notebook)
+    if known is None or known.attribute is None:
+        return None
+    if token[1:] in MACHINE_ATTRIBUTES or token[1:] in draft.reader.vocabulary.declared:
+        return known.attribute
+    draft.reader.notebook.error(token, Code.MEANING, f"{token} is not for others to know")
+    return None
+
+
+def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
+    notebook = draft.reader.notebook
+    (target,) = tokens_in_tree(tree, "VARIABLE")
+    attribute = _own_attribute(target, draft)
+    *others, last = trees_in(tree)
+    amounts = [read_amount(part, ADVERTISE, draft.reader) for part in others[::2]]
+    text = on_one_line(statement.words)
+    conditions = [read_condition(part, ADVERTISE, draft.reader, text=text) for part in others[1::2]]
+    otherwise = read_amount(last, ADVERTISE, draft.reader)
+    if attribute is None:
+        return
+    if attribute.supplier != "policy" or attribute.kind is Kind.STRING:
+        hint = "numbers that a policy sets are $willingness, $comm_cost and those that it declares"
+        notebook.error(target, Code.MEANING, f"{target} is not for a policy to set", hint=hint)
+    elif any(setting.name == attribute.name for setting in draft.settings):
+        notebook.error(target, Code.TWICE, f"{target} is set twice")
+    else:
+        for part, amount in zip((*others[::2], last), (*amounts, otherwise), strict=True):
+            _check_amount(part, amount, target, attribute, reader=draft.reader)
+    low, high = range_of(attribute)
+    choices = tuple(zip(amounts, conditions, strict=True))
+    draft.settings.append(
+        Setting(
+            name=attribute.name,
+            choices=choices,
+            otherwise=otherwise,
+            low=low,
+            high=high,
+            unit=attribute.unit,
+            start=statement.words[0].start_pos or 0,
+        )
+    )
+
+
+def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: Attribute, /, *, reader: Reader) -> None:
+    """Note a constant in another unit than the attribute that it is set to, and one that this never is."""
+    token, notebook = first_token(tree), reader.notebook
+    if amount.readings:
+        return
+    if amount.unit is not None and amount.unit is not attribute.unit:
+        message = f"{DIMENSIONS[attribute.unit]} set to a {DIMENSIONS[amount.unit]}"
+        notebook.error(token, Code.DIMENSION, message, hint=EXAMPLES[attribute.unit])
+        return
+    if token.type == "INTEGER" and token is last_token(tree):
+        check_dimension(read_literal(token, notebook), target, attribute, notebook=notebook)
+    value = amount.value_in({})
+    low, high = range_of(attribute)
+    if value is not None and not low <= value <= high:
+        notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=ends_told(attribute))
+
+
+def read_accept(item: Item, draft: Draft) -> None:
+    """Enter the rules for some senders."""
+    notebook = draft.reader.notebook
+    tree = parse_statement(item.head, "accept", notebook)
+    is_whole = item.body is not None
+    requirements: list[Requirement] = []
+    occasions: list[Requirement] = []
+    limits: list[Limit] = []
+    for statement in item.body or ():
+        entry = parse_statement(statement, "accept_entry", notebook)
+        is_whole &= entry is not None
+        match entry.data if entry is not None else "":
+            case "require":
+                assert entry is not None
+                requirements.append(_requirement(entry, statement, draft))
+            case "when":
+                assert entry is not None
+                occasions.append(_requirement(entry, statement, draft))
+            case "limit":
+                assert entry is not None
+                limits.append(_limit(entry, statement, draft))
+    if tree is None:
+        return
+    peers = read_peers(tree, notebook)
+    block = AcceptBlock(
+        head=on_one_line(item.head.words),
+        start=first_token(tree).start_pos or 0,
+        requirements=tuple(requirements),
+        occasions=tuple(occasions),
+        limits=tuple(limits),
+    )
+    enter(peers, block, draft.accepted, notebook=notebook)
+    if not limits and is_whole and any(peer != "users" for peer in peers):
+        notebook.warning(
+            first_token(tree), Code.NO_LIMIT, "these senders may take everything", hint="add: limit 100 tasks;"
+        )
+
+
+def _requirement(tree: Tree[Token], statement: Statement, draft: Draft) -> Requirement:
+    words = statement.words
+    ends = [place for place, word in enumerate(words) if word.type == "ELSE"]
+    rule = on_one_line(words[: ends[0]] if ends else words)
+    texts = tokens_in_tree(tree, "TEXT")
+    return Requirement(
+        condition=read_condition(trees_in(tree)[0], ACCEPT, draft.reader, text=rule),
+        rule=rule,
+        text=unescaped(texts[0]) if texts else "",
+    )
+
+
+def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
+    notebook = draft.reader.notebook
+    (number,) = tokens_in_tree(tree, "INTEGER")
+    if number.startswith("-"):
+        notebook.error(number, Code.RANGE, "a limit is 0 or more")
+    per = None
+    for token in tokens_in_tree(tree, "VARIABLE"):
+        per = token[1:].rpartition(".")[2]
+        known = draft.reader.vocabulary.look_up(token, ACCEPT, notebook)
+        stated = {*TASK_ATTRIBUTES, *draft.reader.vocabulary.declared}
+        if known is not None and (known.scope != TASK or per not in stated):
+            hint = "count per $origin, $user or another attribute that tasks state"
+            notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
+    start = statement.words[0].start_pos or 0
+    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)

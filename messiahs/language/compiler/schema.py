@@ -1,0 +1,42 @@
+"""The catalogue of attributes as people and programs read it."""
+
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, SCOPES, Attribute, Kind, Scope
+from messiahs.language.syntax.literals import range_of
+from messiahs.language.syntax.quantities import shown
+
+_SUBJECTS = (Scope.MACHINE, Scope.TASK, Scope.PRESENT_TASK)
+
+
+def spellings_of(attribute: Attribute) -> tuple[str, ...]:
+    """Give how an attribute may be written; the bare name means it in blocks that are about machines or tasks."""
+    bare = (f"${attribute.name}",) if attribute.scope in _SUBJECTS else ()
+    return (*bare, *(f"${scope}.{attribute.name}" for scope in SCOPES[attribute.scope]))
+
+
+def range_shown(attribute: Attribute) -> str:
+    """Write the values that an attribute may have, in its unit; empty if it may have any."""
+    if attribute.kind is Kind.STRING:
+        return ", ".join(attribute.choices)
+    low, high = range_of(attribute)
+    if low == INTEGER_LOWEST:
+        return "" if high == INTEGER_HIGHEST else f"up to {shown(high, attribute.unit)}"
+    ends = shown(low, attribute.unit), shown(high, attribute.unit)
+    return f"{ends[0]} and more" if high == INTEGER_HIGHEST else f"{ends[0]} to {ends[1]}"
+
+
+def facts_of(attribute: Attribute) -> dict[str, object]:
+    """Give a row of the catalogue for programs; `low` and `high` are null where there is no end."""
+    low, high = range_of(attribute) if attribute.kind is Kind.INTEGER else (INTEGER_LOWEST, INTEGER_HIGHEST)
+    return {
+        "name": attribute.name,
+        "scope": attribute.scope.value,
+        "written": list(spellings_of(attribute)),
+        "type": attribute.kind.value,
+        "unit": attribute.unit.value,
+        "low": None if low == INTEGER_LOWEST else low,
+        "high": None if high == INTEGER_HIGHEST else high,
+        "choices": list(attribute.choices),
+        "supplier": attribute.supplier,
+        "optional": attribute.is_optional,
+        "meaning": attribute.meaning,
+    }

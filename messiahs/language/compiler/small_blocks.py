@@ -1,0 +1,160 @@
+"""The blocks of a policy file without rules in them: header, `attribute`, `let`, `combine`, `timeouts`."""
+
+from typing import Final
+
+from lark import Token, Tree
+
+from messiahs.core.interface.limits import LONGEST_LEASE_NS, LONGEST_SEARCH_NS
+from messiahs.core.model.attributes import (
+    KEY_ATTRIBUTES,
+    MACHINE_ATTRIBUTES,
+    SEEN_BY_THE_OWNER,
+    TASK_ATTRIBUTES,
+    Attribute,
+    Kind,
+    Scope,
+    Unit,
+)
+from messiahs.core.model.instants import MILLISECOND
+from messiahs.language.compiler.draft import DEFAULT, Draft
+from messiahs.language.compiler.durations import LONGEST_NS, read_duration_ns
+from messiahs.language.compiler.predicates import define_let
+from messiahs.language.compiler.vocabulary import COMBINE
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.places import quoted
+from messiahs.language.syntax.literals import quantity_of
+from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
+from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.structure import Item
+
+_VERSION: Final = "1"
+_UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}
+_TIMEOUTS: Final = ("input", "kill_grace", "lease", "request", "status")
+_LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "request": LONGEST_SEARCH_NS}
+
+
+def read_header(item: Item, draft: Draft) -> None:
+    """Take the name of the policy."""
+    tree = parse_statement(item.head, "header", draft.reader.notebook)
+    if tree is None:
+        return
+    draft.begin(first_token(tree))
+    draft.name = unescaped(tokens_in_tree(tree, "TEXT")[0])
+    for version in tokens_in_tree(tree, "INTEGER"):
+        if version != _VERSION:
+            message = f"version {version} of the language is not known"
+            draft.reader.notebook.error(version, Code.MEANING, message, hint=f"this release reads version {_VERSION}")
+
+
+def read_attribute(item: Item, draft: Draft) -> None:
+    """Declare an attribute; one that is declared wrongly is still known, so that its uses are no mistakes too."""
+    notebook, declared = draft.reader.notebook, draft.reader.vocabulary.declared
+    variables = [word for word in item.head.words if word.type == "VARIABLE"]
+    tree = parse_statement(item.head, "attribute", notebook)
+    if not variables:
+        return
+    token, name = variables[0], variables[0][1:]
+    fixed = {*MACHINE_ATTRIBUTES, *TASK_ATTRIBUTES}
+    fixed |= {each.name for each in SEEN_BY_THE_OWNER if each.scope in {Scope.HERE, Scope.PRESENT_TASK}}
+    if "." in name:
+        notebook.error(token, Code.SCOPE, "an attribute is declared without a scope")
+    elif name in fixed:
+        notebook.error(token, Code.TWICE, f"{token} is known already", hint="only extensions are declared")
+    elif name in declared:
+        notebook.error(token, Code.TWICE, f"{token} is declared already")
+    else:
+        declared[name] = None if tree is None else _attribute(name, tree, notebook)
+
+
+def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
+    (said,) = trees_in(tree)
+    word = first_token(said)
+    kind = Kind.STRING if word == "string" else Kind.INTEGER
+    ends = [quantity_of(first_token(part)).steps for part in trees_in(said)]
+    for part in trees_in(said):
+        if quantity_of(first_token(part)).unit is not Unit.NONE:
+            notebook.error(first_token(part), Code.DIMENSION, "the ends of an int are plain numbers")
+    low, high = ends or (None, None)
+    if low is not None and high is not None and low > high:
+        notebook.error(word, Code.RANGE, f"nothing is between {low} and {high}")
+        low, high = None, None
+    return Attribute(
+        name=name,
+        kind=kind,
+        unit=_UNITS.get(word, Unit.NONE),
+        scope=Scope.MACHINE,
+        supplier="policy",
+        meaning="declared by the policy",
+        is_optional=bool(tokens_in_tree(tree, "OPTIONAL")),
+        low=low,
+        high=high,
+    )
+
+
+def read_let(item: Item, draft: Draft) -> None:
+    """Define a named predicate."""
+    notebook = draft.reader.notebook
+    tree = parse_statement(item.head, "let", notebook)
+    names = [word for word in item.head.words if word.type == "NAME"]
+    if not names:
+        return
+    if names[0] in draft.reader.lets:
+        notebook.error(names[0], Code.TWICE, f"`let {names[0]}` stands twice")
+    else:
+        define_let(str(names[0]), None if tree is None else trees_in(tree)[0], draft.reader)
+
+
+def read_combine(item: Item, draft: Draft) -> None:
+    """Enter what is a key, what is carried and what is dropped."""
+    notebook = draft.reader.notebook
+    if parse_statement(item.head, "combine", notebook) is not None:
+        draft.begin(item.head.words[0])
+    for statement in item.body or ():
+        tree = parse_statement(statement, "combine_entry", notebook)
+        if tree is None:
+            continue
+        subject, _, rule = tokens_in_tree(tree)
+        name = DEFAULT if subject.type == "DEFAULT" else subject[1:]
+        if name != DEFAULT and draft.reader.vocabulary.look_up(subject, COMBINE, notebook) is None:
+            continue
+        if name in draft.combined:
+            notebook.error(subject, Code.TWICE, f"{subject} stands twice in `combine`")
+        elif name == DEFAULT and rule == "key":
+            notebook.error(rule, Code.MEANING, "what is not named cannot be a key", hint="write carry or drop")
+        elif name in KEY_ATTRIBUTES and rule != "key":
+            notebook.error(rule, Code.MEANING, f"{subject} is always a key")
+        draft.combined[name] = str(rule)
+
+
+def read_timeouts(item: Item, draft: Draft) -> None:
+    """Enter the durations."""
+    notebook = draft.reader.notebook
+    if parse_statement(item.head, "timeouts", notebook) is not None:
+        draft.begin(item.head.words[0])
+    seen: set[str] = set()
+    for statement in item.body or ():
+        tree = parse_statement(statement, "timeouts_entry", notebook)
+        if tree is None:
+            continue
+        name, number = first_token(tree), first_token(trees_in(tree)[0])
+        if name not in _TIMEOUTS:
+            hint = nearest(name, _TIMEOUTS) or f"the timeouts are {', '.join(_TIMEOUTS)}"
+            notebook.error(name, Code.UNKNOWN_NAME, f"{quoted(name)} is no timeout", hint=hint)
+        elif name in seen:
+            notebook.error(name, Code.TWICE, f"`{name}` stands twice")
+        else:
+            _read_timeout(name, number, draft)
+        seen.add(name)
+
+
+def _read_timeout(name: Token, number: Token, draft: Draft) -> None:
+    duration_ns = read_duration_ns(
+        number,
+        draft.reader.notebook,
+        example="500ms, 10s or 5min",
+        least_ns=0 if name == "kill_grace" else MILLISECOND,
+        too_short="a timeout is longer than nothing",
+        most_ns=_LONGEST_NS.get(name, LONGEST_NS),
+    )
+    if duration_ns is not None:
+        draft.set_timeout(f"{name}_ns", duration_ns)

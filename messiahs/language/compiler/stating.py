@@ -1,0 +1,71 @@
+"""What people state for a policy to be tried with: `mem = 4GiB`, `name = "cs"`, in the words of policy files."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.model.attributes import Attribute, Kind, Value
+from messiahs.errors import PolicyError
+from messiahs.language.compiler.vocabulary import Vocabulary
+from messiahs.language.syntax.literals import check_dimension, check_range, read_literal
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.scanning import BAD, tokens_in
+
+_LITERALS: Final = ("TEXT", "INTEGER", "QUANTITY")
+
+
+def attributes_of(scope: str, declared: Iterable[Attribute]) -> dict[str, Attribute]:
+    """Give everything that can be stated in a scope: what the catalogue has, and what a policy declares."""
+    vocabulary = Vocabulary(declared={each.name: each for each in declared})
+    return {name: each for name, each in vocabulary.names_in(scope).items() if each is not None}
+
+
+def stated(name: Token, word: Token, known: Mapping[str, Attribute], /, *, notebook: Notebook) -> Value | None:
+    """Give the value that a literal says of an attribute; None, with a problem, if it cannot be."""
+    attribute = known.get(name)
+    if attribute is None:
+        near = get_close_matches(name, sorted(known), n=1)
+        hint = f"did you mean {near[0]}?" if near else "what a policy declares can be stated, and what the schema lists"
+        notebook.error(name, Code.UNKNOWN_ATTRIBUTE, f"`{name}` is not known here", hint=hint)
+        return None
+    literal = read_literal(word, notebook)
+    if literal.kind is not attribute.kind:
+        message = f"`{name}` is {'a string' if attribute.kind is Kind.STRING else 'an integer'}"
+        notebook.error(word, Code.TYPE, message, hint='strings are written in "quotes"')
+        return None
+    check_dimension(literal, name, attribute, notebook=notebook)
+    check_range(literal, attribute, order=None, notebook=notebook)
+    return literal.value
+
+
+def read_statement(text: str, known: Mapping[str, Attribute], /, *, file: str) -> dict[str, Value]:
+    """Give what one `name=value` states; a string needs no quotes. Raises PolicyError."""
+    name, _, value = text.partition("=")
+    attribute = known.get(name.strip())
+    is_bare = attribute is not None and attribute.kind is Kind.STRING and not value.strip().startswith('"')
+    shown = f'{name}="{value.strip()}"' if is_bare else text
+    return read_statements(shown, known, file=file)
+
+
+def read_statements(text: str, known: Mapping[str, Attribute], /, *, file: str) -> dict[str, Value]:
+    """Give what a text states, one `name=value` in each line; raises PolicyError with every mistake."""
+    notebook = Notebook(file=file, text=text)
+    lines: dict[int, list[Token]] = {}
+    for token in tokens_in(notebook):
+        lines.setdefault(text.count("\n", 0, token.start_pos), []).append(token)
+    found: dict[str, Value] = {}
+    for words in lines.values():
+        name, *rest = words
+        if any(word.type == BAD for word in words):
+            continue
+        if len(rest) != 2 or rest[0] != "=" or rest[1].type not in _LITERALS:  # noqa: PLR2004 - a name, `=` and a value
+            notebook.error(name, Code.SYNTAX, "this is no statement", hint='write mem=4GiB or name="cs", one in a line')
+            continue
+        value = stated(name, rest[1], known, notebook=notebook)
+        if value is not None:
+            found[str(name)] = value
+    if notebook.errors:
+        raise PolicyError(tuple(problem for problem in notebook.in_order() if not problem.is_warning))
+    return found

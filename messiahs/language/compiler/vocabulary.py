@@ -1,0 +1,132 @@
+"""Which attributes a policy file may name in which block: the catalogue's, and those that the file declares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.model.attributes import (
+    KNOWN_ONCE_HERE,
+    MACHINE_ATTRIBUTES,
+    SCOPES,
+    SEEN_BY_THE_OWNER,
+    TASK_ATTRIBUTES,
+    Attribute,
+)
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, PEER, TASK
+from messiahs.language.syntax.problems import Code, Notebook
+
+STATED: Final = "stated"
+"""What a task says of itself and nothing else: whoever judges it elsewhere knows no more."""
+_SEEN: Final = {
+    scope: {each.name: each for each in SEEN_BY_THE_OWNER if scope in SCOPES[each.scope]}
+    for scope in (TASK, HERE, CANDIDATE, PEER, NOW)
+}
+_DESCRIBED_IN: Final = {
+    TASK: TASK_ATTRIBUTES,
+    HERE: MACHINE_ATTRIBUTES,
+    MACHINE: MACHINE_ATTRIBUTES,
+    STATED: TASK_ATTRIBUTES,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a block sees: `subject` is the scope of an attribute that is written without one, None if that is open.
+
+    `untold` is what only a task that is here has, in a block that judges others.
+    """
+
+    block: str
+    subject: str | None
+    scopes: tuple[str, ...]
+    untold: frozenset[str] = frozenset()
+
+
+ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
+ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), untold=KNOWN_ONCE_HERE)
+RANK: Final = View(
+    block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW), untold=KNOWN_ONCE_HERE | {"from"}
+)
+RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW))
+RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
+OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
+ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
+WANTING: Final = View(block="wanting", subject=STATED, scopes=())
+JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
+COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
+REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
+LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An attribute that may be named, and the scope in which it is looked up; no attribute if it was declared badly."""
+
+    scope: str
+    attribute: Attribute | None
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The declared attributes so far; it grows while a file is read. None stands for one that was declared badly."""
+
+    declared: dict[str, Attribute | None] = field(default_factory=dict)
+
+    def look_up(self, token: Token, view: View, notebook: Notebook, /) -> Known | None:
+        """Find what a variable names in a block; None, with a problem, if it names nothing there."""
+        scope, _, name = token[1:].rpartition(".")
+        if scope and scope not in view.scopes:
+            hint = f"it knows {' '.join(f'${known}.' for known in view.scopes)}" if view.scopes else ""
+            message = f"`{view.block}` does not know ${scope}."
+            notebook.error(token, Code.SCOPE, message, hint=hint, label=_whose(scope))
+            return None
+        subjects = (scope,) if scope else (TASK, MACHINE) if view.subject is None else (view.subject,)
+        for subject in subjects:
+            names = self.names_in(subject)
+            if subject == TASK and name in view.untold:
+                break
+            if name in names:
+                return Known(subject, names[name])
+        known = {each: attribute for subject in subjects for each, attribute in self.names_in(subject).items()}
+        hint = self._hint(name, known, view)
+        notebook.error(token, Code.UNKNOWN_ATTRIBUTE, f"{token} is not known here", hint=hint)
+        return None
+
+    def names_in(self, scope: str) -> Mapping[str, Attribute | None]:
+        """Give everything that has a name in a scope."""
+        seen, described = _SEEN.get(scope, {}), _DESCRIBED_IN.get(scope)
+        return seen if described is None else {**self.declared, **seen, **described}
+
+    def find(self, scope: str, name: str) -> Attribute | None:
+        """Give what a name means in a scope; None if nothing is known of it."""
+        described = _DESCRIBED_IN.get(scope)
+        if described is None or name in _SEEN.get(scope, {}):
+            return _SEEN.get(scope, {}).get(name)
+        return described.get(name) or self.declared.get(name)
+
+    def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
+        if name in view.untold:
+            return "that is known of a task once it is here: `running`, `offer` and `rank tasks` may ask for it"
+        elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]
+        if elsewhere:
+            return f"write ${elsewhere[0]}.{name}"
+        if name in TASK_ATTRIBUTES or name in MACHINE_ATTRIBUTES:
+            return f"it tells of {'tasks' if name in TASK_ATTRIBUTES else 'machines'}"
+        near = get_close_matches(name, sorted(known), n=1)
+        if near:
+            return f"did you mean ${near[0]}?"
+        return f"declare it: attribute ${name} int;" if set(known) & {*MACHINE_ATTRIBUTES, *TASK_ATTRIBUTES} else ""
+
+
+def _whose(scope: str) -> str:
+    owners = {
+        TASK: "a task",
+        HERE: "the own system",
+        CANDIDATE: "a system that could be asked",
+        PEER: "who asks",
+        NOW: "the time",
+    }
+    return f"tells of {owners[scope]}"

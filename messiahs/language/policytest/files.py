@@ -1,0 +1,141 @@
+"""The door to `*.policytest` files: text in, trials of a policy out, or every mistake of the file at once.
+
+Words, quantities and comments are those of policy files. What stands before the first test is stated for every test
+that follows it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from lark import Lark, Token
+
+from messiahs.errors import PolicyError
+from messiahs.language.policytest.expecting import read_expectation
+from messiahs.language.policytest.stating import READERS, Scene
+from messiahs.language.policytest.structure import Phrase, phrases_of
+from messiahs.language.policytest.trials import Expectation, Statement, Step, Trial, TrialFile
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.places import quoted
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree
+from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
+
+PolicyOf = Callable[[str], CompiledPolicy]
+"""Gives the policy of a name, as it stands beside the test file; raises PolicyError."""
+
+_WORDS: Final = ("test", "at", "after", "here", "peer", "task", "placed", "machines", "candidate", "members", "expect")
+_MORE_WORDS: Final = (
+    "policy accept refuse limit send rank tasks nothing suspend resume vacate kill move reveal as "
+    "offer keep ask admit deny"
+)
+KEYWORDS: Final = frozenset((*_WORDS, *_MORE_WORDS.split()))
+
+
+@dataclass(slots=True)
+class _File:
+    """What was read of a file so far; it grows."""
+
+    scene: Scene
+    background: list[Step] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+
+
+def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
+    """Give the trials that a text says; raises PolicyError with all of its mistakes, or with those of the policy."""
+    notebook = Notebook(file=file, text=text)
+    if is_too_long(notebook):
+        raise PolicyError(notebook.in_order())
+    end = Token("$END", "", start_pos=len(text.rstrip()), end_pos=len(text.rstrip()))
+    phrases = phrases_of([*tokens_in(notebook, keywords=KEYWORDS), end], notebook)
+    name = _policy_name(phrases, notebook)
+    policy = CompiledPolicy() if name is None else policy_of(name)
+    read = _File(Scene(notebook=notebook, grammar=trial_grammar, declared=policy.declared))
+    for phrase in phrases:
+        _read_top(phrase, read)
+    problems = tuple(problem for problem in notebook.in_order() if not problem.is_warning)
+    if problems:
+        raise PolicyError(problems)
+    assert name is not None, "a file without a policy is a mistake"
+    return TrialFile(policy_name=name, policy=policy, trials=tuple(read.trials))
+
+
+@cache
+def trial_grammar() -> Lark:
+    """Give the grammar of the phrases of test files."""
+    starts = [*(word for word in _WORDS if word not in {"here", "peer", "task"}), "policy", "state", "rival_task"]
+    return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", start=starts)
+
+
+def _policy_name(phrases: tuple[Phrase, ...], notebook: Notebook) -> str | None:
+    first = phrases[0] if phrases else None
+    if first is None or first.word.type != "POLICY":
+        token = first.word if first is not None else Token(BAD, "", start_pos=0, end_pos=0)
+        hint = 'begin with: policy "desktop.policy";'
+        notebook.error(token, Code.MEANING, "the file does not say which policy it tests", hint=hint)
+        return None
+    tree = parse_statement(first.head, "policy", notebook, grammar=trial_grammar)
+    return None if tree is None else unescaped(tokens_in_tree(tree, "TEXT")[0])
+
+
+def _read_top(phrase: Phrase, read: _File) -> None:
+    notebook = read.scene.notebook
+    match phrase.word.type:
+        case "POLICY":
+            if phrase.word.start_pos != 0 and (read.background or read.trials):
+                notebook.error(phrase.word, Code.MEANING, "`policy` stands at the top of the file")
+        case "TEST":
+            _read_test(phrase, read)
+        case "EXPECT":
+            notebook.error(
+                phrase.word, Code.MEANING, "what is expected stands in a test", hint='write test "..." {...}'
+            )
+        case _:
+            read.background += _steps(phrase, read.scene)
+
+
+def _read_test(phrase: Phrase, read: _File) -> None:
+    notebook = read.scene.notebook
+    tree = parse_statement(phrase.head, "test", notebook, grammar=trial_grammar)
+    if phrase.body is None:
+        notebook.error(phrase.head.end, Code.SYNTAX, "`test` needs a block", hint="write { ... }")
+    scene = read.scene.copy()
+    steps = [step for each in phrase.body or () for step in _steps(each, scene)]
+    if tree is None or phrase.body is None:
+        return
+    (token,) = tokens_in_tree(tree, "TEXT")
+    name = unescaped(token)
+    if any(trial.name == name for trial in read.trials):
+        notebook.error(token, Code.TWICE, f"there is a test {token} already")
+    if not any(each.word.type == "EXPECT" for each in _all_in(phrase)):
+        notebook.error(phrase.word, Code.MEANING, "this test expects nothing", hint="write expect accept;")
+    start = phrase.word.start_pos or 0
+    read.trials.append(Trial(name=name, start=start, steps=(*read.background, *steps)))
+
+
+def _steps(phrase: Phrase, scene: Scene) -> list[Step]:
+    """Read one phrase of a test; time that passes is followed by what is stated then."""
+    word = phrase.word
+    if word.type == "EXPECT":
+        expected = read_expectation(phrase, scene)
+        return [] if expected is None else [_step(phrase, expected)]
+    if word.type not in READERS:
+        if word.type != BAD:
+            hint = nearest(word, _WORDS) or f"a test is made of {', '.join(_WORDS[1:])}"
+            scene.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing here", hint=hint)
+        return []
+    said = READERS[word.type](phrase, scene)
+    steps = [] if said is None else [_step(phrase, said)]
+    if word.type == "AFTER":
+        steps += [step for each in phrase.body or () for step in _steps(each, scene)]
+    return steps
+
+
+def _step(phrase: Phrase, what: Statement | Expectation) -> Step:
+    return Step(start=phrase.word.start_pos or 0, text=on_one_line(phrase.head.words), what=what)
+
+
+def _all_in(phrase: Phrase) -> list[Phrase]:
+    return [phrase, *(below for each in phrase.body or () for below in _all_in(each))]

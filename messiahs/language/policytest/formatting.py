@@ -1,0 +1,150 @@
+"""The door to formatting tests of policies: a `*.policytest` file in, the same file in its one form out.
+
+Its words and comments are those of policy files, and so are its lines: but a block stands on one line wherever it fits
+and has no comments inside, and `test` never does.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from lark import Token
+
+from messiahs.errors import PolicyError
+from messiahs.language.policytest.files import KEYWORDS, trial_grammar
+from messiahs.language.policytest.structure import Phrase, phrases_of
+from messiahs.language.predicate.places import quoted
+from messiahs.language.syntax.layout import COLUMNS, INDENT, Lines, put_statement, spaced, with_comment
+from messiahs.language.syntax.parsing import parse_statement
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
+from messiahs.language.syntax.words import Comment, Word, words_of
+
+_STARTS: Final = {
+    **{word.upper(): word for word in ("policy", "test", "at", "after", "placed", "machines", "candidate", "members")},
+    **dict.fromkeys(("HERE", "PEER"), "state"),
+    "EXPECT": "expect",
+}
+_DATE: Final = ("AT", "INTEGER", "ADD", "INTEGER", "ADD", "INTEGER")
+_VALUE_WORDS: Final = 3
+
+
+def are_trials(text: str, /) -> bool:
+    """Say whether a text is one of tests, and no policy: only tests have names in quotes and a block."""
+    types = [token.type for token in tokens_in(Notebook(file="", text=text), keywords=KEYWORDS)]
+    return any(types[place : place + 3] == ["TEST", "TEXT", "LBRACE"] for place in range(len(types)))
+
+
+def format_trials(text: str, /, *, file: str) -> str:
+    """Give a test file in its one form, which is its own form; raises PolicyError if it is ill-formed.
+
+    What it means is not looked at, nor the policy that it is about.
+    """
+    words = _with_dates(words_of(text, _tokens_of(text, file)))
+    lines = Lines()
+    _put_phrases(words, "", lines)
+    lines.put_comments(words[-1].above, "")
+    written = lines.text
+    if written != text:
+        _tokens_of(written, file)
+    return written
+
+
+def _tokens_of(text: str, file: str) -> list[Token]:
+    """Give the words of a well-formed file, and its end."""
+    notebook = Notebook(file=file, text=text)
+    end = Token("$END", "", start_pos=len(text), end_pos=len(text))
+    tokens: list[Token] = []
+    if not is_too_long(notebook):
+        tokens = [*tokens_in(notebook, keywords=KEYWORDS), end]
+        for phrase in phrases_of(tokens, notebook):
+            _check(phrase, notebook)
+    if notebook.errors:
+        raise PolicyError(notebook.in_order())
+    return tokens
+
+
+def _check(phrase: Phrase, notebook: Notebook) -> None:
+    words = phrase.head.words
+    if any(word.type == BAD for word in words):
+        return
+    if len(words) > 1 and words[1].type == "EQUAL":
+        if len(words) != _VALUE_WORDS or phrase.body is not None:
+            notebook.error(words[0], Code.SYNTAX, "this states nothing", hint='write mem = 4GiB; or name = "cs";')
+        return
+    start = ("rival_task" if len(words) > 1 else "state") if words[0].type == "TASK" else _STARTS.get(words[0].type)
+    if start is None:
+        notebook.error(words[0], Code.SYNTAX, f"{quoted(words[0])} begins nothing here")
+    else:
+        parse_statement(phrase.head, start, notebook, grammar=trial_grammar)
+    for each in phrase.body or ():
+        _check(each, notebook)
+
+
+def _put_phrases(words: Sequence[Word], indent: str, lines: Lines, /) -> None:
+    """Write the phrases in some words, the last of which is the `}` or the end behind them."""
+    place = 0
+    while place < len(words) - 1:
+        end = next(at for at in range(place, len(words)) if words[at].type in {"SEMICOLON", "LBRACE"})
+        if words[end].type == "SEMICOLON":
+            put_statement(words[place : end + 1], indent, lines)
+            place = end + 1
+            continue
+        close = _closing(words, end)
+        _put_block(words[place : end + 1], words[end + 1 : close + 1], indent, lines=lines)
+        place = close + 1
+
+
+def _closing(words: Sequence[Word], opening: int) -> int:
+    depth = 0
+    for place in range(opening, len(words)):
+        depth += (words[place].type == "LBRACE") - (words[place].type == "RBRACE")
+        if depth == 0:
+            return place
+    raise AssertionError("a file without mistakes has as many `}` as `{`")
+
+
+def _put_block(head: Sequence[Word], inner: Sequence[Word], indent: str, *, lines: Lines) -> None:
+    end = inner[-1]
+    line = indent + "".join(spaced([*head, *inner]))
+    is_plain = not (head[0].behind or end.above or any(word.is_commented for word in (*head[1:], *inner[:-1])))
+    if is_plain and head[0].type != "TEST" and len(line) <= COLUMNS:
+        lines.put_comments(head[0].above, indent)
+        lines.put(with_comment(line, end), is_after_blank=head[0].is_after_blank)
+        return
+    put_statement(head, indent, lines)
+    lines.is_at_start = True
+    _put_phrases(inner, indent + INDENT, lines)
+    lines.put_comments(end.above, indent + INDENT)
+    lines.put(with_comment(f"{indent}}}", end))
+
+
+def _with_dates(words: Sequence[Word]) -> list[Word]:
+    """Write the day of every `at` as one word, with two digits for month and day."""
+    written: list[Word] = []
+    place = 0
+    while place < len(words):
+        parts = words[place : place + len(_DATE)]
+        if tuple(part.type for part in parts) == _DATE:
+            written += [parts[0], _date(parts[1:])]
+            place += len(_DATE)
+        else:
+            written.append(words[place])
+            place += 1
+    return written
+
+
+def _date(parts: Sequence[Word]) -> Word:
+    year, _, month, _, day = (part.text for part in parts)
+    above = list(parts[0].above)
+    for before, part in pairwise(parts):
+        # What was said between the parts of a day is said above it.
+        above += [Comment(text=before.behind, is_after_blank=False)] if before.behind else []
+        above += part.above
+    return Word(
+        type="INTEGER",
+        text=f"{year}-{month:0>2}-{day:0>2}",
+        above=tuple(above),
+        behind=parts[-1].behind,
+        is_after_blank=parts[0].is_after_blank,
+    )

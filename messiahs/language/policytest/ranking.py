@@ -1,0 +1,91 @@
+"""Whether a policy ranks candidates and tasks as a trial expects; nothing is left to chance.
+
+With `random` and `round robin` candidates stay in order of name, and tasks in the order in which they were stated.
+"""
+
+from collections.abc import Iterable
+
+from messiahs.core.interface.policies import Candidate, RankQuery, TaskOrderQuery
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import fitting, need_of
+from messiahs.core.vectors.vectors import MachineClass, Vector, coalesce
+from messiahs.language.explaining.blocks import block_of
+from messiahs.language.explaining.ranks import NoChance
+from messiahs.language.policytest.situation import Situation, machines_of
+from messiahs.language.policytest.trials import Rival
+from messiahs.language.policytest.verdicts import Verdict
+from messiahs.language.predicate.predicates import parse_predicate
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.explaining_accept import ExplainedBlock, explain_below, explain_rule
+from messiahs.language.runtime.ranking import First, link_of, ranking_facts
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
+from messiahs.language.runtime.task_ranking import TaskRanking
+
+
+def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
+    """Say whether the candidates are asked in this order, and no others."""
+    tdv = situation.tdv
+    query = RankQuery(
+        candidates=tuple(_candidate(rival, situation) for rival in situation.rivals.values()),
+        need=need_of(tdv, parse_predicate("")),
+        tdv=tdv,
+        here=situation.here,
+        now=situation.now,
+        module=situation.module,
+    )
+    order = situation.policy.rank(query, NoChance())
+    blocks = tuple(_candidate_block(candidate, query, situation) for candidate in query.candidates)
+    return Verdict(is_met=order == names, came=_listed(order), blocks=blocks)
+
+
+def _candidate(rival: Rival, situation: Situation) -> Candidate:
+    link = dict(rival.link)
+    relation = Relation(str(link.get("relation", Relation.CHILD)))
+    view = coalesce(map(machines_of, rival.machines), keys=situation.policy.keys)
+    return Candidate(system=SystemId(rival.name), relation=relation, view=view, age_ns=int(link.get("age", 0)) * SECOND)
+
+
+def _candidate_block(candidate: Candidate, query: RankQuery, situation: Situation) -> ExplainedBlock:
+    facts = {**ranking_facts(query), CANDIDATE: link_of(candidate)}
+    able = Vector(tuple(_chosen(candidate.view.classes, fitting(query.need, candidate.view)[1])))
+    rules = (
+        explain_below(key.condition, _first(key), facts, able, scope=MACHINE)
+        for key in situation.policy.ranking or ()
+        if isinstance(key, First)
+    )
+    verdict = f"{able.machines} of {candidate.view.machines} machines could hold the task"
+    return block_of(f'candidate "{candidate.system}"', verdict, rules)
+
+
+def _chosen(classes: tuple[MachineClass, ...], places: int) -> Iterable[MachineClass]:
+    return (each for place, each in enumerate(classes) if places >> place & 1)
+
+
+def judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
+    """Say whether the named tasks get places in this order."""
+    order = situation.policy.task_order
+    tasks = {name: {**situation.stated(named.values)} for name, named in situation.tasks.items()}
+    query = TaskOrderQuery(tasks=tuple(tasks.values()), here=situation.known_here, now=situation.now)
+    places = range(len(tasks)) if order is None else order.order(query, NoChance())
+    came = tuple(list(tasks)[place] for place in places)
+    keys = [key for key in order.keys if isinstance(key, First)] if isinstance(order, TaskRanking) else []
+    facts = {HERE: situation.known_here, NOW: calendar_facts(situation.now)}
+    blocks = tuple(
+        block_of(
+            f'task "{name}"',
+            f"place {came.index(name) + 1}",
+            (explain_rule(key.condition, _first(key), {**facts, TASK: task}) for key in keys),
+        )
+        for name, task in tasks.items()
+    )
+    return Verdict(is_met=came == names, came=_listed(came), blocks=blocks)
+
+
+def _first(key: First) -> str:
+    return f"first where {key.condition.predicate}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names) or "nobody"

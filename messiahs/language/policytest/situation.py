@@ -1,0 +1,164 @@
+"""What a trial has stated so far, in the words in which a policy is asked; it stays so until it is stated again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from messiahs.core.interface.calendar import calendar_time
+from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed
+from messiahs.core.model.attributes import KNOWN_ONCE_HERE, Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import Duration
+from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
+from messiahs.language.policytest.trials import (
+    Below,
+    Members,
+    NamedTask,
+    Place,
+    Rival,
+    SetClock,
+    State,
+    Statement,
+    Values,
+    Wait,
+)
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.readings import HERE, PEER, TASK
+
+EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - local, wherever that is
+NOON: Final = datetime(2026, 1, 7, 12, 0)  # noqa: DTZ001 - local, wherever that is
+"""When a trial happens that does not say when: a Wednesday."""
+_END: Final = datetime(9000, 1, 1)  # noqa: DTZ001 - local, wherever that is
+_MICROSECONDS: Final = 1000
+_OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above")
+
+
+@dataclass(slots=True, kw_only=True)
+class Situation:
+    """All that a trial has stated so far (mutable)."""
+
+    policy: CompiledPolicy
+    moment: datetime = NOON
+    said: dict[str, dict[str, Value]] = field(default_factory=dict)
+    placed: list[Placed] = field(default_factory=list)
+    below: Vector = EMPTY
+    rivals: dict[str, Rival] = field(default_factory=dict)
+    tasks: dict[str, NamedTask] = field(default_factory=dict)
+    members: int = 0
+
+    def take(self, statement: Statement) -> None:
+        """Note what is stated; time that passes moves the clock."""
+        match statement:
+            case SetClock(moment):
+                self.moment = moment
+            case Wait(duration_ns):
+                self.moment = self.later(duration_ns)
+            case State(scope, values, forgotten):
+                said = self.said.setdefault(scope, {})
+                said.update(values)
+                for name in forgotten:
+                    said.pop(name, None)
+            case Place(slots, values):
+                self.placed.append(Placed(tdv=TDV(sorted_pairs(self.stated(values))), slots=slots))
+            case Below():
+                self.below = coalesce((self.below, machines_of(statement)), keys=self.policy.keys)
+            case Rival(name=name):
+                self.rivals[name] = statement
+            case NamedTask(name):
+                self.tasks[name] = statement
+            case Members(count):
+                self.members = count
+
+    def later(self, duration_ns: Duration, /) -> datetime:
+        """Give the time so much later; the calendar ends in the year 9000."""
+        return min(_END, self.moment + timedelta(microseconds=duration_ns // _MICROSECONDS))
+
+    @property
+    def now(self) -> CalendarTime:
+        """The time as a policy sees it."""
+        return calendar_time(self.moment)
+
+    @property
+    def here(self) -> SDV | None:
+        """The own machine; None if machines below were told of and nothing of it: then the system has none."""
+        said = {name: value for name, value in self.said.get(HERE, {}).items() if name not in _OF_THE_MODULE}
+        return None if self.below.machines and not said else SDV(sorted_pairs(said))
+
+    @property
+    def module(self) -> dict[str, Value]:
+        """What the module knows of itself, with a machine or without."""
+        return {name: value for name, value in self.said.get(HERE, {}).items() if name in _OF_THE_MODULE}
+
+    @property
+    def known_here(self) -> dict[str, Value]:
+        """All that is known of the own system."""
+        return dict(self.said.get(HERE, {}))
+
+    @property
+    def sender(self) -> SystemId:
+        """The name of the one who asks."""
+        return SystemId(str(self.said.get(PEER, {}).get("name", "peer")))
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks."""
+        said = self.said.get(PEER, {})
+        balance = said.get("balance")
+        return Asker(
+            system=self.sender,
+            relation=Relation(str(said.get("relation", Relation.CHILD))),
+            balance=balance if isinstance(balance, int) else None,
+        )
+
+    @property
+    def neighbor(self) -> Neighbor:
+        """The one who asks, as a neighbor; what it is to the own system it is for the primary tree."""
+        relation, system = self.asker.relation, self.asker.system
+        is_parent, is_child = relation is Relation.PARENT, relation is Relation.CHILD
+        return Neighbor(
+            system=system,
+            is_parent=is_parent,
+            is_primary_parent=is_parent,
+            is_child=is_child,
+            is_primary_child=is_child,
+            is_sibling=relation is Relation.SIBLING,
+        )
+
+    @property
+    def task(self) -> dict[str, Value]:
+        """The task and what is known of it: one slot, from the peer and a user called `user`, unless that is stated."""
+        return {"from": self.sender, **self.stated(tuple(self.said.get(TASK, {}).items()))}
+
+    @property
+    def tdv(self) -> TDV:
+        """What the task says of itself."""
+        known_here = {"from", *KNOWN_ONCE_HERE}
+        return TDV(sorted_pairs({name: value for name, value in self.task.items() if name not in known_here}))
+
+    @property
+    def request(self) -> AcceptQuery:
+        """The task that the peer wants placed."""
+        slots = dict(self.tdv.pairs)["cpus"]
+        return AcceptQuery(
+            tdv=self.tdv,
+            asker=self.asker,
+            here=self.here,
+            subtree=self.below,
+            now=self.now,
+            placed=tuple(self.placed),
+            wanted_slots=slots if isinstance(slots, int) else 1,
+            module=self.module,
+        )
+
+    def stated(self, values: Values) -> Mapping[str, Value]:
+        """Give what a task says that states this."""
+        return {"cpus": 1, "origin": self.sender, "user": "user", **dict(values)}
+
+
+def machines_of(below: Below) -> Vector:
+    """Give the vector of machines that are alike."""
+    (alike,) = vector_of(SDV(sorted_pairs(dict(below.values)))).classes
+    return Vector((MachineClass(count=below.count, attributes=alike.attributes),)) if below.count else EMPTY

@@ -1,0 +1,233 @@
+"""The statements of a `*.policytest` file: what time it is, what passes, and what is known of whom."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from lark import Lark, Token
+
+from messiahs.core.model.attributes import Attribute, Unit, Value
+from messiahs.core.model.instants import MILLISECOND, Duration
+from messiahs.core.model.neighbors import Relation
+from messiahs.language.compiler.stating import attributes_of, stated
+from messiahs.language.policytest.structure import Phrase
+from messiahs.language.policytest.trials import (
+    Below,
+    Members,
+    NamedTask,
+    Place,
+    Rival,
+    SetClock,
+    State,
+    Statement,
+    Values,
+    Wait,
+    Wanted,
+)
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, PEER, TASK
+from messiahs.language.syntax.literals import quantity_of
+from messiahs.language.syntax.parsing import parse_statement, tokens_in_tree
+from messiahs.language.syntax.problems import Code, Notebook
+
+_MINUTES_PER_HOUR: Final = 60
+_STATEMENT_WORDS: Final = 3
+_LONGEST_WAIT_STEPS: Final = 366 * 86_400_000
+_YEARS: Final = range(1970, 3000)
+NAMED_TASK: Final = "named task"
+_SCOPES: Final = {"HERE": HERE, "PEER": PEER, "TASK": TASK}
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """What is known while a test is read (mutable): `told` are the kinds of statements so far."""
+
+    notebook: Notebook
+    grammar: Callable[[], Lark]
+    declared: tuple[Attribute, ...]
+    told: set[str] = field(default_factory=set)
+
+    def copy(self) -> "Scene":
+        """Give a scene for one test; what is stated in it does not count outside."""
+        return replace(self, told=set(self.told))
+
+    def tokens(self, phrase: Phrase, start: str) -> list[Token] | None:
+        """Give the words of a phrase, behind its first; None, with a problem, if it is ill-formed."""
+        tree = parse_statement(phrase.head, start, self.notebook, grammar=self.grammar)
+        return None if tree is None else tokens_in_tree(tree)[1:]
+
+    def known(self, scope: str) -> Mapping[str, Attribute]:
+        """Give what can be stated in a scope."""
+        return attributes_of(scope, self.declared)
+
+
+def read_values(body: Iterable[Phrase], known: Mapping[str, Attribute], notebook: Notebook, /) -> Wanted:
+    """Give the names in a block with their values, None for `nothing`."""
+    found: dict[str, Value | None] = {}
+    for phrase in body:
+        words = phrase.head.words
+        if any(word.type == "BAD" for word in words):
+            continue
+        name = words[0]
+        if phrase.body is not None or len(words) != _STATEMENT_WORDS or words[1].type != "EQUAL":
+            notebook.error(name, Code.SYNTAX, "this states nothing", hint='write mem = 4GiB; or name = "cs";')
+            continue
+        plain = name.update(value=name.removeprefix("$"))
+        if plain in found:
+            notebook.error(name, Code.TWICE, f"`{plain}` stands twice")
+        value = _value(plain, words[2], known, notebook=notebook)
+        if value is not None or words[2].type == "NOTHING":
+            found[str(plain)] = value
+    return tuple(found.items())
+
+
+def set_only(wanted: Wanted) -> Values:
+    """Leave out what is said to be nothing."""
+    return tuple((name, value) for name, value in wanted if value is not None)
+
+
+def _value(name: Token, word: Token, known: Mapping[str, Attribute], *, notebook: Notebook) -> Value | None:
+    if word.type in {"TEXT", "INTEGER", "QUANTITY", "NOTHING"}:
+        if word.type == "NOTHING":
+            word = Token("NOTHING", "0", start_pos=word.start_pos, end_pos=word.end_pos)
+            return None if name in known else stated(name, word, known, notebook=notebook)
+        return stated(name, word, known, notebook=notebook)
+    notebook.error(word, Code.SYNTAX, f"`{word}` is no value", hint=f'write "{word}" for a string')
+    return None
+
+
+def _read_clock(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "at")
+    if phrase.body is not None:
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`at` has no block", hint="end it with `;`")
+    if words is None:
+        return None
+    year, _, month, _, day, clock = words
+    minutes = quantity_of(clock)
+    try:
+        if minutes.unit is not Unit.CLOCK or int(year) not in _YEARS or "-" in (month[0], day[0]):
+            raise ValueError  # noqa: TRY301 - it is the same mistake as a month 13
+        hour, minute = divmod(minutes.steps, _MINUTES_PER_HOUR)
+        return SetClock(datetime(int(year), int(month), int(day), hour, minute))  # noqa: DTZ001 - local, wherever that is
+    except (ValueError, OverflowError):
+        scene.notebook.error(year, Code.RANGE, "there is no such day or time", hint="write at 2026-11-21 22:30;")
+        return None
+
+
+def _read_wait(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "after")
+    if words is None:
+        return None
+    quantity = quantity_of(words[0])
+    if quantity.unit is Unit.SECONDS and quantity.steps > _LONGEST_WAIT_STEPS:
+        scene.notebook.error(words[0], Code.RANGE, "no test lasts longer than a year", hint="write after 365d;")
+        return None
+    if quantity.unit is not Unit.SECONDS or quantity.steps < 0:
+        scene.notebook.error(words[0], Code.DIMENSION, f"`{words[0]}` is no duration", hint="write after 30s { ... }")
+        return None
+    return Wait(Duration(quantity.steps * MILLISECOND))
+
+
+def _read_task(phrase: Phrase, scene: Scene) -> Statement | None:
+    if len(phrase.head.words) == 1:
+        return _read_state(phrase, scene)
+    words = scene.tokens(phrase, "rival_task")
+    values = set_only(read_values(body_of(phrase, scene), scene.known(TASK), scene.notebook))
+    scene.told.add(NAMED_TASK)
+    return None if words is None else NamedTask(unescaped(words[0]), values)
+
+
+def _read_members(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "members")
+    if phrase.body is not None:
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`members` has no block", hint="end it with `;`")
+    return None if words is None else Members(_count(words[0], scene.notebook))
+
+
+def _read_state(phrase: Phrase, scene: Scene) -> Statement | None:
+    if parse_statement(phrase.head, "state", scene.notebook, grammar=scene.grammar) is None:
+        return None
+    scope = _SCOPES[phrase.word.type]
+    said = read_values(body_of(phrase, scene), scene.known(scope), scene.notebook)
+    scene.told.add(scope)
+    if scope == PEER:
+        _check_relation(phrase, said, scene.notebook)
+    return State(scope, set_only(said), tuple(name for name, value in said if value is None))
+
+
+def _check_relation(phrase: Phrase, said: Wanted, notebook: Notebook) -> None:
+    relation = dict(said).get("relation")
+    if relation is not None and relation not in list(Relation):
+        hint = f"relations are {', '.join(Relation)}"
+        notebook.error(phrase.word, Code.UNKNOWN_NAME, f"`{relation}` is no relation", hint=hint)
+
+
+def _read_placed(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "placed")
+    values = read_values(phrase.body or (), scene.known(TASK), scene.notebook)
+    return None if words is None else Place(_count(words[0], scene.notebook), set_only(values))
+
+
+def read_below(phrase: Phrase, scene: Scene) -> Below | None:
+    """Read `machines N { ... }`."""
+    words = scene.tokens(phrase, "machines")
+    values = read_values(body_of(phrase, scene), scene.known(MACHINE), scene.notebook)
+    return None if words is None else Below(_count(words[0], scene.notebook), set_only(values))
+
+
+def _read_machines(phrase: Phrase, scene: Scene) -> Statement | None:
+    scene.told.add(MACHINE)
+    return read_below(phrase, scene)
+
+
+def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
+    words = scene.tokens(phrase, "candidate")
+    scene.told.add(CANDIDATE)
+    link = {name: scene.known(CANDIDATE)[name] for name in ("relation", "age")}
+    own: list[Phrase] = []
+    machines: list[Below] = []
+    for each in body_of(phrase, scene):
+        if each.word.type == "MACHINES":
+            below = read_below(each, scene)
+            machines += [] if below is None else [below]
+        else:
+            own.append(each)
+    said = set_only(read_values(own, {**scene.known(MACHINE), **link}, scene.notebook))
+    _check_relation(phrase, said, scene.notebook)
+    alone = tuple(pair for pair in said if pair[0] not in link)
+    if words is None:
+        return None
+    return Rival(
+        name=unescaped(words[0]),
+        link=tuple(pair for pair in said if pair[0] in link),
+        machines=(*machines, Below(1, alone)) if alone or not machines else tuple(machines),
+    )
+
+
+def body_of(phrase: Phrase, scene: Scene) -> tuple[Phrase, ...]:
+    """Give what stands in the braces of a phrase, which must have some."""
+    if phrase.body is None:
+        hint = "write { ... }"
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, f"`{phrase.word}` needs a block", hint=hint)
+    return phrase.body or ()
+
+
+def _count(token: Token, notebook: Notebook) -> int:
+    if token.startswith("-"):
+        notebook.error(token, Code.RANGE, "there cannot be fewer than none")
+    return int(token)
+
+
+READERS: Final[dict[str, Callable[[Phrase, Scene], Statement | None]]] = {
+    "AT": _read_clock,
+    "AFTER": _read_wait,
+    "HERE": _read_state,
+    "PEER": _read_state,
+    "TASK": _read_task,
+    "MEMBERS": _read_members,
+    "PLACED": _read_placed,
+    "MACHINES": _read_machines,
+    "CANDIDATE": _read_candidate,
+}
+"""Every statement by its first word."""

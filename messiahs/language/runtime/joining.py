@@ -1,0 +1,47 @@
+"""Who may become a neighbor, by the rules of a `join` block: no rule, no entry (MESSIAHS 6.2 join_request)."""
+
+from dataclasses import dataclass
+
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.policies import Accepted, JoinQuery, Refused
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.neighbors import Relation
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.readings import NOW, PEER, Facts
+from messiahs.policy.absent import no_entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One `allow`: in what role, who, and how many there may be in that role (None: any number)."""
+
+    role: Relation
+    condition: Condition
+    limit: int | None
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRules:
+    """All rules, in the order of the file."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def judge(self, query: JoinQuery) -> Accepted | Refused:
+        """Let in whom one rule lets in; what is undefined lets nobody in."""
+        facts = entry_facts(query)
+        full = None
+        for entry in self.entries:
+            if entry.role is not query.role or not entry.condition.holds(facts):
+                continue
+            if entry.limit is None or query.members < entry.limit:
+                return Accepted()
+            full = Refused(code=DenyCode.LIMIT_REACHED, rule=entry.rule, text=f"there are {query.members} already")
+        return full or no_entry(query)
+
+
+def entry_facts(query: JoinQuery, /) -> Facts:
+    """Give what a system that wants to join is judged by."""
+    peer: Description = {"name": query.name, "relation": query.role.value}
+    return {PEER: peer, NOW: calendar_facts(query.now)}

@@ -1,0 +1,123 @@
+"""In which order systems are asked: the keys of a `rank candidates` block, one after the other (MESSIAHS 6.2).
+
+An attribute without a scope is read over those classes of a candidate's view that could hold the task, and a key's
+value is the best one. What a class promises counts, not what it may have: the least of what is wanted most.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from messiahs.core.interface.policies import Candidate, Randomness, RankQuery
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.task_filter.matching import fitting
+from messiahs.core.vectors.columns import ClassSet
+from messiahs.core.vectors.vectors import Vector
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
+
+_DRAW_BITS: Final = 64
+
+
+class Turn(StrEnum):
+    """Orders that look at nothing."""
+
+    RANDOM = "random"
+    ROUND_ROBIN = "round robin"
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Those first of which it is surely true, then those of which it could be."""
+
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Most:
+    """The greatest first, or with `is_least` the least; those without a value last."""
+
+    amount: Amount
+    is_least: bool = False
+
+
+RankKey = First | Most | Turn
+KeyOrder = tuple[int, int]
+"""What a key came to, the lesser in front: (1, 0) has no value. Of `first` 0 is surely true, 1 could be, 2 is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenOrder:
+    """A `rank` block as its owner wrote it: each key on one line, and where in the file it begins, counted from 0."""
+
+    head: str
+    start: int
+    keys: tuple[tuple[str, int], ...]
+
+
+def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
+    """Order the candidates that could hold the task; those through which tasks were lost lately come last.
+
+    What is equal by all keys stands in order of name.
+    """
+    return tuple(system for _, _, system in ranked_by(keys, query, randomness))
+
+
+def ranked_by(
+    keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /
+) -> list[tuple[bool, list[KeyOrder], SystemId]]:
+    """Give the candidates in that order: whether tasks were lost there, what each key came to, and the name."""
+    able = [
+        (candidate, could)
+        for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
+        if (could := fitting(query.need, candidate.view)[1])
+    ]
+    turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+    ranked: list[tuple[bool, list[KeyOrder], SystemId]] = []
+    common = ranking_facts(query)
+    for place, (candidate, classes) in enumerate(able):
+        facts = {**common, CANDIDATE: link_of(candidate)}
+        values = [
+            (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
+            for key in keys
+        ]
+        ranked.append((candidate.has_lost, values, candidate.system))
+    ranked.sort()
+    return ranked
+
+
+def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
+    """Give every place its turn; a policy remembers nothing, so a round begins at random and each is first as often."""
+    if turn is Turn.RANDOM:
+        return [randomness.bits(_DRAW_BITS) for _ in range(count)]
+    start = randomness.bits(_DRAW_BITS) % count if count > 1 else 0
+    return [(place - start) % count for place in range(count)]
+
+
+def ranking_facts(query: RankQuery, /) -> Facts:
+    """Give what is the same for all candidates."""
+    here = {**query.module, **(query.here.description() if query.here is not None else {})}
+    return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
+
+
+def link_of(candidate: Candidate, /) -> Description:
+    """Give what `$cand` is for a candidate."""
+    return {
+        "name": candidate.system,
+        "relation": candidate.relation.value,
+        "age": candidate.age_ns // SECOND,
+        "count": candidate.view.machines,
+    }
+
+
+def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> KeyOrder:
+    if isinstance(key, First):
+        surely, could = key.condition.over(facts, MACHINE, view)
+        return (0, 0 if surely & classes else 1 if could & classes else 2)
+    ranges = key.amount.ranges_in(facts, MACHINE, view, classes)
+    ends = [greatest if key.is_least else -least for least, greatest in ranges]
+    return (0, min(ends)) if ends else (1, 0)

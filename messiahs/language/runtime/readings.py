@@ -1,0 +1,143 @@
+"""What a policy reads of the world: attributes by scope, with a default, or whether they are there at all.
+
+Facts are one description per scope. Where many machines are judged at once, one scope is a class of machines instead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
+from messiahs.core.model.descriptions import Description
+from messiahs.core.vectors.buckets import highest_in, lowest_in
+from messiahs.core.vectors.columns import Column, Packed, column_of, packed
+from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
+
+TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now", "machine"
+"""The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
+
+MEMORY, WAITING = "mem_used", ("waiting", "waiting_above")
+"""Attributes of a task and of the own system that are measured, or counted, only if a rule reads them."""
+
+Facts = Mapping[str, Description]
+
+
+class Reader(Protocol):
+    """What reads attributes: a condition or an amount."""
+
+    @property
+    def readings(self) -> tuple["Reading", ...]:
+        """Everything that it reads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One attribute of one scope, read as `kind`.
+
+    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches it and 0 if not; with
+    `is_presence` it is 1 if the attribute is there in whatever type, and 0 if not. `unit` is how people write it.
+    """
+
+    scope: str
+    name: str
+    kind: Kind
+    default: Value | None = None
+    pattern: str | None = None
+    is_presence: bool = False
+    unit: Unit = field(default=Unit.NONE, compare=False)
+
+    @property
+    def key(self) -> str:
+        """A text that is different for different readings."""
+        return repr((self.scope, self.name, self.kind.value, self.default, self.pattern, self.is_presence))
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a predicate that reads it is false wherever the attribute is not set."""
+        return self.default is None and not self.is_presence
+
+    def value_in(self, facts: Facts) -> Value | None:
+        """Give the value; None if the attribute has none of its type."""
+        said = facts.get(self.scope, {}).get(self.name)
+        if self.is_presence:
+            return int(_typed(said, Kind.STRING) is not None or _typed(said, Kind.INTEGER) is not None)
+        value = _typed(said, self.kind)
+        return self._matched(self.default if value is None else value)
+
+    def column_in(self, vector: Vector) -> Column:
+        """Give what it reads in each class; unclear where a value may have been withheld."""
+        (said,) = vector.said(self.name)
+        numbers, strings, width = said.numbers, said.strings, len(vector.classes)
+        if self.is_presence:
+            present = numbers.known | strings.known
+            return column_of({1: packed(present, present, width)}, unclear=numbers.unclear, width=width)
+        read, other = (numbers, strings) if self.kind is Kind.INTEGER else (strings, numbers)
+        if self.default is None and self.pattern is None:
+            return read
+        ends = dict(read.ends())
+        if self.default is not None:
+            # What is there in the other type is not there in this one.
+            ends[self.default] = ends.get(self.default, 0) | packed(other.known, other.known, width)
+        if self.pattern is not None:
+            ends = self._matched_in(ends)
+        return column_of(ends, unclear=read.unclear, width=width)
+
+    def amounts_in(self, vector: Vector) -> tuple[tuple[int, int] | None, ...]:
+        """Give the least and greatest number in each class, what is not said being the default; None without one."""
+        ((*_, ends),) = vector.said(self.name)
+        default = self.default
+        if not isinstance(default, int):
+            return ends
+        lacking = zip(vector.classes, ends, strict=True)
+        return tuple([said or _with_default(default, self.name, machine_class) for machine_class, said in lacking])
+
+    def _matched_in(self, strings: Mapping[Value, Packed]) -> dict[Value, Packed]:
+        matched: dict[Value, Packed] = {0: 0, 1: 0}
+        for value, classes in strings.items():
+            matched[self._matched(value) or 0] |= classes
+        return matched
+
+    def _matched(self, value: Value | None) -> Value | None:
+        if value is None or self.pattern is None:
+            return value
+        return int(matches(self.pattern, str(value)))
+
+    def __str__(self) -> str:
+        return f"${self.name}" if self.scope in {TASK, MACHINE} else f"${self.scope}.{self.name}"
+
+
+def reads(reader: Reader, scope: str, name: str, /) -> bool:
+    """Say whether a condition or an amount reads an attribute of a scope."""
+    return any((reading.scope, reading.name) == (scope, name) for reading in reader.readings)
+
+
+def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple[int, int]:
+    """Give the ends where some or all machines do not say a number, and count as saying the default."""
+    said = dict(machine_class.attributes)[name] if name in machine_class.some_lack else None
+    if not isinstance(said, Interval):
+        return (default, default)
+    return (min(lowest_in(said.low), default), max(highest_in(said.high), default))
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Say whether a text matches a pattern in which `*` stands for any characters, and everything else for itself."""
+    first, *parts = pattern.split("*")
+    if not parts:
+        return text == pattern
+    last = parts.pop()
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    place, end = len(first), len(text) - len(last)
+    # The leftmost place of each part leaves most for the others, so nothing is ever tried twice.
+    for part in parts:
+        place = text.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+def _typed(value: Value | None, kind: Kind) -> Value | None:
+    if kind is Kind.STRING:
+        return value if isinstance(value, str) else None
+    return value if isinstance(value, int) and INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None

@@ -1,0 +1,80 @@
+"""Who is told what of a vector, which is decided last and only takes away (MESSIAHS 5: local autonomy)."""
+
+from dataclasses import dataclass, field
+
+from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.vectors.redaction import without, without_small_classes
+from messiahs.core.vectors.vectors import EMPTY, Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """What somebody is told: `only` some attributes (None: any), and none of those that are `withheld`.
+
+    No class that is told has fewer than `least_count` machines. `name` is seen in reasons in place of the names of this
+    system and those behind it.
+    """
+
+    is_nothing: bool = False
+    only: tuple[str, ...] | None = None
+    withheld: tuple[str, ...] = ()
+    least_count: int = 0
+    name: str = ""
+
+    def allows(self, attribute: str) -> bool:
+        """Say whether an attribute is told."""
+        return attribute not in self.withheld and (self.only is None or attribute in self.only)
+
+    def beside(self, other: "Disclosure") -> "Disclosure":
+        """Give what both allow; of two names the first."""
+        if self.only is None or other.only is None:
+            only = self.only if other.only is None else other.only
+        else:
+            only = tuple(name for name in self.only if name in other.only)
+        return Disclosure(
+            is_nothing=self.is_nothing or other.is_nothing,
+            only=only,
+            withheld=tuple(sorted({*self.withheld, *other.withheld})),
+            least_count=max(self.least_count, other.least_count),
+            name=self.name or other.name,
+        )
+
+    def of(self, vector: Vector, *, keys: tuple[str, ...]) -> Vector:
+        """Give what is told of a vector that keeps the limits of one that is sent; so does the result."""
+        if self == EVERYTHING:
+            return vector
+        if self.is_nothing:
+            return EMPTY
+        names = {name for each in vector.classes for name, _ in each.attributes if not self.allows(name)}
+        return without_small_classes(without(vector, names, keys=keys), keys=keys, least=self.least_count)
+
+
+EVERYTHING = Disclosure()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revealing:
+    """What each neighbor is told: the closest rule counts, and of several relations every one that has a rule."""
+
+    by_name: tuple[tuple[str, Disclosure], ...] = ()
+    by_relation: tuple[tuple[Relation, Disclosure], ...] = ()
+    to_any: Disclosure = field(default=EVERYTHING)
+
+    def to(self, neighbor: Neighbor) -> Disclosure:
+        """Give what a neighbor is told; without a rule that is everything."""
+        named = dict(self.by_name).get(neighbor.system)
+        if named is not None:
+            return named
+        relations = (
+            (neighbor.is_parent, Relation.PARENT),
+            (neighbor.is_child, Relation.CHILD),
+            (neighbor.is_sibling, Relation.SIBLING),
+        )
+        rules = dict(self.by_relation)
+        found = [rules[relation] for is_so, relation in relations if is_so and relation in rules]
+        if not found:
+            return self.to_any
+        told = found[0]
+        for rule in found[1:]:
+            told = told.beside(rule)
+        return told

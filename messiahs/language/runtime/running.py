@@ -1,0 +1,47 @@
+"""Rules about tasks that run on the own machine, ready to be judged (MESSIAHS 2: owners keep control)."""
+
+from dataclasses import dataclass
+
+from messiahs.core.interface.policies import Act, RunningQuery
+from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRule:
+    """One rule of a `running` block; `head` is what the block itself says of its tasks.
+
+    With `is_unless` it is due while `condition` is false *or undefined*: so its owner chooses what a lost sensor does.
+    """
+
+    act: Act
+    condition: Condition
+    is_unless: bool = False
+    head: Condition | None = None
+    for_ns: int = 0
+    grace_ns: int | None = None
+    then: Act = Act.KILL
+    rule: str
+    text: str = ""
+
+    @property
+    def reads_memory(self) -> bool:
+        """Say whether it asks for the memory that the task uses."""
+        return self._reads(TASK, MEMORY)
+
+    @property
+    def reads_waiting(self) -> bool:
+        """Say whether it asks for the tasks that wait."""
+        return any(self._reads(HERE, name) for name in WAITING)
+
+    def is_due(self, query: RunningQuery, /) -> bool:
+        """Say whether it wants its act; a task of which the head says nothing, or not this, is none of its."""
+        facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
+        if self.head is not None and not self.head.holds(facts):
+            return False
+        return self.condition.holds(facts) is not self.is_unless
+
+    def _reads(self, scope: str, name: str) -> bool:
+        conditions = (self.condition,) if self.head is None else (self.condition, self.head)
+        return any(reads(condition, scope, name) for condition in conditions)

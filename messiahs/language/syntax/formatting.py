@@ -1,0 +1,66 @@
+"""The door to formatting: a policy file in, the same file in its one form out.
+
+It works on words and statements, so a block that is new needs nothing here.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from lark import Token
+
+from messiahs.errors import PolicyError
+from messiahs.language.syntax.layout import lay_out
+from messiahs.language.syntax.parsing import STARTS, keeps_limits, parse_statement
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
+from messiahs.language.syntax.structure import ITEM_WORDS, Item, items_of
+from messiahs.language.syntax.words import words_of
+
+_STARTS: Final = {word: "header" if word == "POLICY" else word.lower() for word in ITEM_WORDS}
+
+
+def format_policy(text: str, *, file: str) -> str:
+    """Give a policy file in its one form, which is its own form; raises PolicyError if it is ill-formed.
+
+    What it means is not looked at. A file that would be ill-formed in that form, for it is at its limits, is too.
+    """
+    written = lay_out(words_of(text, _tokens_of(text, file, check=_check)))
+    if written != text:
+        # The same statements as before: only what they cost may be different.
+        _tokens_of(written, file, check=_check_limits)
+    return written
+
+
+def _tokens_of(text: str, file: str, *, check: Callable[[Item, Notebook], None]) -> list[Token]:
+    """Give the words of a file in which a check of each item finds nothing, and its end."""
+    notebook = Notebook(file=file, text=text)
+    end = Token("$END", "", start_pos=len(text), end_pos=len(text))
+    tokens: list[Token] = []
+    if not is_too_long(notebook):
+        tokens = [*tokens_in(notebook), end]
+        for item in items_of(tokens, notebook):
+            check(item, notebook)
+    if notebook.errors:
+        raise PolicyError(notebook.in_order())
+    return tokens
+
+
+def _check(item: Item, notebook: Notebook) -> None:
+    word = item.head.words[0]
+    if word.type == BAD:
+        return
+    start = _STARTS.get(word.type, "")
+    if start not in STARTS:
+        notebook.error(word, Code.SYNTAX, f"`{word}` begins nothing")
+        return
+    parse_statement(item.head, start, notebook)
+    for statement in item.body or ():
+        if f"{start}_entry" in STARTS:
+            parse_statement(statement, f"{start}_entry", notebook)
+        else:
+            notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` has no block")
+
+
+def _check_limits(item: Item, notebook: Notebook) -> None:
+    for statement in (item.head, *(item.body or ())):
+        keeps_limits(statement, notebook)

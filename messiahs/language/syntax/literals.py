@@ -1,0 +1,132 @@
+"""Literals of policy files beside attributes: whether type, dimension and range go together."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from lark import Token
+
+from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Attribute, Kind, Unit, Value
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.syntax import Order
+from messiahs.language.syntax.problems import Code, Notebook
+from messiahs.language.syntax.quantities import Quantity, read_quantity, shown
+
+_MILLISECONDS: Final = 1000
+DIMENSIONS: Final = {
+    Unit.NONE: "plain number",
+    Unit.BYTES: "size",
+    Unit.SECONDS: "duration",
+    Unit.SHARE: "percentage",
+    Unit.CLOCK: "time of day",
+}
+_MEANINGS: Final = {
+    Unit.NONE: "a plain number",
+    Unit.BYTES: "a size in bytes",
+    Unit.SECONDS: "a duration in seconds",
+    Unit.SHARE: "a percentage",
+    Unit.CLOCK: "a time of day",
+}
+EXAMPLES: Final = {
+    Unit.NONE: "it is written without a unit",
+    Unit.BYTES: "sizes are written 8MB or 8MiB",
+    Unit.SECONDS: "durations are written 90s, 15min or 2h",
+    Unit.SHARE: "percentages are written 30% or 12.5%",
+    Unit.CLOCK: "times of day are written 7:00 or 20:00",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value as it was written; `token` is its place."""
+
+    value: Value
+    unit: Unit
+    token: Token
+
+    @property
+    def kind(self) -> Kind:
+        """Its type."""
+        return Kind.STRING if isinstance(self.value, str) else Kind.INTEGER
+
+
+def quantity_of(token: Token) -> Quantity:
+    """Give the quantity of a number that passed the scanner."""
+    quantity = read_quantity(token)
+    assert isinstance(quantity, Quantity), "the scanner refuses others"
+    return quantity
+
+
+def read_literal(token: Token, notebook: Notebook) -> Literal:
+    """Give the value of a literal; durations are whole seconds here."""
+    if token.type == "TEXT":
+        return Literal(unescaped(token), Unit.NONE, token)
+    quantity = quantity_of(token)
+    if quantity.unit is not Unit.SECONDS:
+        return Literal(quantity.steps, quantity.unit, token)
+    if quantity.steps % _MILLISECONDS:
+        notebook.error(token, Code.NUMBER, f"`{token}` is no whole number of seconds", hint="ms is for `timeouts` only")
+    return Literal(quantity.steps // _MILLISECONDS, Unit.SECONDS, token)
+
+
+def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
+    """Note a literal in another dimension than its attribute, and warn of a bare number."""
+    if literal.unit is attribute.unit or literal.kind is not attribute.kind:
+        return
+    if literal.unit is Unit.NONE:
+        if literal.value != 0:
+            message = f"{variable} is {_MEANINGS[attribute.unit]}: {literal.value} means {_said(literal, attribute)}"
+            notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {_said(literal, attribute)}")
+        return
+    message = f"{DIMENSIONS[attribute.unit]} compared with a {DIMENSIONS[literal.unit]}"
+    label = f"{DIMENSIONS[literal.unit]}; {variable} is {_MEANINGS[attribute.unit]}"
+    notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=EXAMPLES[attribute.unit])
+
+
+def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribute], *, notebook: Notebook) -> None:
+    """Note two attributes of different dimensions that are compared."""
+    (left_token, left_attribute), (right_token, right_attribute) = left, right
+    if left_attribute.unit is not right_attribute.unit and left_attribute.kind is right_attribute.kind:
+        message = f"{DIMENSIONS[left_attribute.unit]} compared with a {DIMENSIONS[right_attribute.unit]}"
+        label = f"{right_token} is {_MEANINGS[right_attribute.unit]}, {left_token} is {_MEANINGS[left_attribute.unit]}"
+        notebook.error(right_token, Code.DIMENSION, message, label=label)
+
+
+def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, notebook: Notebook) -> None:
+    """Note a literal that the attribute never has; as the bound of an order, one step beyond its range makes sense."""
+    if isinstance(literal.value, str):
+        if attribute.choices and order in {Order.EQUAL, Order.NOT_EQUAL} and literal.value not in attribute.choices:
+            hint = f"${attribute.name} is one of {', '.join(attribute.choices)}"
+            notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=hint)
+        return
+    if attribute.kind is Kind.STRING:
+        return
+    low, high = range_of(attribute)
+    slack = 0 if order in {None, Order.EQUAL, Order.NOT_EQUAL} else 1
+    if not low - slack <= literal.value <= high + slack:
+        notebook.error(literal.token, Code.RANGE, f"`{literal.token}` is out of range", hint=ends_told(attribute))
+
+
+def range_of(attribute: Attribute) -> tuple[int, int]:
+    """Give the least and the greatest value that an attribute may have; sizes and shares are never negative."""
+    # A duration may be: the balance with a neighbor is one.
+    lowest = 0 if attribute.unit in {Unit.BYTES, Unit.SHARE, Unit.CLOCK} else INTEGER_LOWEST
+    return (
+        lowest if attribute.low is None else attribute.low,
+        INTEGER_HIGHEST if attribute.high is None else attribute.high,
+    )
+
+
+def ends_told(attribute: Attribute) -> str:
+    """Say within which ends the values of an integer attribute are; it has one at least."""
+    low, high = range_of(attribute)
+    least, greatest = shown(low, attribute.unit), shown(high, attribute.unit)
+    if high == INTEGER_HIGHEST:
+        return f"${attribute.name} is never below {least}"
+    if low == INTEGER_LOWEST:
+        return f"${attribute.name} is never above {greatest}"
+    return f"${attribute.name} goes from {least} to {greatest}"
+
+
+def _said(literal: Literal, attribute: Attribute) -> str:
+    assert isinstance(literal.value, int)
+    return shown(literal.value, attribute.unit)

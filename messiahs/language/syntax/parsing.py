@@ -1,0 +1,168 @@
+"""From one statement of a policy file to its tree, and what to say of one that is put together wrongly."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+from lark import Lark, Token, Tree, UnexpectedToken
+
+from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.scanning import COMPARISON_LIMIT, LENGTH_LIMIT_BYTES, NESTING_LIMIT
+from messiahs.language.syntax.problems import Code, Notebook, nearest
+from messiahs.language.syntax.scanning import BAD
+from messiahs.language.syntax.structure import Statement
+
+STARTS: Final = (
+    "header",
+    "attribute",
+    "let",
+    "advertise",
+    "advertise_entry",
+    "combine",
+    "combine_entry",
+    "reveal",
+    "reveal_entry",
+    "accept",
+    "accept_entry",
+    "rank",
+    "migrate",
+    "migrate_entry",
+    "join",
+    "join_entry",
+    "running",
+    "running_entry",
+    "timeouts",
+    "timeouts_entry",
+)
+_COMPARING: Final = frozenset({"COMPARATOR", "EQUAL", "IN", "LIKE", "HAS", "COMMA"})
+_WORDS: Final = {
+    "VARIABLE": "an attribute ($...)",
+    "TEXT": 'a string ("...")',
+    "INTEGER": "a number",
+    "QUANTITY": "a number",
+    "NAME": "a name",
+    "COLON": "`:`",
+    "COMMA": "`,`",
+    "EQUAL": "`=`",
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "RANGE": "`..`",
+    "ADD": "`+`",
+    "MUL": "`*`",
+}
+_OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "TEXT"})
+
+
+@cache
+def policy_grammar() -> Lark:
+    """Give the grammar of the statements of policy files."""
+    return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", start=list(STARTS))
+
+
+def parse_statement(
+    statement: Statement, start: str, notebook: Notebook, /, *, grammar: Callable[[], Lark] = policy_grammar
+) -> Tree[Token] | None:
+    """Give the tree of a statement; None, with a problem, if it is ill-formed or beyond a limit."""
+    if any(word.type == BAD for word in statement.words) or not keeps_limits(statement, notebook):
+        return None
+    parser = grammar().parse_interactive(start=start)
+    token = statement.words[0]
+    try:
+        for word in statement.words:
+            token = word
+            parser.feed_token(word)
+        token = Token("$END", statement.end, start_pos=statement.end.start_pos, end_pos=statement.end.end_pos)
+        tree = parser.feed_token(token)
+    except UnexpectedToken:
+        message, hint = _what_is_wrong(token, parser.accepts())  # type: ignore[no-untyped-call]  # lark leaves it untyped
+        notebook.error(token, Code.SYNTAX, message, hint=hint)
+        return None
+    assert isinstance(tree, Tree)
+    return tree
+
+
+def trees_in(tree: Tree[Token]) -> list[Tree[Token]]:
+    """Give the parts of a tree that are trees."""
+    return [child for child in tree.children if isinstance(child, Tree)]
+
+
+def tokens_in_tree(tree: Tree[Token], *types: str) -> list[Token]:
+    """Give the words directly in a tree that are of one of the types, or all."""
+    return [child for child in tree.children if isinstance(child, Token) and (not types or child.type in types)]
+
+
+def first_token(tree: Tree[Token]) -> Token:
+    """Give the first word of a tree; every rule has one."""
+    child = tree.children[0]
+    return child if isinstance(child, Token) else first_token(child)
+
+
+def last_token(tree: Tree[Token]) -> Token:
+    """Give the last word of a tree; every rule has one."""
+    child = tree.children[-1]
+    return child if isinstance(child, Token) else last_token(child)
+
+
+def on_one_line(words: tuple[Token, ...]) -> str:
+    """Write a statement on one line, without its comments."""
+    return "".join(_with_gaps(words))
+
+
+def _with_gaps(words: tuple[Token, ...]) -> Iterator[str]:
+    end = words[0].start_pos
+    for word in words:
+        yield " " if word.start_pos != end else ""
+        yield word
+        end = word.end_pos
+
+
+def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
+    """Check what may cost: trees are walked recursively, so nothing deep may be parsed."""
+    first, last = statement.words[0], statement.words[-1]
+    size = len(notebook.text[first.start_pos : last.end_pos].encode())
+    if size > LENGTH_LIMIT_BYTES:
+        notebook.error(first, Code.LIMIT, f"the statement is longer than {LENGTH_LIMIT_BYTES} bytes")
+        return False
+    depth, comparisons = 0, 0
+    negations = [0]
+    for word in statement.words:
+        match word.type:
+            case "LPAR":
+                negations.append(0)
+                depth += 1
+            case "RPAR" if len(negations) > 1:
+                depth -= 1 + negations.pop()
+            case "NOT":
+                negations[-1] += 1
+                depth += 1
+            case "AND" | "XOR" | "OR":
+                depth -= negations[-1]
+                negations[-1] = 0
+            case kind if kind in _COMPARING:
+                comparisons += 1
+        if depth > NESTING_LIMIT:
+            notebook.error(word, Code.LIMIT, f"parentheses and `not` are nested deeper than {NESTING_LIMIT}")
+            return False
+        if comparisons > COMPARISON_LIMIT:
+            notebook.error(word, Code.LIMIT, f"there are more than {COMPARISON_LIMIT} comparisons")
+            return False
+    return True
+
+
+def _what_is_wrong(token: Token, accepted: set[str]) -> tuple[str, str]:
+    where = "at the end" if token.type == "$END" and not token else f"before {quoted(token)}"
+    if "COMPARATOR" in accepted:
+        return f"a comparator is missing {where}", "a predicate is made of comparisons, like $mem <= 4GiB"
+    if "NOT" in accepted:
+        hint = f"write ${token} for an attribute" if token.type not in {"$END", "TEXT"} and token.isalnum() else ""
+        return f"a comparison is missing {where}", hint
+    if accepted >= _OPERANDS:
+        hint = f'write ${token} for the attribute, or "{token}" for the string' if token.type == "NAME" else ""
+        return f"an operand is missing {where}", hint
+    if token.type in {"COMPARATOR", "EQUAL"} and "AND" in accepted:
+        return "comparisons do not chain", "write 1 < $x and $x < 3 for 1 < $x < 3"
+    words = sorted({word.lower() for word in accepted if word not in _WORDS and word != "$END"})
+    expected = sorted({_WORDS[word] for word in accepted if word in _WORDS}) + [f"`{word}`" for word in words]
+    expected += ["the end of the statement"] if "$END" in accepted else []
+    listed = ", ".join(expected[:-1]) + (" or " if len(expected) > 1 else "") + expected[-1]
+    return f"{listed} is missing {where}", nearest(token, words) if token.type == "NAME" else ""

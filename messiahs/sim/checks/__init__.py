@@ -1,0 +1,1 @@
+"""What must hold during a simulation, and once it has settled."""

@@ -1,0 +1,264 @@
+"""What must hold at every moment of a simulation, whatever fails: checked where it happens, by what machines truly do.
+
+- No two attempts of one task run at once, and none begins twice or after another was bound in its place.
+- What has exited by itself is not done again, unless the machine or the lease was lost, or a retry was wanted.
+- No machine runs more than it has slots, memory and disk for; what is suspended takes no slots.
+- A task reaches one final state, once, and nobody is told of it before it is on the disk.
+- The core's invariants hold between any two events.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from messiahs.core.interface.actions import Action, Forget, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.policies import BadPredicate, Need
+from messiahs.core.interface.rows import GrantedClaimRow, SubmissionRow, TaskRow
+from messiahs.core.invariants import violations
+from messiahs.core.model.descriptions import Description
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
+from messiahs.core.model.instants import SECOND
+from messiahs.core.origin.array_members import with_untried
+from messiahs.core.origin.submission import has_failed
+from messiahs.core.state.module import ModuleState
+from messiahs.core.task_filter.matching import need_of
+from messiahs.language.predicate.predicates import predicate_parser
+from messiahs.sim.world.agenda import Agenda, DriftingClock
+from messiahs.trace.show.lines import action_text, event_text
+
+_REMEMBERED = 20_000
+_TASKS_PER_CHECK = 64
+"""The invariants of a module that holds more tasks than these are checked less often: looking at all costs time."""
+_NO_RESULT = ("lost", "lease_expired", "vacated", "revoked", "moved")
+
+
+class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it
+    """Something that must never happen has happened, to a task or (None) to a whole module."""
+
+    def __init__(self, text: str, task: TaskId | None = None) -> None:
+        super().__init__(text)
+        self.task = task
+
+
+class Checks:
+    """Looks on, remembers what machines did, and raises `Violation` (mutable)."""
+
+    def __init__(self, machines: dict[SystemId, Description], clocks: dict[SystemId, DriftingClock]) -> None:
+        self.agenda = Agenda()
+        """That of the simulation, once there is one."""
+        self.begun: dict[AttemptId, SystemId] = {}
+        self.ran: dict[AttemptId, AttemptEnded] = {}
+        """How those that ran have ended."""
+        self.finals: dict[TaskId, TaskRow] = {}
+        self.is_forgetful = False
+        """A module has lost its state, so that the others may do things again."""
+        self.may_repeat = False
+        """A module has gone on from older rows: tasks of it, or that ran there, may run and end again."""
+        self._machines, self._clocks = machines, clocks
+        self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
+        self._paused: dict[AttemptId, None] = {}
+        self._frozen: dict[SystemId, bool] = {}
+        self._rows: dict[TaskId, TaskRow] = {}
+        self._untried: dict[TaskId, None] = {}
+        """Submissions of which members ended at once before they were tried."""
+        self._claims: dict[ClaimId, GrantedClaimRow] = {}
+        self._claim_of: dict[AttemptId, ClaimId] = {}
+        self._told: Counter[TaskId] = Counter()
+        self._reopenings: Counter[TaskId] = Counter()
+        self._retried: dict[TaskId, None] = {}
+        """Submissions of which failed tasks may run again."""
+        self._reopened: dict[TaskId, int] = {}
+        """Tasks that did, each with the number of its last attempt before."""
+        self._unchecked: Counter[SystemId] = Counter()
+        """Events of each module since its invariants were checked."""
+        self._log: deque[tuple[int, SystemId, Event | Action | str]] = deque(maxlen=_REMEMBERED)
+
+    def last_about(self, task: TaskId | None, count: int) -> list[str]:
+        """Write down the last things that happened, with a task or with anything."""
+        lines = []
+        for at, system, value in reversed(self._log):
+            text = _text(system, value)
+            if text and (task is None or _mentions(text, task)):
+                lines.append(f"{at / SECOND:12.6f} {text}")
+            if len(lines) == count:
+                break
+        return lines[::-1]
+
+    def note(self, system: SystemId, value: Event | Action | str) -> None:
+        """Remember what happened, for a report."""
+        self._log.append((self.agenda.now, system, value))
+
+    def happened(self, system: SystemId, event: Event) -> None:
+        """Remember an event."""
+        self.note(system, event)
+
+    def handled(self, state: ModuleState) -> None:
+        """Check the core's invariants, of a module with many tasks not after every event."""
+        self._unchecked[state.system] += 1
+        tasks = len(state.origin.tasks) + state.origin.waiting + len(state.executor.attempts)
+        if self._unchecked[state.system] * _TASKS_PER_CHECK >= tasks:
+            self._unchecked[state.system] = 0
+            for violation in violations(state):
+                raise Violation(violation)
+
+    def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
+        """Check that a task ends once."""
+        for write in writes:
+            self.note(system, write)
+            match write:
+                case Store(row=TaskRow() as row):
+                    self._on_task(row)
+                case Store(row=SubmissionRow() as submission):
+                    for made_up in with_untried(submission, ()):
+                        if made_up.id not in self._rows:
+                            self._on_task(made_up)
+                            self._untried[submission.id] = None
+                case Store(row=GrantedClaimRow() as claim):
+                    self._claims[claim.id] = claim
+                case _:
+                    continue
+
+    def expect_retry(self, submission: TaskId) -> None:
+        """Hear that a user wants tasks of a submission that have failed to run again."""
+        self._retried[submission] = None
+
+    def acted(self, system: SystemId, action: Action) -> None:
+        """Check that only a task that has ended is told to have done so, and not twice."""
+        if isinstance(action, Store | Forget):
+            return
+        self.note(system, action)
+        if isinstance(action, TaskEnded) and not self.may_repeat and action.task not in self._untried:
+            if action.task not in self.finals and action.task not in self._reopened:
+                raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
+            if self._told[action.task] > self._reopenings[action.task]:
+                raise Violation(f"{action.task} is told to have ended for a second time", action.task)
+            self._told[action.task] += 1
+
+    def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
+        """Check that an attempt may run, and that there is room for it."""
+        self.note(system, f"the machine begins {attempt}")
+        if not self.may_repeat:
+            self._check_new(system, attempt)
+        self.begun[attempt] = system
+        self._claim_of[attempt] = start.claim
+        self._running[system][attempt] = _need_of(self._claims[start.claim])
+        self._check_alone(system, attempt)
+        self._check_wanted(attempt)
+        self._check_room(system, attempt)
+
+    def _check_new(self, system: SystemId, attempt: AttemptId) -> None:
+        task = attempt.task
+        if attempt in self.begun:
+            raise Violation(f"{attempt} begins on {system}, and did so on {self.begun[attempt]} before", task)
+        row = self._rows.get(task)
+        if row is not None and row.attempt > attempt.number:
+            raise Violation(f"{attempt} begins on {system} after attempt {row.attempt} was bound", task)
+        if task in self.finals:
+            raise Violation(f"{attempt} begins on {system} after its task has ended", task)
+
+    def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
+        """Remember how an attempt ended on its machine."""
+        self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
+        self._running[system].pop(ended.attempt, None)
+        self._paused.pop(ended.attempt, None)
+        if ended.attempt in self.begun:
+            self.ran[ended.attempt] = ended
+
+    def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
+        """Check that there is a slot for what goes on."""
+        self.note(system, f"the machine {'suspends' if is_paused else 'resumes'} {attempt}")
+        if is_paused:
+            self._paused[attempt] = None
+        else:
+            self._paused.pop(attempt, None)
+            self._check_room(system, attempt)
+
+    def froze(self, system: SystemId, *, is_frozen: bool) -> None:
+        """Check, when a machine goes on, that nothing runs elsewhere that still runs there."""
+        self.note(system, "freezes" if is_frozen else "thaws")
+        self._frozen[system] = is_frozen
+        if not is_frozen:
+            for attempt in self._running[system]:
+                self._check_alone(system, attempt)
+
+    def _on_task(self, row: TaskRow) -> None:
+        before = self.finals.get(row.id)
+        if before is not None and self._may_reopen(before, row):
+            del self.finals[row.id]
+            self._reopenings[row.id] += 1
+            self._reopened[row.id] = row.attempt
+        elif before is not None:
+            raise Violation(f"{row.id} was {before.state}, and is stored as {row.state} again", row.id)
+        known = self._rows.get(row.id)
+        if known is not None and row.attempt < known.attempt and not self.may_repeat:
+            raise Violation(f"{row.id} goes back from attempt {known.attempt} to {row.attempt}", row.id)
+        self._rows[row.id] = row
+        if row.state is not TaskState.EXECUTING:
+            self.finals[row.id] = row
+
+    def _may_reopen(self, before: TaskRow, row: TaskRow) -> bool:
+        """Say whether a task that has failed goes on, since its user wants that."""
+        if self.may_repeat:
+            return True
+        return row.state is TaskState.EXECUTING and row.id.submission in self._retried and has_failed(before)
+
+    def _check_alone(self, system: SystemId, attempt: AttemptId) -> None:
+        if self.may_repeat:
+            return
+        for other, running in self._running.items():
+            for one in running:
+                if one.task == attempt.task and one != attempt and not self._frozen.get(other):
+                    raise Violation(f"{one} runs on {other}, and {attempt} on {system} at once", attempt.task)
+
+    def _check_wanted(self, attempt: AttemptId) -> None:
+        """Check that the attempt before was lost, or failed: a result that is there is not thrown away."""
+        before = AttemptId(attempt.task, attempt.number - 1)
+        if before.number <= self._reopened.get(attempt.task, 0):
+            return
+        ran = self.ran.get(before)
+        if ran is None or self.is_forgetful or ran.cause in _NO_RESULT or (ran.exit_code and not ran.cause):
+            return
+        claim = self._claims[self._claim_of[before]]
+        if self._clocks[claim.id.executor].read(self.agenda.now) < claim.lease_until:
+            raise Violation(f"{attempt} begins, and the one before needed no other: {_ending(ran)}", attempt.task)
+
+    def _check_room(self, system: SystemId, attempt: AttemptId) -> None:
+        running = self._running[system]
+        taken = (
+            ("slots", sum(need.slots for one, need in running.items() if one not in self._paused)),
+            ("total_mem", sum(need.mem_bytes for need in running.values())),
+            ("total_disk", sum(need.disk_bytes for need in running.values())),
+        )
+        for name, amount in taken:
+            there = self._machines[system][name]
+            if isinstance(there, int) and amount > there:
+                raise Violation(
+                    f"with {attempt}, {system} runs tasks that take {amount} of {there} {name}", attempt.task
+                )
+
+
+def _text(system: SystemId, value: Event | Action | str) -> str:
+    if isinstance(value, str):
+        return f"{system}: {value}"
+    if isinstance(value, Event):
+        text = event_text(system, value)
+        # What is sent and what arrives read alike.
+        return f"arrived: {text}" if isinstance(value, ControlReceived | TransferReceived | VectorReceived) else text
+    return action_text(system, value)
+
+
+def _ending(ended: AttemptEnded) -> str:
+    return ended.cause or (f"exit code {ended.exit_code}" if ended.exit_code is not None else f"signal {ended.signal}")
+
+
+def _need_of(claim: GrantedClaimRow) -> Need:
+    requirement = predicate_parser("")
+    assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
+    return need_of(claim.tdv, requirement)
+
+
+def _mentions(text: str, task: TaskId) -> bool:
+    """Say whether a text speaks of a task: `s1.2.3`, and not only of `s1.2.30`."""
+    return re.search(rf"(?<![\w.]){re.escape(str(task))}(?![\w.])", text) is not None

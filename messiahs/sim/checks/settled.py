@@ -1,0 +1,94 @@
+"""What must hold once nothing fails any more and enough time has passed: all tasks have ended, and nothing is left."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from messiahs.core.interface.messages import VectorKind
+from messiahs.core.interface.rows import CountersRow, RememberedRow, SubmissionRow, TaskRow
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.vectors.vectors import Interval, Vector
+from messiahs.sim.checks.oracle import Kinship, Machines
+from messiahs.sim.hosts.host import SimulatedHost
+
+_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.TELL, TimerKind.SEEN)
+NAME = "is"
+"""The attribute by which each machine of a simulation says its name, and on which all classes split."""
+
+
+def leftovers(host: SimulatedHost) -> Iterator[str]:
+    """Name everything that a module, its disk or its machine still holds, and should not when it is quiet."""
+    state = host.module.state
+    tables: tuple[tuple[str, tuple[object, ...]], ...] = (
+        ("submissions", tuple(state.origin.submissions)),
+        ("tasks", tuple(state.origin.tasks)),
+        ("shapes", tuple(state.origin.shapes)),
+        ("requests", tuple(state.origin.requests)),
+        ("held claims", tuple(state.origin.claims)),
+        ("outputs to fetch", (*state.origin.fetching, *state.origin.fetch_failures)),
+        ("searches", (*state.hop.searches, *state.hop.asks)),
+        ("passed claims", tuple(state.hop.passed)),
+        ("granted claims", tuple(state.executor.claims)),
+        ("attempts", tuple(state.executor.attempts)),
+        ("guarded attempts", tuple(state.executor.guards)),
+        ("offers", (*state.executor.offers, *state.executor.offered)),
+    )
+    for what, table in tables:
+        if table:
+            yield f"{state.system} still has {what}: {', '.join(map(str, table))}"
+    for kind, key, _ in state.timers.waiting():
+        if kind not in _PERIODIC:
+            yield f"{state.system} still has a {kind.name} timer for {key!r}"
+    if host.machine is not None and host.machine.held:
+        yield f"the machine of {state.system} still keeps {', '.join(map(str, host.machine.held))}"
+    for row in host.disk.rows():
+        has_ended = isinstance(row, SubmissionRow | TaskRow) and row.ended_at is not None
+        if not has_ended and not isinstance(row, CountersRow | RememberedRow):
+            yield f"the disk of {state.system} still has {row}"
+
+
+def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
+    """Compare what a module was told by each neighbor with what it should know, and with machines that are idle."""
+    state = host.module.state
+    for neighbor in host.system.neighbors:
+        for kind, expected in _expected(state.system, neighbor, kinship):
+            view = state.updates.views.get((neighbor.system, kind))
+            told = machines_in(view.message.vector) if view is not None else Counter()
+            if told != expected:
+                yield f"{neighbor.system} tells {state.system} of {_listed(told)}, and not of {_listed(expected)}"
+            if view is not None:
+                yield from _busy(state, neighbor, view.message.vector)
+            if view is not None and view.message.waiting:
+                yield f"{neighbor.system} tells {state.system} that {view.message.waiting} tasks wait, and none does"
+            if view is not None and view.message.lets_go:
+                yield f"{neighbor.system} tells {state.system} that tasks that run may go, and none runs"
+
+
+def machines_in(vector: Vector) -> Machines:
+    """Name the machines that a vector speaks of."""
+    return Counter({str(dict(each.attributes).get(NAME)): each.count for each in vector.classes})
+
+
+def _expected(system: SystemId, neighbor: Neighbor, kinship: Kinship) -> Iterator[tuple[VectorKind, Machines]]:
+    if neighbor.is_child:
+        yield VectorKind.FOR_PARENTS, kinship.up(neighbor.system)
+    if neighbor.is_sibling:
+        yield VectorKind.FOR_SIBLINGS, kinship.up(neighbor.system)
+    if neighbor.is_parent:
+        yield VectorKind.FOR_CHILDREN, kinship.down_to(neighbor.system, system)
+
+
+def _busy(state: ModuleState, neighbor: Neighbor, vector: Vector) -> Iterator[str]:
+    for machine_class in vector.classes:
+        said = dict(machine_class.attributes)
+        for free, total in (("free_slots", "slots"), ("avail_mem", "total_mem"), ("avail_disk", "total_disk")):
+            one, all_of_it = said.get(free), said.get(total)
+            if isinstance(one, Interval) and isinstance(all_of_it, Interval) and one != all_of_it:
+                text = f"{free} of {said.get(NAME)} is {one.low}, of {all_of_it.low}"
+                yield f"{neighbor.system} tells {state.system} that nothing runs, and {text}"
+
+
+def _listed(machines: Machines) -> str:
+    return ", ".join(f"{name} x {count}" if count > 1 else name for name, count in sorted(machines.items())) or "none"

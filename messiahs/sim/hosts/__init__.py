@@ -1,0 +1,1 @@
+"""Simulated hosts of modules and their machines, and a federation of them."""

@@ -1,0 +1,400 @@
+"""The simulated host of one module: what the daemon's driver and host do, in virtual time.
+
+Rows of a batch are committed before anything else of it is performed, and what happens while a commit is on its way to
+the disk makes up the next batch. Everything but disk and machine is lost in a crash, which may come between any two
+actions, and in the middle of a commit.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from messiahs.core.interface.actions import (
+    Action,
+    DiscardAttempt,
+    DropLink,
+    EndAttempt,
+    EndFetch,
+    ExtendLease,
+    FetchOutputs,
+    Forget,
+    MeasureAttempts,
+    ResumeAttempt,
+    SendControl,
+    SendTasks,
+    SendVector,
+    StartAttempt,
+    Store,
+    SuspendAttempt,
+)
+from messiahs.core.interface.events import Event, Measured, PolicyChanged, StoreChanged
+from messiahs.core.interface.messages import IdsGiven
+from messiahs.core.interface.policies import Policy
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import Epoch, SystemId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
+from messiahs.core.module import SchedulingModule
+from messiahs.core.recovery import Remains
+from messiahs.core.state.module import Identity, ModuleState
+from messiahs.language.predicate.predicates import predicate_parser
+from messiahs.probe.contract import KEYBOARD_IDLE
+from messiahs.sim.hosts.machine import MachineParts, RunTimes, SimulatedMachine
+from messiahs.sim.world.agenda import Agenda, DriftingClock
+from messiahs.sim.world.conditions import Conditions
+from messiahs.sim.world.connections import Connections
+from messiahs.sim.world.console import Console
+from messiahs.sim.world.disk import Disk
+from messiahs.sim.world.observer import Watcher
+from messiahs.sim.world.randomness import SeededRandomness
+from messiahs.sim.world.task_channel import TaskNetwork
+
+_RETRY_NS = 1 * SECOND
+_PERFORMED_AT_MOST = 40
+_WRITES: Final = (Store, Forget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedSystem:
+    """What a system is made from; `machine` describes its machine, None if it has none."""
+
+    name: SystemId
+    neighbors: tuple[Neighbor, ...]
+    machine: SDV | None
+    policy: Policy
+    clock: DriftingClock = field(default_factory=DriftingClock)
+    trust: Trust = UNKNOWN
+    apart: tuple[SystemId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all hosts of a federation share; `perform_here` takes the actions that leave no trace in the world."""
+
+    agenda: Agenda
+    conditions: Conditions
+    connections: Connections
+    tasks: TaskNetwork
+    watcher: Watcher
+    run_times: RunTimes
+    seed: int
+    acted: Callable[[SystemId, Action], None]
+
+
+class SimulatedHost:
+    """A module with its disk and machine (mutable); `life` counts the starts of its daemon."""
+
+    def __init__(self, system: SimulatedSystem, around: Surroundings) -> None:
+        self.system = system
+        self.disk = Disk()
+        self.console = Console()
+        self.events = 0
+        self.life = 0
+        self._first_epoch = Epoch(1)
+        self.is_up = False
+        self.module = self._new_module(around)
+        """What the daemon knows; of a dead one, what it knew."""
+        self._around = around
+        self.machine = self._new_machine() if system.machine is not None else None
+        self._inbox: deque[Event] = deque()
+        self._pending: list[Action] = []
+        self._is_busy = self._is_committing = self._is_paused = self._has_failed = False
+        self._performs_left: int | None = None
+        self._forgotten: IdsGiven | None = None
+        """What the mark says was given out after the copy of the database that was put back."""
+        self._writing: list[Store | Forget] = []
+        self._waiting_commit: list[Action] | None = None
+        self._wakes_at: Instant | None = None
+
+    def now(self) -> Instant:
+        """Read the host's own clock."""
+        return self.system.clock.read(self._around.agenda.now)
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch in which the module gives out ids."""
+        return self.module.state.epoch
+
+    def start(self, *, has_rebooted: bool = False) -> None:
+        """Start the daemon: from its rows, and from what its machine knows."""
+        assert not self.is_up
+        if self.life:
+            self.module = self._new_module(self._around)
+        self.life += 1
+        if has_rebooted:
+            self._step_clock()
+        self.is_up, self._is_busy = True, True
+        running = self.machine.known() if self.machine is not None else ()
+        if self.machine is not None:
+            self.machine.tell = self.post
+        rows, forgotten = tuple(self.disk.live_rows()), self._forgotten
+        remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
+        self._forgotten = None
+        self._take(self.module.resume(remains, self.now()))
+        self._is_busy = False
+        self.measure()
+        self._around.connections.start(self.system.name)
+        self._wake_later()
+
+    def measure(self) -> None:
+        """Say what the machine is, and how long nobody has used its console."""
+        if self.system.machine is not None:
+            idle = self.console.idle_seconds(self._around.agenda.now)
+            said = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
+            self.post(Measured(sdv=SDV(sorted_pairs(said))))
+
+    def load_policy(self, policy: Policy) -> None:
+        """Put another policy in place of the present one; a daemon that is down finds it when it starts."""
+        self.system = replace(self.system, policy=policy)
+        self.post(PolicyChanged(policy=policy))
+
+    def crash(self, *, with_machine: bool = False) -> None:
+        """End the daemon at once; a commit that is on its way may or may not come to its end."""
+        if self.is_up:
+            if self._writing and not self.disk.is_full and self._around.conditions.happens(50):
+                self._write()
+            self.is_up = False
+            self.life += 1
+            self._inbox.clear()
+            self._pending.clear()
+            self._writing = []
+            self._is_committing = self._is_paused = self._has_failed = False
+            self._performs_left = self._wakes_at = self._waiting_commit = None
+            if self.machine is not None:
+                self.machine.tell = None
+            self._around.connections.end_of(self.system.name, with_machine=with_machine)
+            self._around.tasks.end_of(self.system.name)
+        if with_machine and self.machine is not None:
+            self.machine.lose_starter()
+
+    def crash_soon(self) -> None:
+        """Crash before one of the next actions is performed."""
+        self._performs_left = self._around.conditions.up_to(_PERFORMED_AT_MOST)
+
+    def give_up_crashing(self) -> None:
+        """Take back `crash_soon`, if it has not come to that."""
+        self._performs_left = None
+
+    def wipe(self) -> None:
+        """Lose the state directory of a daemon that is down; the next one is of a new epoch."""
+        assert not self.is_up
+        self.disk.wipe()
+        self._first_epoch = Epoch(self._first_epoch + 1)
+        if self.machine is not None:
+            self.machine.wipe()
+
+    def restore_database(self) -> None:
+        """Put an older copy of the database in place while the daemon is down; the mark beside it stays."""
+        assert not self.is_up
+        self.disk.restore()
+        self._forgotten = self.module.state.counters.given
+
+    def pause(self) -> None:
+        """Let the daemon stand still; what comes waits."""
+        self._is_paused = True
+
+    def unpause(self) -> None:
+        """Let the daemon go on."""
+        if self._is_paused:
+            self._is_paused = False
+            batch, self._waiting_commit = self._waiting_commit, None
+            if batch is not None:
+                self._commit(batch)
+            if self.is_up:
+                self._turn()
+            if self.is_up:
+                self._expire()
+
+    def post(self, event: Event) -> None:
+        """Let an event happen to the module, after those that are being handled; without a daemon it is lost."""
+        if self.is_up:
+            self._inbox.append(event)
+            if not self._is_busy and not self._is_paused:
+                self._turn()
+
+    def is_trusted_by(self, other: "SimulatedHost", /) -> bool:
+        """Say whether a task stream between two hosts can be opened."""
+        is_linked = any(neighbor.system == other.system.name for neighbor in self.system.neighbors)
+        return self is other or is_linked or trust_each_other(self.system.trust, other.system.trust)
+
+    def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
+        """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
+        if not self.is_up or self._is_paused or self.machine is None:
+            return None
+        if origin != self.system.name:
+            claim = self.module.state.executor.claims.get(action.claim)
+            row = self.module.state.executor.attempts.get(action.attempt)
+            if claim is None or row is None or row.claim != action.claim or claim.row.ticket != action.ticket:
+                return False
+        return self.machine.has_outputs(action.attempt)
+
+    def _turn(self) -> None:
+        self._is_busy = True
+        life = self.life
+        while self._inbox and self.life == life and not self._is_paused:
+            event = self._inbox.popleft()
+            self.events += 1
+            self._around.watcher.happened(self.system.name, event)
+            self._take(self.module.handle(event, self.now()))
+        self._is_busy = False
+        self._wake_later()
+
+    def _expire(self) -> None:
+        self.events += 1
+        self._is_busy = True
+        self._take(self.module.expire(self.now()))
+        self._turn()
+
+    def _take(self, actions: tuple[Action, ...]) -> None:
+        self._around.watcher.handled(self.module.state)
+        self._pending.extend(actions)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._is_committing or not self._pending:
+            return
+        batch, self._pending = self._pending, []
+        self._writing = [action for action in batch if isinstance(action, _WRITES)]
+        conditions = self._around.conditions
+        if self._writing and (conditions.commit_ns or self.disk.is_full):
+            self._is_committing = True
+            self._later(conditions.up_to(conditions.commit_ns), partial(self._commit, batch))
+            return
+        self._write()
+        self._perform_all(batch)
+
+    def _commit(self, batch: list[Action]) -> None:
+        if self._is_paused:
+            self._waiting_commit = batch
+            return
+        if self.disk.is_full:
+            # Nothing of the batch is performed; it is tried again, and new work is refused meanwhile.
+            if not self._has_failed:
+                self._has_failed = True
+                self.post(StoreChanged(has_space=False))
+            self._later(_RETRY_NS, partial(self._commit, batch))
+            return
+        self._write()
+        self._is_committing = False
+        if self._has_failed:
+            # Handled after this batch: what comes of it belongs to the next one.
+            self._has_failed = False
+            self._inbox.append(StoreChanged(has_space=True))
+        was_busy, self._is_busy = self._is_busy, True
+        self._perform_all(batch)
+        self._is_busy = was_busy
+        if self.is_up:
+            self._flush()
+            if not self._is_paused:
+                self._turn()
+
+    def _write(self) -> None:
+        writes, self._writing = self._writing, []
+        if writes:
+            self.disk.commit(writes, self.now())
+            self._around.watcher.committed(self.system.name, writes)
+
+    def _perform_all(self, batch: list[Action]) -> None:
+        for action in batch:
+            if self._performs_left is not None:
+                if not self._performs_left:
+                    self.crash()
+                    return
+                self._performs_left -= 1
+            self._around.acted(self.system.name, action)
+            self._perform(action)
+
+    def _perform(self, action: Action) -> None:
+        around, name = self._around, self.system.name
+        match action:
+            case SendControl():
+                around.connections.send_control(name, action.to, action.message)
+            case SendVector():
+                around.connections.send_vector(name, action.to, action.message)
+            case SendTasks():
+                around.tasks.send(name, action)
+            case (
+                StartAttempt()
+                | EndAttempt()
+                | SuspendAttempt()
+                | ResumeAttempt()
+                | MeasureAttempts()
+                | ExtendLease()
+                | DiscardAttempt()
+            ):
+                assert self.machine is not None, "only a system with a machine grants claims"
+                self.machine.perform(action)
+            case FetchOutputs():
+                around.tasks.fetch(name, action)
+            case EndFetch():
+                around.tasks.end_fetch(name, action.attempt)
+            case DropLink():
+                around.connections.drop(name, action.neighbor)
+
+    def _step_clock(self) -> None:
+        """Let the clock of a machine that was off be another one; as the daemon's it is not behind the last commit."""
+        step_ns = self._around.conditions.clock_step()
+        self.system.clock.step(self._around.agenda.now, step_ns=step_ns, lowest=self.disk.newest)
+
+    def _wake_later(self) -> None:
+        if not self.is_up:
+            return
+        deadline = self.module.next_deadline()
+        if deadline is None or (self._wakes_at is not None and self._wakes_at <= deadline):
+            return
+        self._wakes_at = deadline
+        agenda = self._around.agenda
+        self._later(self.system.clock.delay_until(deadline, agenda.now), partial(self._wake, deadline))
+
+    def _wake(self, deadline: Instant) -> None:
+        if self._wakes_at == deadline:
+            self._wakes_at = None
+        due = self.module.next_deadline()
+        if due is not None and due > self.now():
+            # What this was for was put off.
+            self._wake_later()
+        elif not self._is_paused:
+            self._expire()
+
+    def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
+        """Let something happen later, unless the daemon has ended by then."""
+        life = self.life
+
+        def unless_gone() -> None:
+            if self.life == life and self.is_up:
+                happen()
+
+        self._around.agenda.later(delay_ns, unless_gone)
+
+    def _new_module(self, around: Surroundings) -> SchedulingModule:
+        system, life = self.system, f"/{self.life}" if self.life else ""
+        state = ModuleState(
+            identity=Identity(
+                system=system.name,
+                epoch=self._first_epoch,
+                address=f"{system.name}:1",
+                trust=system.trust,
+                apart=system.apart,
+            ),
+            neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
+            policy=system.policy,
+            parse=predicate_parser,
+            randomness=SeededRandomness(f"{around.seed}/{system.name}{life}"),
+        )
+        return SchedulingModule(state)
+
+    def _new_machine(self) -> SimulatedMachine:
+        around = self._around
+        parts = MachineParts(
+            system=self.system.name,
+            agenda=around.agenda,
+            clock=self.system.clock,
+            disk=self.disk,
+            conditions=around.conditions,
+            watcher=around.watcher,
+            run_times=around.run_times,
+        )
+        return SimulatedMachine(parts)

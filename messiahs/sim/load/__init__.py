@@ -1,0 +1,1 @@
+"""What happens to a simulated federation: its workload, users, owners and faults, drawn from a seed."""

@@ -1,0 +1,224 @@
+"""What a swarm run is made of, drawn from its seed: topology, machines, policies, workload, and kinds of faults."""
+
+from dataclasses import dataclass
+from random import Random
+
+from messiahs.config.settings import MachineSettings
+from messiahs.config.topology.neighbors import neighbors_of
+from messiahs.config.topology.topology import System, Topology
+from messiahs.core.interface.policies import Timeouts
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.model.trust import Trust
+from messiahs.sim.checks.oracle import Kinship
+from messiahs.sim.checks.settled import NAME
+from messiahs.sim.hosts.host import SimulatedSystem
+from messiahs.sim.hosts.machine import RunTimes
+from messiahs.sim.load.faults import Fault
+from messiahs.sim.load.orders import OrderBook
+from messiahs.sim.load.policies import PolicyFamily
+from messiahs.sim.load.users import Order
+from messiahs.sim.world.agenda import DriftingClock
+from messiahs.sim.world.conditions import Conditions
+from messiahs.sim.world.sites import apart_from, draw_sites
+
+_GIB = 1 << 30
+_DRIFT_PPM = 20_000
+_CAMPUS = {
+    "purdue": (),
+    "cs": ("purdue",),
+    "pucc": ("purdue",),
+    "xinu": ("cs",),
+    "renaissance": ("cs",),
+    "blays": ("xinu",),
+    "nyneve": ("xinu", "renaissance"),
+    "leonardo": ("renaissance",),
+}
+_RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """One run before it begins."""
+
+    systems: dict[SystemId, SimulatedSystem]
+    families: dict[SystemId, PolicyFamily]
+    """Where the policies of each system come from."""
+    kinship: Kinship
+    orders: list[Order]
+    run_times: RunTimes
+    conditions: Conditions
+    kinds: tuple[Fault, ...]
+    fault_every_ns: int
+    owner_every_ns: int
+    """About how often an owner comes to the machine; 0 is never."""
+    healed_at_ns: int
+
+
+def draw(seed: int) -> Drawn:
+    """Give the run of a seed."""
+    random = _stream(seed, "run")
+    topology = _topology(random)
+    is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
+    owner_every_ns = random.choice((0, 0, 3, 20)) * SECOND
+    run_times = RunTimes(
+        seed=seed,
+        mean_ns=random.choice((200 * MILLISECOND, 5 * SECOND, 40 * SECOND)),
+        failing=random.choice((0, 20)),
+        writing=random.choice((0, 50)),
+    )
+    families = _families(
+        random, topology, is_picky=is_picky, is_giving=random.randrange(4) == 0, has_owners=owner_every_ns > 0
+    )
+    sites = draw_sites(_stream(seed, "sites"), topology)
+    systems = _systems(_stream(seed, "systems"), topology, families, sites)
+    healed_at_ns = random.randrange(60, 240) * SECOND
+    book = OrderBook(
+        origins=_origins(random, systems),
+        machines=[system.machine for system in systems.values() if system.machine is not None],
+        is_certain=has_one_root and not is_picky and len(set(sites.values())) == 1,
+        until_ns=healed_at_ns,
+        mean_run_ns=run_times.mean_ns,
+    )
+    return Drawn(
+        systems=systems,
+        families=families,
+        kinship=_kinship(topology),
+        orders=book.draw(_stream(seed, "orders")),
+        run_times=run_times,
+        conditions=Conditions(
+            random=_stream(seed, "conditions"),
+            spread_ns=random.choice((0, 2 * MILLISECOND)),
+            commit_ns=random.choice((0, 5 * MILLISECOND)),
+            lingering_ns=random.choice((0, 10 * SECOND)),
+            inputs_ns=random.choice((1, 30)) * SECOND,
+            clock_step_ns=random.choice((0, 30)) * MINUTE,
+            unlimited=_stream(seed, "limits").choice((0, 0, 50)),
+        ),
+        kinds=_kinds(random),
+        fault_every_ns=random.choice((2, 5, 15)) * SECOND,
+        healed_at_ns=healed_at_ns,
+        owner_every_ns=owner_every_ns,
+    )
+
+
+def _stream(seed: int, name: str) -> Random:
+    """Give a source of random numbers of its own: what draws from it changes nothing else of the run."""
+    return Random(f"swarm/{seed}/{name}")  # noqa: S311 - a simulation wants to be repeated
+
+
+def _kinds(random: Random) -> tuple[Fault, ...]:
+    """Draw some kinds of faults: with fewer kinds, each of them meets longer stretches of undisturbed life."""
+    often = [kind for kind in Fault if kind not in _RARE or random.randrange(8) == 0]
+    return tuple(kind for kind in often if random.randrange(3)) or (Fault.DAEMON_CRASH,)
+
+
+def _topology(random: Random) -> Topology:
+    if random.randrange(4) == 0:
+        parents = dict(_CAMPUS)
+    else:
+        parents = {}
+        for number in range(random.randrange(1, 8)):
+            above = list(parents)[: random.choice((1, 3, 8))]
+            is_root = not above or random.randrange(12) == 0
+            parents[f"s{number}"] = (
+                () if is_root else tuple(random.sample(above, min(len(above), random.choice((1, 1, 1, 2, 3)))))
+            )
+    with_machine = [name for name in parents if random.randrange(3)] or [random.choice(list(parents))]
+    return Topology(
+        federation="swarm",
+        systems=tuple(
+            System(
+                name=SystemId(name),
+                parents=tuple(SystemId(parent) for parent in above),
+                primary_parent=SystemId(above[0]) if above else None,
+                machine=MachineSettings() if name in with_machine else None,
+            )
+            for name, above in parents.items()
+        ),
+    )
+
+
+def _families(
+    random: Random, topology: Topology, *, is_picky: bool, is_giving: bool, has_owners: bool
+) -> dict[SystemId, PolicyFamily]:
+    update_period_ns, request_ns = random.choice((2, 5)) * SECOND, random.choice((3, 10)) * SECOND
+    kill_grace_ns, status_ns = random.choice((500, 5_000)) * MILLISECOND, random.choice((15, 60)) * SECOND
+    leases = (random.choice((5, 15, 40)),) if random.randrange(2) else (5, 15, 40, 120)
+    return {
+        system.name: PolicyFamily(
+            is_picky=is_picky,
+            is_giving=is_giving,
+            has_owners=has_owners,
+            timeouts=Timeouts(
+                update_period_ns=update_period_ns,
+                request_ns=request_ns,
+                lease_ns=random.choice(leases) * SECOND,
+                kill_grace_ns=kill_grace_ns,
+                status_ns=status_ns,
+            ),
+        )
+        for system in topology.systems
+    }
+
+
+def _systems(
+    random: Random, topology: Topology, families: dict[SystemId, PolicyFamily], sites: dict[SystemId, Trust], /
+) -> dict[SystemId, SimulatedSystem]:
+    return {
+        system.name: SimulatedSystem(
+            name=system.name,
+            neighbors=neighbors_of(topology, system.name),
+            machine=_machine(random, system.name) if system.machine is not None else None,
+            policy=families[system.name].draw(random),
+            trust=sites[system.name],
+            apart=apart_from(system.name, neighbors_of(topology, system.name), sites),
+            clock=DriftingClock(
+                ahead_ns=random.randrange(100) * SECOND, gain_ppm=random.randrange(-_DRIFT_PPM, _DRIFT_PPM)
+            ),
+        )
+        for system in topology.systems
+    }
+
+
+def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[SystemId]:
+    # Tasks of systems without a machine, or of a single crowded one, have to go to others.
+    without = [name for name, system in systems.items() if system.machine is None] or list(systems)
+    return random.choice((list(systems), without, random.sample(without, 1)))
+
+
+def _machine(random: Random, name: str) -> SDV:
+    slots = random.choice((1, 2, 4))
+    memory, disk = random.choice((2, 4, 8)) * _GIB, 64 * _GIB
+    said: dict[str, Value] = {
+        NAME: name,
+        "nproc": slots,
+        "slots": slots,
+        "speed": random.choice((500, 1000)),
+        "total_mem": memory,
+        "avail_mem": memory,
+        "total_disk": disk,
+        "avail_disk": disk,
+        "load": 0,
+        "arch": "x86_64",
+        "os": "Linux",
+    }
+    return SDV(sorted_pairs(said))
+
+
+def _kinship(topology: Topology) -> Kinship:
+    def primary_first(system: System) -> tuple[str, ...]:
+        return tuple(sorted(system.parents, key=lambda parent: parent != system.primary_parent))
+
+    return Kinship(
+        parents={system.name: primary_first(system) for system in topology.systems},
+        with_machine=frozenset(system.name for system in topology.systems if system.machine is not None),
+        sibling_links=frozenset(
+            (system.name, neighbor.system)
+            for system in topology.systems
+            for neighbor in neighbors_of(topology, system.name)
+            if neighbor.is_sibling and system.name < neighbor.system
+        ),
+    )

@@ -1,0 +1,231 @@
+"""What goes wrong in a simulation, and is made good again: each fault happens to something at random, for a while."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import partial
+from random import Random
+
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.sim.hosts.federation import SimulatedFederation
+from messiahs.sim.hosts.host import SimulatedHost
+from messiahs.sim.load.policies import PolicyFamily
+
+
+class Fault(StrEnum):
+    """The kinds of faults."""
+
+    DAEMON_CRASH = "daemon crash"
+    CRASH_AMID_ACTIONS = "crash amid actions"
+    MACHINE_CRASH = "machine crash"
+    STARTER_LOST = "starter lost"
+    STATE_WIPED = "state wiped"
+    DATABASE_RESTORED = "older database"
+    STARTER_STOPPED = "starter stopped"
+    DAEMON_PAUSED = "daemon paused"
+    HOST_FROZEN = "host frozen"
+    DISK_FULL = "disk full"
+    LINK_BROKEN = "link broken"
+    LINK_CUT = "link cut"
+    ONE_WAY_CUT = "one-way cut"
+    ISOLATED = "host isolated"
+    SPLIT = "network split"
+    ROUGH = "rough network"
+    REPEATED = "messages repeated"
+    INPUTS_FAIL = "inputs fail"
+    POLICY_CHANGED = "policy changed"
+
+
+_LONGEST_NS = 90 * SECOND
+_SHORT_NS = 2 * SECOND
+
+
+class Faults:
+    """Lets faults of some kinds happen until all is healed (mutable)."""
+
+    def __init__(
+        self,
+        federation: SimulatedFederation,
+        random: Random,
+        *,
+        kinds: tuple[Fault, ...],
+        families: Mapping[SystemId, PolicyFamily],
+    ) -> None:
+        self.counts: Counter[Fault] = Counter()
+        self._federation, self._random, self._kinds, self._families = federation, random, kinds, families
+        self._undo: dict[int, Callable[[], None]] = {}
+        self._affected: dict[SystemId, None] = {}
+        self._note: Callable[[SystemId, str], None] = lambda _system, _text: None
+        self._made = 0
+        self._is_healed = False
+        self._calm_spread_ns = federation.conditions.spread_ns
+
+    def begin(self, *, every_ns: int, note: Callable[[SystemId, str], None]) -> None:
+        """Let a fault happen about so often."""
+        self._note = note
+        if self._kinds:
+            self._next(every_ns)
+
+    def heal(self) -> None:
+        """Make everything good, for ever."""
+        self._is_healed = True
+        for number in tuple(self._undo):
+            self._take_back(number)
+
+    def _next(self, every_ns: int) -> None:
+        def happen() -> None:
+            if not self._is_healed:
+                self._happen(self._random.choice(self._kinds))
+                self._next(every_ns)
+
+        self._federation.later(1 + int(self._random.expovariate(1) * every_ns), happen)
+
+    def _happen(self, kind: Fault) -> None:
+        name = self._random.choice(sorted(self._federation.members))
+        host = self._federation.members[name]
+        longest_ns = self._random.choice((_SHORT_NS, _LONGEST_NS))
+        undo = self._inject(kind, name, host)
+        if undo is None:
+            return
+        self.counts[kind] += 1
+        self._note(name, f"fault: {kind}")
+        self._made += 1
+        self._undo[self._made] = undo
+        self._federation.later(1 + self._random.randrange(longest_ns), partial(self._take_back, self._made))
+
+    def _take_back(self, number: int) -> None:
+        undo = self._undo.pop(number, None)
+        if undo is not None:
+            undo()
+
+    def _inject(self, kind: Fault, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        """Let a fault happen; gives what takes it back, or None if it cannot happen there now."""
+        match kind:
+            case Fault.LINK_BROKEN | Fault.LINK_CUT | Fault.ONE_WAY_CUT | Fault.ISOLATED | Fault.SPLIT:
+                return self._inject_in_network(kind, name, host)
+            case Fault.ROUGH | Fault.REPEATED | Fault.INPUTS_FAIL:
+                return self._inject_conditions(kind)
+            case Fault.DISK_FULL:
+                return self._fill_disk(host)
+            case Fault.POLICY_CHANGED:
+                host.load_policy(self._families[name].draw(self._random))
+                return lambda: None
+            case _:
+                return self._inject_in_host(kind, name, host)
+
+    def _inject_in_host(self, kind: Fault, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        if name in self._affected or not host.is_up:
+            return None
+        self._affected[name] = None
+        match kind:
+            case Fault.DAEMON_CRASH:
+                host.crash()
+            case Fault.CRASH_AMID_ACTIONS:
+                host.crash_soon()
+            case Fault.MACHINE_CRASH:
+                host.crash(with_machine=True)
+                return partial(self._start, name, has_rebooted=True)
+            case Fault.STATE_WIPED:
+                host.crash(with_machine=True)
+                host.wipe()
+            case Fault.DATABASE_RESTORED:
+                host.crash()
+                host.restore_database()
+            case Fault.STARTER_LOST:
+                if host.machine is not None:
+                    host.machine.lose_starter()
+            case Fault.DAEMON_PAUSED:
+                host.pause()
+                return partial(self._go_on, name, with_machine=False)
+            case Fault.STARTER_STOPPED:
+                is_alone = self._random.randrange(2) == 0
+                if not is_alone:
+                    host.pause()
+                if host.machine is not None:
+                    host.machine.stop(is_daemon_up=is_alone)
+                return partial(self._go_on, name, with_machine=True)
+            case Fault.HOST_FROZEN:
+                host.pause()
+                if host.machine is not None:
+                    host.machine.freeze()
+                return partial(self._go_on, name, with_machine=True)
+            case _:
+                raise AssertionError(kind)
+        return partial(self._start, name)
+
+    def _start(self, name: SystemId, *, has_rebooted: bool = False) -> None:
+        host = self._federation.members[name]
+        del self._affected[name]
+        host.give_up_crashing()
+        if not host.is_up:
+            self._note(name, "starts again")
+            host.start(has_rebooted=has_rebooted)
+
+    def _go_on(self, name: SystemId, *, with_machine: bool) -> None:
+        host = self._federation.members[name]
+        del self._affected[name]
+        self._note(name, "goes on")
+        if with_machine and host.machine is not None:
+            host.machine.thaw()
+        host.unpause()
+
+    def _fill_disk(self, host: SimulatedHost) -> Callable[[], None] | None:
+        if host.disk.is_full:
+            return None
+        host.disk.is_full = True
+
+        def undo() -> None:
+            host.disk.is_full = False
+            if host.machine is not None:
+                host.machine.on_disk_changed()
+
+        return undo
+
+    def _inject_in_network(self, kind: Fault, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
+        connections = self._federation.connections
+        if not host.system.neighbors:
+            return None
+        other = self._random.choice(host.system.neighbors).system
+        if kind is Fault.LINK_BROKEN:
+            connections.break_between(name, other)
+            return lambda: None
+        side: tuple[SystemId, ...] = (name,)
+        rest: tuple[SystemId, ...] = (other,)
+        if kind in (Fault.ISOLATED, Fault.SPLIT):
+            share = 0 if kind is Fault.ISOLATED else 50
+            side = (name, *(each for each in self._others(name) if self._random.randrange(100) < share))
+            rest = tuple(each for each in self._federation.members if each not in side)
+        pairs = tuple((one, far) for one in side for far in rest)
+        if kind is not Fault.ONE_WAY_CUT:
+            pairs += tuple((far, one) for one, far in pairs)
+        connections.cut(pairs)
+        return partial(connections.mend, pairs)
+
+    def _others(self, name: SystemId) -> list[SystemId]:
+        return [each for each in self._federation.members if each != name]
+
+    def _inject_conditions(self, kind: Fault) -> Callable[[], None] | None:
+        conditions = self._federation.conditions
+        if kind is Fault.REPEATED:
+            conditions.repeated_control, conditions.repeated_transfers = 30, 30
+
+            def calm() -> None:
+                conditions.repeated_control = conditions.repeated_transfers = 0
+
+            return calm
+        if kind is Fault.INPUTS_FAIL:
+            conditions.failed_inputs, conditions.failed_staging = 10, 30
+
+            def relent() -> None:
+                conditions.failed_inputs = conditions.failed_staging = 0
+
+            return relent
+        conditions.lost_vectors, conditions.failed_transfers, conditions.failed_fetches = 30, 30, 30
+        conditions.spread_ns = self._random.choice((20, 300)) * MILLISECOND
+
+        def smooth() -> None:
+            conditions.lost_vectors = conditions.failed_transfers = conditions.failed_fetches = 0
+            conditions.spread_ns = self._calm_spread_ns
+
+        return smooth

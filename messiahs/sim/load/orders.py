@@ -1,0 +1,85 @@
+"""The workload of a swarm run: what its users submit, cancel and retry, drawn from the seed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
+from messiahs.core.model.ids import ClientKey, SystemId
+from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.sim.load.users import Order
+
+_GIB: Final = 1 << 30
+_INPUT: Final = InputFile(name="input", sha256=bytes(32), size_bytes=_GIB)
+_SHORT_NS: Final = 500 * MILLISECOND
+"""Arrays of thousands consist of tasks that run no longer than this on average."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderBook:
+    """What the orders of one run have in common."""
+
+    origins: Sequence[SystemId]
+    machines: Sequence[SDV]
+    is_certain: bool
+    """Every machine can be reached from everywhere, and takes every task that it has room for."""
+    until_ns: int
+    mean_run_ns: int
+
+    def draw(self, random: Random) -> list[Order]:
+        """Draw all orders."""
+        orders = [self._order(random, number) for number in range(random.randrange(2, 9))]
+        if self.mean_run_ns <= _SHORT_NS and random.randrange(8) == 0:
+            orders.append(self._order(random, len(orders), thousands=random.randrange(1_300, 3_000)))
+        return orders
+
+    def _order(self, random: Random, number: int, *, thousands: int = 0) -> Order:
+        system = random.choice(self.origins)
+        members = thousands or random.choice((0, 2, 5, 12, 20))
+        is_patient = self.is_certain and random.randrange(8) > 0
+        at_ns = random.randrange(self.until_ns)
+        event = Submitted(
+            answer_to=AnswerTo(0),
+            key=ClientKey(f"order-{number}"),
+            tdv=self._tdv(random, system),
+            requirement=random.choice(("", "", "$slots >= 1")),
+            command=Command(argv=("true",), inputs=() if thousands else random.choice(((), (), (_INPUT,)))),
+            members=members,
+            retries=random.choice((0, 0, 2)),
+            waits=random.randrange(8) > 0,
+            deadline_ns=None if is_patient else random.randrange(5, 300) * SECOND,
+        )
+        order = Order(system=system, event=event, at_ns=at_ns, is_certain=self.is_certain)
+        match random.randrange(10):
+            case 0 | 1:
+                order.cancelled_at_ns = at_ns + random.randrange(30) * SECOND
+                order.cancelled_member = random.randrange(members + 1)
+            case 2 | 3 | 4 if self.is_certain or not event.waits:
+                # A retry has no deadline: what no machine takes would wait for ever.
+                order.retried_at_ns = at_ns + random.randrange(120) * SECOND
+                order.retried_member = random.choice((0, random.randrange(members + 1)))
+        return order
+
+    def _tdv(self, random: Random, origin: SystemId) -> TDV:
+        """Draw needs that one of the machines meets when it is idle."""
+        machine = random.choice(self.machines)
+        tdv: dict[str, Value] = {"cpus": 1, "origin": origin, "user": random.choice(("ann", "bob"))}
+        if random.randrange(4) == 0:
+            tdv["cpus"] = min(_amount(machine, "slots"), random.choice((2, 4)))
+        if random.randrange(3) == 0:
+            tdv["mem"] = random.choice((1, 2)) * _GIB
+        if random.randrange(6) == 0:
+            tdv["disk"] = random.randrange(1, _amount(machine, "total_disk") // _GIB + 1) * _GIB
+        if random.randrange(5) == 0:
+            tdv["est_time"] = random.choice((2, 20))
+        return TDV(sorted_pairs(tdv))
+
+
+def _amount(machine: SDV, name: str) -> int:
+    value = machine.description()[name]
+    assert isinstance(value, int), "machines of the swarm say their sizes"
+    return value

@@ -1,0 +1,203 @@
+"""Users of a simulated federation: they submit until they are answered, and change their minds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from messiahs.core.interface.actions import Action, Answer
+from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
+from messiahs.core.interface.messages import TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.ids import SystemId, TaskId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.origin.array_members import members_of
+from messiahs.sim.checks.invariants import Checks, Violation
+from messiahs.sim.hosts.federation import SimulatedFederation
+
+_PATIENCE_NS = 5 * SECOND
+_FULL = "no_space"
+
+
+class Question(Enum):
+    """What a user asks of a module."""
+
+    SUBMIT = "submit"
+    CANCEL = "cancel"
+    RETRY = "retry"
+
+
+@dataclass(slots=True, kw_only=True)
+class Order:
+    """One submit of one user (mutable: what came of it). `is_certain` says that some machine will surely take it."""
+
+    system: SystemId
+    event: Submitted
+    at_ns: int
+    is_certain: bool
+    cancelled_at_ns: int | None = None
+    cancelled_member: int = 0
+    retried_at_ns: int | None = None
+    """When its user wants tasks of it that have failed by then to run again."""
+    retried_member: int = 0
+    task: TaskId | None = None
+    cancel_answered_at: Instant | None = None
+    is_retry_answered: bool = False
+
+    @property
+    def may_be_denied(self) -> bool:
+        """Say whether the user would rather be told no than wait for ever."""
+        return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain
+
+
+@dataclass(slots=True)
+class Users:
+    """All users (mutable). Each repeats a question, under the same key, until it is answered."""
+
+    federation: SimulatedFederation
+    checks: Checks
+    orders: list[Order]
+    _asked: dict[AnswerTo, tuple[Question, Order]] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Plan everything that they ask for."""
+        for order in self.orders:
+            self._later(order.at_ns, order, self._submit)
+            if order.cancelled_at_ns is not None:
+                self._later(order.cancelled_at_ns, order, self._cancel)
+            if order.retried_at_ns is not None:
+                self._later(order.retried_at_ns, order, self._retry)
+
+    @property
+    def have_asked(self) -> bool:
+        """Say whether every question was answered."""
+        return all(
+            order.task is not None
+            and (order.cancelled_at_ns is None or order.cancel_answered_at is not None)
+            and (order.retried_at_ns is None or order.is_retry_answered)
+            for order in self.orders
+        )
+
+    def acted(self, system: SystemId, action: Action) -> None:
+        """Hear answers."""
+        if not isinstance(action, Answer):
+            return
+        question, order = self._asked[action.answer_to]
+        if action.problem:
+            # What has just ended is not on the disk yet: a retry is asked for again later.
+            if question is not Question.RETRY and not action.problem.startswith(_FULL):
+                raise Violation(f"{system} refuses a {question.value}: {action.problem}")
+            return
+        assert action.task is not None
+        if question is Question.CANCEL:
+            order.cancel_answered_at = self.federation.members[system].now()
+            return
+        if question is Question.RETRY:
+            order.is_retry_answered = True
+            return
+        if order.task is not None and order.task != action.task and order.task.epoch == action.task.epoch:
+            raise Violation(f"one submit of {system} became {order.task} and {action.task}", action.task)
+        order.task = action.task
+
+    def verdicts(self) -> Iterator[tuple[TaskId, str]]:
+        """Say what is wrong with how tasks ended; what a wiped module had taken on is forgiven."""
+        for order in self.orders:
+            host = self.federation.members[order.system]
+            if order.task is None or order.task.epoch != host.epoch:
+                continue
+            rows = {row.id: row for row in host.disk.submissions()}
+            submission = rows.get(order.task)
+            if submission is None:
+                yield order.task, f"{order.task} was answered, and is not on the disk of {order.system}"
+                continue
+            ended = {row.id: row for row in host.disk.members(submission)}
+            for member in members_of(submission):
+                task = submission.id._replace(member=member)
+                yield from ((task, text) for text in self._judge(order, submission, ended.get(task)))
+
+    def _judge(self, order: Order, submission: SubmissionRow, row: TaskRow | None) -> Iterator[str]:
+        if row is None or row.state is TaskState.EXECUTING:
+            yield "a task has not ended"
+            return
+        is_cancel = order.cancelled_at_ns is not None and order.cancelled_member in (0, row.id.member)
+        result = row.result
+        match row.state:
+            case TaskState.FINISHED:
+                yield from self._judge_finished(submission, row)
+                if is_cancel and _is_later(row.ended_at, order.cancel_answered_at):
+                    yield f"{row.id} finished after its cancel was answered"
+            case TaskState.KILLED if not is_cancel:
+                yield f"{row.id} was killed, and nobody wanted that"
+            case TaskState.DENIED if not order.may_be_denied:
+                yield f"{row.id} was denied, and would have waited"
+            case TaskState.ABORTED if result is None or result.cause != "time_limit":
+                yield f"{row.id} was aborted for {result.cause if result is not None else 'nothing'}"
+            case TaskState.REVOKED:
+                yield f"{row.id} ended as revoked"
+            case _:
+                return
+
+    def _judge_finished(self, submission: SubmissionRow, row: TaskRow) -> Iterator[str]:
+        result = row.result
+        if result is None:
+            yield f"{row.id} finished without a result"
+            return
+        if self.checks.may_repeat:
+            return
+        ran = self.checks.ran.get(result.attempt)
+        where = self.checks.begun.get(result.attempt)
+        if result.attempt.number != row.attempt or ran is None or ran.exit_code != result.exit_code:
+            yield f"{row.id} finished with {result}, and its machine says {ran}"
+        if where != row.executed_on:
+            yield f"{row.id} is said to have run on {row.executed_on}, and did on {where}"
+        is_late = submission.deadline_at is not None and row.ended_at is not None
+        if result.exit_code and row.failures < submission.retries and not is_late:
+            yield f"{row.id} finished with exit code {result.exit_code}, and was to be tried again"
+
+    def _submit(self, order: Order) -> None:
+        if order.task is None:
+            self._ask(Question.SUBMIT, order, lambda answer_to: replace(order.event, answer_to=answer_to))
+            self._later(_PATIENCE_NS, order, self._submit)
+
+    def _cancel(self, order: Order) -> None:
+        if order.cancel_answered_at is not None:
+            return
+        if order.task is not None:
+            wanted = order.task._replace(member=order.cancelled_member)
+            self._ask(Question.CANCEL, order, lambda answer_to: CancelRequested(answer_to=answer_to, task=wanted))
+        self._later(_PATIENCE_NS, order, self._cancel)
+
+    def _retry(self, order: Order) -> None:
+        """Ask as the daemon does: with the rows that are on the disk."""
+        host = self.federation.members[order.system]
+        if order.task is not None and order.task.epoch != host.epoch:
+            # A module whose state was wiped does not know the task.
+            order.is_retry_answered = True
+        if order.is_retry_answered:
+            return
+        task = order.task
+        submission = host.disk.submission(task) if task is not None and host.is_up else None
+        if task is not None and submission is not None:
+            live = host.module.state.origin.submissions.get(task)
+            known = live.row if live is not None else submission
+            tried = tuple(host.disk.members(known))
+            self.checks.expect_retry(task)
+            self._ask(
+                Question.RETRY,
+                order,
+                lambda answer_to: RetryRequested(
+                    answer_to=answer_to, submission=known, tried=tried, member=order.retried_member
+                ),
+            )
+        self._later(_PATIENCE_NS, order, self._retry)
+
+    def _ask(self, question: Question, order: Order, make: Callable[[AnswerTo], Event]) -> None:
+        answer_to = AnswerTo(len(self._asked) + 1)
+        self._asked[answer_to] = (question, order)
+        self.federation.post(order.system, make(answer_to))
+
+    def _later(self, delay_ns: int, order: Order, happen: Callable[[Order], None]) -> None:
+        self.federation.later(delay_ns, lambda: happen(order))
+
+
+def _is_later(one: Instant | None, other: Instant | None) -> bool:
+    return one is not None and other is not None and one > other

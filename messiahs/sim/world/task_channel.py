@@ -1,0 +1,167 @@
+"""The task channel in virtual time: tasks to their executors, outputs to their origins (MESSIAHS 5.3.3).
+
+A stream of tasks may break, and does when an end of it dies: its sender is told, and what was on it may or may not
+have arrived, and may or may not have been stored. A copy may come late, but only to the very process to which it was
+sent, and while that lives. Outputs are fetched again until they are home.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from messiahs.core.interface.actions import FetchOutputs, SendTasks
+from messiahs.core.interface.events import (
+    Event,
+    InputsMoving,
+    OutputsFailed,
+    OutputsHome,
+    TransferFailed,
+    TransferReceived,
+)
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.sim.world.agenda import Agenda
+from messiahs.sim.world.conditions import Conditions
+from messiahs.sim.world.connections import Carried, Host
+from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
+
+_LATE_NS = 1 * MINUTE
+_FAILURE_NS = 5 * SECOND
+_MOVING_NS = 2 * SECOND
+"""So often both ends report that inputs are on their way."""
+
+
+class TaskHost(Host, Protocol):
+    """A host that may run tasks."""
+
+    def is_trusted_by(self, other: Any, /) -> bool:  # noqa: ANN401 - a host of its own kind
+        """Say whether a task stream between two hosts can be opened."""
+
+    def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
+        """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
+
+
+class TaskNetwork:
+    """Brings tasks and outputs directly from host to host."""
+
+    def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
+        self.carried: Carried = lambda _sender, _to, _body: None
+        self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
+        self._brought: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
+        """What was brought to each living daemon: whose tasks, in which life of that origin, in which claims."""
+        self._fetches: dict[tuple[SystemId, AttemptId], FetchOutputs] = {}
+        """The outputs that each origin waits for."""
+
+    def send(self, sender: SystemId, action: SendTasks) -> None:
+        """Bring tasks to their executor, after their inputs."""
+        if not self._hosts[action.to].is_trusted_by(self._hosts[sender]):
+            untrusted = TransferFailed(claim=action.message.claim, text="no root in common", is_untrusted=True)
+            self._fail(sender, untrusted)
+            return
+        has_inputs = any(task.command.inputs for task in action.message.tasks)
+        inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if has_inputs else 0
+        if inputs_ns:
+            self._bring(sender, action, lives=self._lives(sender, action.to), left_ns=inputs_ns)
+        else:
+            self._send(sender, action)
+
+    def _bring(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
+        """Bring inputs, and report at both ends that they move, until they are there or something goes wrong."""
+        conditions, claim = self._conditions, action.message.claim
+        if not self._hosts[sender].is_up or self._hosts[sender].life != lives[0]:
+            return
+        is_cut = conditions.is_cut(sender, action.to) or conditions.is_cut(action.to, sender)
+        is_broken = self._lives(sender, action.to) != lives or (is_cut and sender != action.to)
+        if is_broken or conditions.happens(conditions.failed_inputs):
+            is_refused = not is_broken and conditions.happens(50)
+            self._fail(sender, TransferFailed(claim=claim, text="an input was not taken", is_refused=is_refused))
+        elif left_ns:
+            for system in {sender: None, action.to: None}:
+                self._hosts[system].post(InputsMoving(claim=claim))
+            step_ns = min(left_ns, _MOVING_NS)
+            bring = partial(self._bring, sender, action, lives=lives, left_ns=left_ns - step_ns)
+            self._agenda.later(step_ns, bring)
+        else:
+            self._send(sender, action)
+
+    def _send(self, sender: SystemId, action: SendTasks) -> None:
+        body = transfer_to_bytes(action.message)
+        self.carried(sender, action.to, body)
+        received = TransferReceived(sender=sender, message=transfer_from_bytes(body))
+        conditions = self._conditions
+        fails = conditions.happens(conditions.failed_transfers)
+        failed = TransferFailed(claim=action.message.claim, text="the stream broke")
+        arrive = partial(
+            self._arrive, sender, action.to, lives=self._lives(sender, action.to), event=received, failed=failed
+        )
+        if not fails or conditions.happens(50):
+            self._agenda.later(conditions.hop_ns(), arrive)
+        if conditions.happens(conditions.repeated_transfers):
+            self._agenda.later(conditions.up_to(_LATE_NS), arrive)
+        if fails:
+            self._fail(sender, failed)
+
+    def fetch(self, origin: SystemId, action: FetchOutputs) -> None:
+        """Bring outputs home, or say why not."""
+        self._fetches[origin, action.attempt] = action
+        self._agenda.later(
+            self._hop_ns(origin, action.executor), partial(self._ask, origin, action, self._hosts[origin].life)
+        )
+
+    def end_fetch(self, origin: SystemId, attempt: AttemptId) -> None:
+        """Stop bringing outputs home; their origin hears no more of them."""
+        self._fetches.pop((origin, attempt), None)
+
+    def end_of(self, system: SystemId) -> None:
+        """Break the streams to a daemon that has just ended, of all that was ever sent on them."""
+        for sender, life, claim in self._brought.pop(system, {}):
+            if self._hosts[sender].life == life:
+                self._fail(sender, TransferFailed(claim=claim, text="the executor has gone"))
+
+    def _arrive(
+        self, sender: SystemId, to: SystemId, /, *, lives: tuple[int, int], event: Event, failed: TransferFailed
+    ) -> None:
+        host = self._hosts[to]
+        if host.is_up and host.life == lives[1] and not self._conditions.is_cut(sender, to):
+            self._brought.setdefault(to, {})[sender, lives[0], failed.claim] = None
+            host.post(event)
+        elif self._hosts[sender].life == lives[0]:
+            self._fail(sender, failed)
+
+    def _fail(self, sender: SystemId, failed: TransferFailed) -> None:
+        self._tell(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
+
+    def _ask(self, origin: SystemId, action: FetchOutputs, life: int) -> None:
+        if self._fetches.get((origin, action.attempt)) is not action:
+            return
+        conditions = self._conditions
+        ways = ((origin, action.executor), (action.executor, origin))
+        is_cut = any(conditions.is_cut(*way) for way in ways) and origin != action.executor
+        answer = None if is_cut else self._hosts[action.executor].has_outputs(action, origin)
+        event: Event
+        if answer is None or conditions.happens(conditions.failed_fetches):
+            event = OutputsFailed(attempt=action.attempt, text="the executor cannot be reached", is_gone=False)
+        elif answer:
+            event = OutputsHome(attempt=action.attempt)
+        else:
+            event = OutputsFailed(attempt=action.attempt, text="nothing is left there", is_gone=True)
+        answer_fetch = partial(self._answer_fetch, origin, action, life, event)
+        self._agenda.later(self._hop_ns(origin, action.executor), answer_fetch)
+
+    def _answer_fetch(self, origin: SystemId, action: FetchOutputs, life: int, event: Event, /) -> None:
+        if self._fetches.get((origin, action.attempt)) is action:
+            del self._fetches[origin, action.attempt]
+            self._tell_now(origin, life, event)
+
+    def _tell(self, system: SystemId, life: int, event: Event, *, delay_ns: int) -> None:
+        self._agenda.later(delay_ns, partial(self._tell_now, system, life, event))
+
+    def _tell_now(self, system: SystemId, life: int, event: Event) -> None:
+        if self._hosts[system].is_up and self._hosts[system].life == life:
+            self._hosts[system].post(event)
+
+    def _hop_ns(self, one: SystemId, other: SystemId) -> int:
+        return self._conditions.hop_ns() if one != other else 0
+
+    def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
+        return self._hosts[one].life, self._hosts[other].life

@@ -1,0 +1,1 @@
+"""The stored formats: rows, and the records and segment files of a trace."""

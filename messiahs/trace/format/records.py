@@ -1,0 +1,52 @@
+"""What one step of a module was: what happened, what it drew, and the actions that it gave (MESSIAHS 6.1)."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import Event
+from messiahs.core.interface.policies import CalendarTime
+from messiahs.core.model.instants import Instant
+from messiahs.core.recovery import Remains
+from messiahs.core.state.module import ModuleState
+from messiahs.trace.format.kinds import Kinds, kinds_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomBits:
+    """A draw of `count` bits; `number` has the highest byte first."""
+
+    count: int
+    number: bytes
+
+
+Drawn = RandomBits | CalendarTime
+"""What a step took from the ports that are no function of its input: random bits, and the local time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One step at an instant: the start of a module, an event, or (None) timeouts that fired.
+
+    `drawn` is in the order in which it was drawn. If the core raised, `raised` says what, and there are no actions.
+    """
+
+    at: Instant
+    subject: Remains | Event | None
+    drawn: tuple[Drawn, ...]
+    actions: tuple[Action, ...]
+    raised: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """All that the frames of a segment hold."""
+
+    state: ModuleState
+    record: Record
+
+
+@cache
+def contents() -> Kinds:
+    """Give every type that may occur in a trace."""
+    return kinds_in(Contents)

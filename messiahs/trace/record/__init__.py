@@ -1,0 +1,1 @@
+"""Recording a module while it runs."""

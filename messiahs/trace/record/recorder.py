@@ -1,0 +1,191 @@
+"""A scheduling module that can be recorded while it runs; while it is not, that costs one look at one attribute.
+
+Whoever drives a module, live or simulated, can drive it through this; where the bytes go is the sink's business.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from messiahs import __version__
+from messiahs.config.policies import PolicySource, source_of
+from messiahs.core.interface.actions import Action
+from messiahs.core.interface.events import Event, PolicyChanged
+from messiahs.core.interface.policies import Calendar, CalendarTime, Randomness
+from messiahs.core.model.instants import Instant
+from messiahs.core.module import SchedulingModule
+from messiahs.core.recovery import Remains
+from messiahs.core.state.module import ModuleState
+from messiahs.trace.format.records import Drawn, RandomBits, Record, contents
+from messiahs.trace.format.segments import FORMAT, Head, record_frame, segment_start
+
+
+class Sink(Protocol):
+    """Takes what is recorded; when it cannot, it raises, and the recording ends."""
+
+    def begin(self, start: bytes, /) -> None:
+        """Begin a new segment."""
+
+    def append(self, frame: bytes, /) -> None:
+        """Add a record to the segment."""
+
+    def close(self) -> None:
+        """Return when everything is written; nothing follows. Never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """How a module is recorded: a new segment begins when the last has this many bytes of records.
+
+    `source` is that of the policy under which it begins. `wall_ns` gives nanoseconds since 1970, or what stands for it.
+    `on_lost` is told why a recording ended by itself.
+    """
+
+    sink: Sink
+    source: PolicySource
+    segment_bytes: int
+    wall_ns: Callable[[], int]
+    on_lost: Callable[[str], None]
+
+
+class RecordedModule:
+    """Does what a `SchedulingModule` does (mutable)."""
+
+    def __init__(self, module: SchedulingModule) -> None:
+        self._module = module
+        self._tape: _Tape | None = None
+
+    @property
+    def state(self) -> ModuleState:
+        """What the module knows, to be read between calls."""
+        return self._module.state
+
+    @property
+    def is_recorded(self) -> bool:
+        """Say whether a recording goes on."""
+        return self._tape is not None
+
+    def record(self, recording: Recording, now: Instant) -> None:
+        """Begin to record, in place of what was recorded until now; raises what the sink raises."""
+        self.end_recording()
+        self._tape = _Tape(self._module.state, recording, now)
+
+    def end_recording(self) -> None:
+        """Return when everything that was recorded is written."""
+        if self._tape is not None:
+            tape, self._tape = self._tape, None
+            tape.end()
+
+    def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
+        """Start, as `SchedulingModule.resume`."""
+        if self._tape is None:
+            return self._module.resume(remains, now)
+        return self._recorded(remains, now, lambda: self._module.resume(remains, now))
+
+    def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
+        """Take in a message or a local fact."""
+        if self._tape is None:
+            return self._module.handle(event, now)
+        return self._recorded(event, now, lambda: self._module.handle(event, now))
+
+    def expire(self, now: Instant) -> tuple[Action, ...]:
+        """Fire every timeout due by now; when none is due, nothing is recorded."""
+        if self._tape is None:
+            return self._module.expire(now)
+        deadline = self._module.next_deadline()
+        if deadline is None or deadline > now:
+            return ()
+        return self._recorded(None, now, lambda: self._module.expire(now))
+
+    def next_deadline(self) -> Instant | None:
+        """Give the instant by which `expire` wants to be called."""
+        return self._module.next_deadline()
+
+    def _recorded(
+        self, subject: Remains | Event | None, now: Instant, step: Callable[[], tuple[Action, ...]]
+    ) -> tuple[Action, ...]:
+        self._write(lambda tape: tape.begin_step(now))
+        try:
+            actions = step()
+        except Exception as error:
+            # The step that shows a bug is the one that somebody wants to see: it is on disk before the process dies.
+            raised = f"{type(error).__name__}: {error}"
+            self._write(lambda tape: tape.end_step(subject, now, (), raised=raised))
+            self.end_recording()
+            raise
+        self._write(lambda tape: tape.end_step(subject, now, actions))
+        return actions
+
+    def _write(self, write: Callable[["_Tape"], None]) -> None:
+        if self._tape is None:
+            return
+        try:
+            write(self._tape)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the module goes on without being recorded
+            on_lost = self._tape.recording.on_lost
+            self.end_recording()
+            on_lost(str(error) or type(error).__name__)
+
+
+class _Tape:
+    """A recording that goes on: stands between the module and its ports, and notes what they give (mutable)."""
+
+    def __init__(self, state: ModuleState, recording: Recording, now: Instant) -> None:
+        self.recording = recording
+        self._state = state
+        self._randomness: Randomness = state.randomness
+        self._calendar: Calendar = state.calendar
+        self._drawn: list[Drawn] = []
+        self._began_at = recording.wall_ns()
+        self._source = recording.source
+        self._segments = 0
+        self._room = 0
+        self._begin_segment(now)
+        state.randomness, state.calendar = self, self._read_calendar
+
+    def bits(self, count: int, /) -> int:
+        """Draw, as the module's own port does."""
+        number = self._randomness.bits(count)
+        self._drawn.append(RandomBits(count=count, number=number.to_bytes((count + 7) // 8)))
+        return number
+
+    def _read_calendar(self, instant: Instant) -> CalendarTime:
+        time = self._calendar(instant)
+        self._drawn.append(time)
+        return time
+
+    def end(self) -> None:
+        self._state.randomness, self._state.calendar = self._randomness, self._calendar
+        self.recording.sink.close()
+
+    def begin_step(self, now: Instant) -> None:
+        self._drawn.clear()
+        if self._room <= 0:
+            self._begin_segment(now)
+
+    def end_step(
+        self, subject: Remains | Event | None, now: Instant, actions: tuple[Action, ...], *, raised: str = ""
+    ) -> None:
+        record = Record(at=now, subject=subject, drawn=tuple(self._drawn), actions=actions, raised=raised)
+        frame = record_frame(record)
+        self._room -= len(frame)
+        self.recording.sink.append(frame)
+        if isinstance(subject, PolicyChanged):
+            self._source = source_of(subject.policy)
+
+    def _begin_segment(self, now: Instant) -> None:
+        head = Head(
+            format=FORMAT,
+            release=__version__,
+            fingerprint=contents().fingerprint,
+            system=self._state.system,
+            wall_offset_ns=self.recording.wall_ns() - now,
+            recording=self._began_at,
+            number=self._segments,
+            policy=self._source,
+        )
+        start = segment_start(head, self._state)
+        # A large state is not to be written over and over for the sake of a few records.
+        self._segments += 1
+        self._room = max(self.recording.segment_bytes, len(start))
+        self.recording.sink.begin(start)

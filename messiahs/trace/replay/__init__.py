@@ -1,0 +1,1 @@
+"""Running a recorded trace through the core again, also with another policy."""

@@ -1,0 +1,76 @@
+"""What a neighbor is told under two policies, as words about what differs (MESSIAHS 7.2)."""
+
+from dataclasses import replace
+
+from messiahs.core.interface.messages import StatusVector
+from messiahs.core.interface.policies import CalendarTime, Policy
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.state.module import ModuleState
+from messiahs.core.update.preview import preview
+from messiahs.core.vectors.buckets import highest_in, lowest_in
+from messiahs.core.vectors.vectors import ClassValue, Interval, Strings, hull_of
+from messiahs.trace.replay.both_policies import Asked
+
+_BESIDE_CLASSES = ("machines", "every", "waiting", "name")
+
+
+def compare_sights(
+    state: ModuleState, neighbor: Neighbor, old: Policy, new: Policy, /, *, now: Instant, time: CalendarTime
+) -> Asked:
+    """Give what a neighbor would be told under each; of what is told alike, nothing is said."""
+    # Whoever replays a trace must not read the clock of its steps.
+    seen = replace(state, calendar=lambda _: time)
+    before, after = (
+        [_facts(message, policy.name_for(neighbor)) for message in preview(seen, neighbor.system, policy, now=now)]
+        for policy in (old, new)
+    )
+    said_old, said_new = [], []
+    for one, other in zip(before, after, strict=True):
+        names = _differing(one, other)
+        said_old += [_said(name, one, other) for name in names]
+        said_new += [_said(name, other, one) for name in names]
+    return Asked(f"tell {neighbor.system}", ", ".join(dict.fromkeys(said_old)), ", ".join(dict.fromkeys(said_new)))
+
+
+def _differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    """Name what differs; where nothing is told of any machine, that is all there is to say of attributes."""
+    has_both = "0" not in (one["machines"], other["machines"])
+    names = [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
+    names = [name for name in names if has_both or name in _BESIDE_CLASSES]
+    # That the classes differ is to be said only if nothing else says how.
+    return [name for name in names if name] or names
+
+
+def _facts(message: StatusVector, name: str) -> dict[str, str]:
+    classes = message.vector.classes
+    facts = {
+        "machines": str(message.vector.machines),
+        "classes": str(len(classes)),
+        "every": f"{message.period_ns / SECOND:g} s",
+        "waiting": str(message.waiting),
+        "name": name or "its own",
+    }
+    said = hull_of(classes).attributes if classes else ()
+    return {**facts, **{f"${attribute}": _value(value) for attribute, value in said}, "": repr(classes)}
+
+
+def _said(name: str, one: dict[str, str], other: dict[str, str]) -> str:
+    if not name:
+        # The numbers of classes and their bounds may be alike and the classes are not.
+        return f"{one['machines']} machines in {one['classes']} classes"
+    if name not in one:
+        return f"{name} withheld"
+    # The values of what is told on one side alone say nothing of the difference.
+    return f"{name} told" if name not in other else f"{name} {one[name]}"
+
+
+def _value(value: ClassValue) -> str:
+    match value:
+        case Interval(low, high):
+            least, most = lowest_in(low), highest_in(high)
+            return str(least) if least == most else f"{least}..{most}"
+        case Strings():
+            return "various"
+        case str():
+            return value

@@ -1,0 +1,238 @@
+"""`module run` and `up` with what is wrong: each says so in one message, exits 1, and starts nothing."""
+
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from messiahs.cli.federation.certificates import make_certificates
+from messiahs.cli.federation.deployment import federation_directory, refuse_taken
+from messiahs.cli.main import main
+from messiahs.cli.module.own_account import warning_of
+from messiahs.config.settings import MachineSettings, ModuleSettings
+from messiahs.config.topology.reading import load_topology
+from messiahs.daemon.process.pid_files import record_this_process, recorded_process
+from messiahs.daemon.storage.store import RowStore
+from messiahs.errors import ClientError, UnusableStateError
+
+PATIENCE_SECONDS = 30
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """Give a port at which somebody listens."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Path:
+    """Give two systems, the upper one of which is at another site."""
+    file = tmp_path / "t.yaml"
+    write(file, "{host: 127.0.0.1, port: 1, parent: far}")
+    return file
+
+
+def write(file: Path, a: str) -> None:
+    file.write_text(
+        f"version: 1\nfederation: f\nsystems:\n  a: {a}\n"
+        "  far: {external: true, host: far.invalid, port: 7101, trust: far.pem}\n"
+    )
+
+
+def run(file: Path, state: Path, *, name: str = "a", code: int = 1) -> subprocess.CompletedProcess[str]:
+    """Run a module that is expected to end by itself, with an exit code."""
+    command = [sys.executable, "-m", "messiahs.cli.main", "module", "run", name]
+    options = ["--topology", str(file), "--state", str(state)]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, cwd=file.parent
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code
+    assert not [pid for pid in state.glob("f/*/*.pid") if recorded_process(pid)] if state.is_dir() else True
+    return done
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [1\n", "t.yaml:2:1: "),
+        ("\0", "t.yaml:1:1: "),
+        ("version: 1\nfederation: f\nsystems: {a: {parent: x}}\n", "t.yaml:3:23: there is no system `x`"),
+        (
+            "version: 1\nfederation: f\nsystems: {a: {parent: b}, b: {parent: a}}\n",
+            "t.yaml:3:11: a system cannot be above itself: a -> b -> a",
+        ),
+        (
+            "version: 1\nfederation: f\nsystems: {a: {parents: [b, c]}, b: {}, c: {}}\n",
+            "t.yaml:3:11: `a` has 2 parents: add `primary: `",
+        ),
+        (
+            "version: 1\nfederation: f\nsystems: {a: {host: h, port: 1}, b: {host: h, port: 1}}\n",
+            "t.yaml:3:53: h:1 is the address of `a` already",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [("module", "run", "a", "--topology"), ("up",), ("down",)])
+def test_a_broken_topology_is_told_with_its_place(
+    tmp_path: Path, text: str, told: str, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text(text)
+    assert main([*command, str(file), "--state", str(tmp_path / "s")]) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_port_in_use_is_named(tmp_path: Path, topology: Path, taken: int) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {taken}}}")
+    assert f"port {taken} is in use by another process" in run(topology, tmp_path / "s").stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("192.0.2.1:7101", "192.0.2.1 is no address of this host"),
+        ("no-such-host.invalid:7101", "cannot listen on no-such"),
+    ],
+)
+def test_a_host_that_is_not_this_one_is_named(address: str, told: str) -> None:
+    with pytest.raises(ClientError, match=told):
+        refuse_taken(address)
+
+
+def test_a_module_that_runs_already_is_not_run_again(
+    tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = federation_directory(tmp_path, "f") / "a"
+    folder.mkdir()
+    record_this_process(folder / "daemon.pid")
+    assert main(["module", "run", "a", "--topology", str(topology), "--state", str(tmp_path)]) == 1
+    assert f"`a` runs already (process {os.getpid()})" in capsys.readouterr().err
+    assert not (folder / "key.pem").exists()
+
+
+def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give_in_exchange(
+    tmp_path: Path, topology: Path
+) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
+    told = run(topology, tmp_path / "s").stderr
+    assert f"`a` is linked with `far`: the trust file {tmp_path / 'far.pem'} cannot be read: No such file" in told
+    own = tmp_path / "s" / "f" / "tls" / "root.pem"
+    assert f"the one to give to `far` is {own}" in told
+    assert b"BEGIN CERTIFICATE" in own.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("uid", "machine", "is_warned"),
+    [
+        (1, MachineSettings(), True),
+        (4_000_000_000, MachineSettings(), True),
+        (0, MachineSettings(), False),
+        (1, None, False),
+    ],
+)
+def test_who_lends_a_machine_from_an_account_of_their_own_is_told_what_tasks_may_do(
+    *, uid: int, machine: MachineSettings | None, is_warned: bool
+) -> None:
+    settings = ModuleSettings(
+        federation="f",
+        name="a",
+        state_directory=Path("/s"),
+        listen="127.0.0.1:1",
+        certificate_file=Path("/c"),
+        key_file=Path("/k"),
+        trust_file=Path("/t"),
+        machine=machine,
+    )
+    warning = warning_of(settings, uid)
+    assert ("`a` runs tasks as" in warning) is is_warned
+    assert ("keys and database" in warning) is is_warned
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_an_external_system_is_not_run_from_here(tmp_path: Path, topology: Path) -> None:
+    assert "`far` is external" in run(topology, tmp_path / "s", name="far").stderr
+
+
+def test_a_state_directory_that_is_a_file_is_named(tmp_path: Path, topology: Path) -> None:
+    (tmp_path / "s").write_text("")
+    assert (
+        f"the state directory {tmp_path / 's' / 'f'} cannot be made: Not a directory"
+        in run(topology, tmp_path / "s").stderr
+    )
+
+
+def test_a_state_that_cannot_be_written_is_named(tmp_path: Path, topology: Path) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
+    (tmp_path / "s" / "f").mkdir(parents=True)
+    (tmp_path / "s" / "f" / "tls").write_text("")
+    told = run(topology, tmp_path / "s").stderr
+    assert f"the state in {tmp_path / 's' / 'f'} cannot be written: {tmp_path / 's' / 'f' / 'tls'}: " in told
+
+
+def test_a_socket_path_that_is_too_long_is_told(tmp_path: Path, topology: Path) -> None:
+    told = run(topology, tmp_path / ("long" * 30)).stderr
+    assert "a Unix socket can have 107: choose a shorter state directory" in told
+
+
+def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
+    folder = federation_directory(tmp_path / "s", "f") / "a"
+    folder.mkdir()
+    RowStore(folder / "module.db").close()
+    with sqlite3.connect(folder / "module.db") as database:
+        database.execute("INSERT INTO rows VALUES (1, x'00', x'7f')")
+    database.close()
+    assert "a newer release wrote this state" in run(topology, tmp_path / "s", code=UnusableStateError.EXIT_CODE).stderr
+
+
+@pytest.mark.parametrize("content", ["", "garbage", '{"schema": 99}'])
+def test_settings_that_cannot_be_read_are_written_anew(
+    tmp_path: Path, topology: Path, taken: int, content: str
+) -> None:
+    write(topology, f"{{host: 127.0.0.1, port: {taken}}}")
+    folder = federation_directory(tmp_path / "s", "f") / "a"
+    folder.mkdir()
+    (folder / "settings.json").write_text(content)
+    (folder / "daemon.pid").write_text(content)
+    assert f"port {taken} is in use" in run(topology, tmp_path / "s").stderr
+
+
+def test_a_root_that_is_damaged_is_named(tmp_path: Path) -> None:
+    directory = federation_directory(tmp_path, "f")
+    (directory / "a").mkdir()
+    make_certificates(directory, ["a"])
+    (directory / "tls" / "root.key").write_text("garbage")
+    with pytest.raises(ClientError, match=r"root\.pem and .*root\.key hold no root"):
+        make_certificates(directory, ["a"])
+
+
+def test_up_leaves_external_systems_out_and_says_so(
+    tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert load_topology(topology).externals
+    try:
+        assert main(["up", str(topology), "--state", str(tmp_path / "s"), "--detach"]) == 0
+        assert "messiahs: external systems are left out: far" in capsys.readouterr().err
+    finally:
+        assert main(["down", str(topology), "--state", str(tmp_path / "s")]) == 0
+
+
+def test_up_of_external_systems_alone_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "t.yaml"
+    file.write_text("version: 1\nfederation: f\nsystems: {far: {external: true}}\n")
+    assert main(["up", str(file), "--state", str(tmp_path / "s")]) == 1
+    assert "every system is external (far)" in capsys.readouterr().err

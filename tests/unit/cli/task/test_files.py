@@ -1,0 +1,252 @@
+"""Files and many tasks from the command line, against a peer that speaks the local API."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from messiahs.cli.main import main
+from messiahs.client.names import TakenNames
+from messiahs.core.model.attributes import Value
+from tests.unit.client.local_api_peer import Peer, StartPeer
+
+DONE = {"id": "left.1", "state": "finished", "substate": None, "exit_code": 0, "signal": None, "cause": "", "text": ""}
+OPEN = {**DONE, "state": "executing", "substate": "running", "exit_code": None}
+
+
+@pytest.fixture
+def peer(tmp_path: Path, start_peer: StartPeer, monkeypatch: pytest.MonkeyPatch) -> Peer:
+    monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path / "state"))
+    monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return start_peer((200, {"id": "left.1"}), state=tmp_path / "state")
+
+
+def submitted(peer: Peer) -> dict[str, Any]:
+    (body,) = [body for method, path, body in peer.asked if (method, path) == ("POST", "/v1/tasks")]
+    return body
+
+
+def submits(peer: Peer) -> int:
+    return sum((method, path) == ("POST", "/v1/tasks") for method, path, _ in peer.asked)
+
+
+def test_inputs_are_uploaded_before_the_task_is_submitted(peer: Peer) -> None:
+    Path("a").write_text("alpha")
+    assert main(["submit", "--input", "a", "--input", "a:b/c", "--output", "./out/", "--", "cat", "a"]) == 0
+    assert list(peer.files.values()) == [b"alpha"]
+    assert peer.asked[-1][1] == "/v1/tasks"
+    body = submitted(peer)
+    assert [each["name"] for each in body["inputs"]] == ["a", "b/c"]
+    assert body["outputs"] == ["out"]
+    assert "items" not in body
+
+
+@pytest.mark.parametrize("words", [["submit"], ["run"]])
+def test_an_input_that_is_not_there_ends_it_before_anything_is_submitted(
+    peer: Peer, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--input", "gone", "--", "cat"]) == {"submit": 1, "run": 125}[words[0]]
+    assert "the input `gone` cannot be read" in capsys.readouterr().err
+    assert peer.asked == []
+
+
+def test_a_place_that_is_taken_twice_is_a_usage_error(peer: Peer) -> None:
+    Path("a").touch()
+    assert main(["submit", "--input", "a", "--input", "a", "--", "cat"]) == 2
+    assert peer.asked == []
+
+
+@pytest.mark.parametrize("name", ["/etc/x", "../x", ""])
+def test_an_output_outside_of_the_working_directory_is_a_usage_error(peer: Peer, name: str) -> None:
+    assert main(["submit", "--output", name, "--", "cat"]) == 2
+    assert peer.asked == []
+
+
+def test_each_line_is_a_member_with_its_own_input(peer: Peer) -> None:
+    Path("a b").write_text("alpha")
+    Path("c").write_text("gamma")
+    Path("list").write_text("a b\n\nc\r\n  \n")
+    words = ["--input", "{}:in", "--input", "list", "--output", "{}.gz", "--name", "z {}", "--env", "X={}"]
+    assert main(["submit", *words, "--each-line", "list", "--", "gzip", "{}"]) == 0
+    body = submitted(peer)
+    assert (body["items"], body["members"], body["argv"]) == (["a b", "c"], 2, ["gzip", "{}"])
+    assert [[each["name"] for each in member] for member in body["member_inputs"]] == [["in"], ["in"]]
+    assert [each["name"] for each in body["inputs"]] == ["list"]
+    assert (body["outputs"], body["name"], body["env"]) == (["{}.gz"], "z {}", {"X": "{}"})
+
+
+def test_lines_may_come_from_the_standard_input(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo")))
+    assert main(["submit", "--json", "--each-line", "-", "--", "echo", "{}"]) == 0
+    assert submitted(peer)["items"] == ["one", "two"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xff"])
+def test_a_list_without_a_line_of_text_is_a_usage_error(peer: Peer, content: bytes) -> None:
+    Path("list").write_bytes(content)
+    assert main(["submit", "--each-line", "list", "--", "echo"]) == 2
+    assert peer.asked == []
+
+
+def test_a_line_that_would_make_an_output_outside_is_refused(peer: Peer) -> None:
+    Path("list").write_text("../x\n")
+    assert main(["submit", "--each-line", "list", "--output", "{}.gz", "--", "echo"]) == 2
+    assert peer.asked == []
+
+
+def test_an_array_has_an_input_for_each_number(peer: Peer) -> None:
+    Path("part1").write_text("1")
+    Path("part2").write_text("2")
+    assert main(["submit", "--array", "1-2", "--input", "part{}:part", "--", "cat", "part"]) == 0
+    body = submitted(peer)
+    assert (body["members"], len(body["member_inputs"])) == (2, 2)
+    assert "items" not in body
+
+
+def test_an_array_that_begins_later_has_its_numbers_as_items(peer: Peer) -> None:
+    assert main(["submit", "--array", "8-10", "--", "echo", "{}"]) == 0
+    assert (submitted(peer)["members"], submitted(peer)["items"]) == (3, ["8", "9", "10"])
+
+
+def test_an_array_and_lines_exclude_each_other(peer: Peer) -> None:
+    Path("list").write_text("x")
+    assert main(["submit", "--array", "1-2", "--each-line", "list", "--", "echo"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("k=5", 5),
+        ("k=-5", -5),
+        ("k=5x", "5x"),
+        ("k=", ""),
+        ("k=a=b", "a=b"),
+        ("k={}", "{}"),
+        ("k:=5", 5),
+        ('k:="5"', "5"),
+        (r'k:="a\"b"', 'a"b'),
+        ("k=007", 7),
+        (f"k={'0' * 5000}7", 7),
+        (f"k={2**63 - 1}", 2**63 - 1),
+        (f"k={-(2**63)}", -(2**63)),
+        ("k=\N{ARABIC-INDIC DIGIT SEVEN}", "\N{ARABIC-INDIC DIGIT SEVEN}"),
+    ],
+)
+def test_a_further_attribute_is_an_integer_or_a_string(peer: Peer, word: str, value: Value) -> None:
+    assert main(["submit", "--set", word, "--mem", "1KiB", "--", "ls"]) == 0
+    assert submitted(peer)["tdv"] == {"k": value, "mem": 1024}
+
+
+@pytest.mark.parametrize(
+    "word", [f"k={2**63}", f"k={-(2**63) - 1}", "k=" + "9" * 20, "k=-" + "9" * 20, "k:=" + "9" * 20]
+)
+def test_an_integer_beyond_64_bits_is_a_usage_error_and_no_string(peer: Peer, word: str) -> None:
+    assert main(["submit", "--set", word, "--", "ls"]) == 2
+    assert peer.asked == []
+
+
+@pytest.mark.parametrize("word", ["k", "=5", "k k=5", "5k=1", "k:=five", 'k:="a', 'k:="a" or "b" eq "b"', "k:=$x"])
+def test_what_is_no_attribute_is_a_usage_error(peer: Peer, word: str) -> None:
+    assert main(["submit", "--set", word, "--", "ls"]) == 2
+    assert peer.asked == []
+
+
+def test_a_key_of_the_users_own_makes_repeated_submits_one(peer: Peer) -> None:
+    assert main(["submit", "--key", "nightly-7", "--", "ls"]) == 0
+    assert submitted(peer)["key"] == "nightly-7"
+
+
+def test_ten_thousand_members_are_one_submit(peer: Peer) -> None:
+    Path("same").write_text("x")
+    Path("list").write_text("".join(f"{number}\n" for number in range(10_000)))
+    Path("many").mkdir()
+    for number in range(10_000):
+        Path(f"many/{number}").write_text(str(number % 7))
+    words = ["--each-line", "list", "--input", "many/{}:in", "--input", "same"]
+    assert main(["submit", *words, "--", "cat", "in"]) == 0
+    assert (submits(peer), len(submitted(peer)["member_inputs"]), len(peer.files)) == (1, 10_000, 8)
+
+
+def test_names_of_many_members_are_checked_against_a_large_common_folder_quickly() -> None:
+    common = TakenNames()
+    for number in range(10_000):
+        common.take(f"data/{number}", "common")
+    for number in range(10_000):
+        TakenNames(common).take(f"own/{number}", "own")
+    assert common.owner_of("own") is None
+
+
+def test_run_writes_the_outputs_where_it_was_called(peer: Peer) -> None:
+    peer.by_path = {"/wait": {**DONE, "exit_code": 3}}
+    peer.outputs = {"left.1": {"out/run.sh": b"x"}}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    assert main(["run", "--output", "out", "--", "make"]) == 3
+    assert Path("out/run.sh").read_bytes() == b"x"
+
+
+def test_run_without_outputs_asks_for_none(peer: Peer) -> None:
+    peer.by_path = {"/wait": DONE}
+    peer.logs = {"stdout": b"", "stderr": b""}
+    assert main(["run", "--", "true"]) == 0
+    assert not [path for _, path, _ in peer.asked if "outputs" in path]
+
+
+def test_fetch_writes_outputs_and_says_where(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    peer.answers = [(200, {"tasks": [DONE], "unknown": []})]
+    peer.outputs = {"left.1": {"out": b"xy"}}
+    assert main(["fetch", "left.1"]) == 0
+    assert capsys.readouterr().out == "out\n"
+    assert main(["fetch", "left.1", "--into", "there", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "schema": 1,
+        "outputs": [{"task": "left.1", "name": "out", "path": "there/out", "size": 2, "executable": False}],
+    }
+    assert Path("there/out").read_bytes() == Path("out").read_bytes() == b"xy"
+
+
+def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    members = [{**DONE, "id": f"left.1.{number}"} for number in (1, 2)] + [{**OPEN, "id": "left.1.3"}]
+    peer.answers = [(200, {"tasks": members, "unknown": []})]
+    peer.outputs = {"left.1.1": {"out": b"1"}, "left.1.2": {}}
+    assert main(["fetch", "left.1"]) == 1
+    assert Path("1/out").read_bytes() == b"1"
+    told = capsys.readouterr().err
+    assert "1 of 3 members of left.1 have not ended yet" in told
+    assert "left.1.2 left no outputs behind" in told
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"tasks": [OPEN], "unknown": []}, "left.1 has not ended yet; `messiahs wait left.1`"),
+        ({"tasks": [DONE], "unknown": []}, "left.1 left no outputs behind"),
+        ({"tasks": [], "unknown": ["left.1"]}, "no task `left.1` is known"),
+    ],
+)
+def test_fetch_of_nothing_is_a_negative_answer(
+    peer: Peer, capsys: pytest.CaptureFixture[str], answer: dict[str, object], told: str
+) -> None:
+    peer.answers = [(200, answer)]
+    peer.outputs = {"left.1": {}}
+    assert main(["fetch", "left.1", "--json"]) == 1
+    printed = capsys.readouterr()
+    assert told in printed.err
+    assert json.loads(printed.out)["outputs"] == []
+
+
+def test_retry_says_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+    peer.answers = [(200, {"id": "left.1", "retried": 4})]
+    assert main(["retry", "left.1", "--failed"]) == 0
+    assert main(["retry", "left.1", "--failed", "--json"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert (first, json.loads(second)) == ("left.1: 4 run again", {"schema": 1, "id": "left.1", "retried": 4})
+
+
+def test_retry_wants_to_be_told_what(peer: Peer) -> None:
+    assert main(["retry", "left.1"]) == 2
+    assert peer.asked == []

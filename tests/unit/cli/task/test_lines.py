@@ -1,0 +1,146 @@
+"""What people read about their tasks."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from messiahs.cli.exit_codes import failure_of
+from messiahs.cli.output import SCHEMA, print_document
+from messiahs.cli.task.lines import ran_of, show_reasons, show_tasks
+from messiahs.cli.task.wait import progress_line
+from messiahs.core.model.texts import has_control
+
+NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
+TASK: dict[str, Any] = {
+    "id": "left.1",
+    "state": "finished",
+    "substate": None,
+    "exit_code": 0,
+    "attempt": 1,
+    "executed_on": "right",
+    "submitted_at": "2026-03-01T12:00:00.000Z",
+    "started_at": "2026-03-01T12:00:01.000Z",
+    "ended_at": "2026-03-01T12:00:03.500Z",
+    "name": "n",
+}
+ARRAY: dict[str, Any] = {
+    "id": "left.2",
+    "members": 5,
+    "counts": {"finished": 3, "killed": 1, "running": 1},
+    "exit_codes": {"0": 2, "3": 1},
+    "submitted_at": "2026-03-01T12:00:00.000Z",
+    "ended_at": None,
+    "name": "",
+}
+
+
+def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    show_tasks([TASK, ARRAY, {**TASK, "id": "left.3"}], now=NOW)
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME"]
+    assert [line.split()[0] for line in lines] == ["left.1", "left.2", "left.3"]
+    assert "3 finished, 1 killed, 1 running" in lines[1]
+    assert "0 (2), 3 (1)" in lines[1]
+    assert lines[1].rstrip().endswith("30.0 s")
+    assert lines[0].split()[-3:] == ["2.5", "s", "n"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "ended", "told"),
+    [
+        (None, None, "-"),
+        ("2026-03-01T12:00:00Z", None, "30.0 s"),
+        ("2026-03-01T11:57:30Z", None, "3 min 00 s"),
+        ("2026-03-01T08:55:30Z", "2026-03-01T12:00:00Z", "3 h 04 min"),
+    ],
+)
+def test_how_long_a_task_ran_is_told_in_few_letters(begun: str | None, ended: str | None, told: str) -> None:
+    state = "finished" if ended else "executing"
+    assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == told
+
+
+def test_the_time_for_which_a_task_was_suspended_is_shown_apart() -> None:
+    begun = "2026-03-01T11:57:30Z"
+    running = {**TASK, "state": "executing", "started_at": begun, "ended_at": None, "suspended_s": 60.0}
+    assert ran_of(running, NOW) == "2 min 00 s + 60.0 s suspended"
+    suspended = {**running, "suspended_since": "2026-03-01T11:59:00Z"}
+    assert ran_of(suspended, NOW) == "30.0 s + 2 min 30 s suspended"
+    over = {**running, "state": "finished", "ended_at": "2026-03-01T11:59:30Z", "suspended_since": None}
+    assert ran_of(over, NOW) == "60.0 s + 60.0 s suspended"
+
+
+def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    hop = {"module": "leaf", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
+    reason = {"module": "right", "code": "refused_by_policy", "rule": "accept", "text": "guests", "hops": [hop]}
+    waiting = {**TASK, "state": "executing", "substate": "queued", "ended_at": None, "reasons": [reason]}
+    denied = {**TASK, "id": "left.9", "state": "denied", "reasons": [reason]}
+    show_tasks([{**waiting, "id": f"left.1.{number}"} for number in (1, 2, 3)] + [denied], now=NOW)
+    told = [line for line in capsys.readouterr().out.splitlines()[5:] if line]
+    assert told == [
+        "left.1.1 and 2 more wait; asked and refused by",
+        "  right: refused_by_policy (accept: guests)",
+        "    leaf: requirement_unmet (add --mem)",
+        "left.9 was denied by",
+        "  right: refused_by_policy (accept: guests)",
+        "    leaf: requirement_unmet (add --mem)",
+    ]
+
+
+def test_progress_counts_single_tasks_and_members() -> None:
+    running = {**TASK, "state": "executing", "substate": "running", "exit_code": None}
+    failed = {**TASK, "exit_code": 4}
+    killed = {**TASK, "state": "killed", "exit_code": None}
+    told = progress_line([TASK, ARRAY, running, failed, killed])
+    assert told == "7 of 9 ended, 2 running, 4 failed"
+
+
+def test_a_task_that_its_machines_owner_holds_says_so_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    held = {**TASK, "state": "executing", "ended_at": None, "exit_code": None}
+    suspended = {**held, "substate": "suspended", "text": "the owner is back"}
+    show_tasks([suspended, {**held, "id": "left.3", "substate": "vacating", "text": ""}, TASK], now=NOW)
+    told = capsys.readouterr().out
+    assert "left.1 is suspended by the owner of right: the owner is back\n" in told
+    assert "left.3 is told to leave by the owner of right\n" in told
+    assert told.count("owner of") == 2
+
+
+def test_the_whole_story_of_a_task_has_what_owners_did_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right"}
+    history = [
+        {**entry, "event": "bound", "text": ""},
+        {**entry, "event": "suspended", "text": "the owner is back"},
+        {**entry, "event": "vacated", "text": ""},
+    ]
+    show_reasons([{**TASK, "history": history}])
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  2026-03-01T12:00:00.000Z attempt 1 suspended at right: the owner is back",
+        "  2026-03-01T12:00:00.000Z attempt 1 vacated at right",
+    ]
+
+
+STEERING = "\x1b[2J\x9b31m\u202e\nleft.9: finished"
+
+
+def test_no_text_of_others_steers_the_terminal_or_makes_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = {"module": "right", "code": "no_class", "rule": STEERING, "text": STEERING, "why": STEERING, "hops": []}
+    entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "event": "vacated", "text": STEERING}
+    denied = {**TASK, "state": "denied", "reasons": [reason], "history": [entry], "executed_on": STEERING}
+    held = {**TASK, "state": "executing", "substate": "suspended", "text": STEERING, "ended_at": None}
+    lost = {**TASK, "state": "aborted", "cause": STEERING, "exit_code": None, "name": STEERING}
+    show_tasks([denied, held, lost], now=NOW)
+    show_reasons([denied])
+    sys.stdout.write(failure_of({**lost, "text": STEERING}))
+    told = capsys.readouterr().out
+    assert STEERING.splitlines()[0] not in told
+    assert [line for line in told.splitlines() if line.startswith("left.9")] == []
+    assert has_control(told.replace("\n", "")) is False
+
+
+def test_json_is_safe_to_show_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    print_document({"text": STEERING})
+    told = capsys.readouterr().out
+    assert has_control(told.removesuffix("\n")) is False
+    assert json.loads(told) == {"schema": SCHEMA, "text": STEERING}

@@ -1,0 +1,225 @@
+"""The topology file: what it says, and where each mistake in it is."""
+
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.settings import MachineSettings, load_settings, save_settings
+from messiahs.config.topology.neighbors import (
+    LINKED_SIBLINGS,
+    Neighborhoods,
+    TlsPaths,
+    dials,
+    module_settings,
+    neighbors_of,
+)
+from messiahs.config.topology.reading import load_topology, read_topology
+from messiahs.config.topology.topology import Topology
+from messiahs.core.model.attributes import Value
+from messiahs.core.model.neighbors import Neighbor
+from messiahs.errors import MessiahsError, TopologyError
+
+EXAMPLES = Path(__file__).parents[4] / "topologies"
+HEAD = "version: 1\nfederation: f\nsystems:\n"
+TLS = TlsPaths(certificate_file=Path("/c"), key_file=Path("/k"), trust_file=Path("/t"))
+
+
+def read(body: str) -> Topology:
+    return read_topology(HEAD + body, "t.yaml")
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    with pytest.raises(TopologyError) as caught:
+        read_topology(text, "t.yaml")
+    return caught.value.problems
+
+
+def test_a_parent_alone_is_the_primary_parent() -> None:
+    topology = read("  a: {}\n  b: {parent: a}\n  c: {parents: [a]}\n")
+    assert [system.primary_parent for system in topology.systems] == [None, "a", "a"]
+
+
+def test_a_fixed_machine_is_read_in_the_units_of_the_catalogue() -> None:
+    topology = read(
+        "  a: {machine: {probe: fixed, slots: 2, avail_mem: 8GiB, load: 12.5%, wait_time: 2min, os: Linux}}\n"
+    )
+    said: dict[str, Value] = {"slots": 2, "avail_mem": 8 * 2**30, "load": 1250, "wait_time": 120, "os": "Linux"}
+    assert topology.system("a").machine == MachineSettings(probe="fixed", attributes=said)
+
+
+def test_a_measured_machine_may_say_its_slots_and_extensions() -> None:
+    topology = read("  a: {machine: {slots: 4, attributes: {cpu: sparc, rack: 7}}}\n")
+    assert topology.system("a").machine == MachineSettings(attributes={"slots": 4, "cpu": "sparc", "rack": 7})
+
+
+def test_the_update_period_may_be_in_milliseconds() -> None:
+    text = "version: 1\nfederation: f\ndefaults: {update_period: 500ms}\nsystems: {a: {}}\n"
+    assert read_topology(text, "t").update_period_ns == 500_000_000
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in EXAMPLES.glob("*.yaml")))
+def test_the_examples_are_without_problems(name: str) -> None:
+    assert load_topology(EXAMPLES / f"{name}.yaml").federation == name
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "text"),
+    [
+        ("  a: {parrent: b}\n  b: {}\n", "4:7", "unknown key `parrent`; did you mean `parent`?"),
+        ("  a: {parent: blay}\n  blays: {}\n", "4:15", "there is no system `blay`; did you mean `blays`?"),
+        ("  a: {parent: a}\n", "4:15", "`a` cannot be its own parent"),
+        ("  a: {}\n  b: {}\n  c: {parents: [a, b]}\n", "6:3", "`c` has 2 parents: add `primary: ` and one of a, b"),
+        ("  a: {}\n  b: {parent: a, primary: c}\n", "5:27", "the primary parent `c` is not among the parents (a)"),
+        ("  a: {}\n  b: {parents: [a, a]}\n", "5:20", "`a` is listed twice"),
+        (
+            "  a: {parent: b}\n  b: {parent: c}\n  c: {parent: a}\n",
+            "4:3",
+            "a system cannot be above itself: a -> b -> c -> a",
+        ),
+        ("  Abc: {}\n", "4:3", "system `Abc`: a name is small letters"),
+        ("  a.17: {}\n", "4:3", "system `a.17`: the last part of a name is not all digits"),
+        ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is taken"),
+        ("  a:\n", "4:3", "system `a` needs a mapping"),
+        ("  a: {reach: proxy}\n", "4:14", "`reach: proxy` is not built yet; only `open` is"),
+        ("  a: {reach: far}\n", "4:14", "unknown reach `far`: open, proxy, outbound"),
+        ("  a: {host: h}\n", "4:7", "`host` needs `port` beside it"),
+        ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),
+        ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is no host name or address"),
+        ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is no port: 1 to 65535"),
+        ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
+        ("  a: {machine: {probe: magic}}\n", "4:24", "unknown probe `magic`: proc or fixed"),
+        ("  a: {machine: {load: 0%}}\n", "4:17", "`load` is measured; it can be told with `probe: fixed` only"),
+        ("  a: {machine: {probe: fixed, avail_mem: 8G}}\n", "4:42", "avail_mem: `8G` is not a size: write 8GiB"),
+        (
+            "  a: {machine: {probe: fixed, avail_mem: 8}}\n",
+            "4:42",
+            "avail_mem: `8` is not a size: it needs a unit, as in 8B",
+        ),
+        ("  a: {machine: {slots: two}}\n", "4:24", "slots: `two` is not an integer"),
+        ("  a: {machine: {slots: true}}\n", "4:24", "slots: `True` is not an integer"),
+        ("  a: {machine: {attributes: {gpu: 1.5}}}\n", "4:35", "gpu: `1.5` is neither a text nor an integer"),
+        ("  a: {machine: {attributes: {os: x}}}\n", "4:30", "os: is an attribute of every machine"),
+        ("  a: {machine: {attributes: {keyboard_idle: 3}}}\n", "4:30", "keyboard_idle: is an attribute of every"),
+        ("  a: {machine: {keyboard_idle: 3s}}\n", "4:17", "`keyboard_idle` is measured"),
+        ("  a: {machine: {console: used}}\n", "4:26", "console: `used` is no path from the root"),
+        ("  a: {parent: [b]}\n  b: {}\n", "4:7", "`parent` takes one name"),
+        ("  a: {}\n  a: {}\n", "5:3", "found duplicate key"),
+        ("  {}\n", "4:3", "`systems:` names no system"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(body: str, place: str, text: str) -> None:
+    assert [problem for problem in problems_of(HEAD + body) if problem.startswith(f"t.yaml:{place}: {text}")]
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
+    found = problems_of("version: 2\nfederation: F\nsystems:\n  a: {parent: x, reach: outbound}\n")
+    assert [problem.split(": ")[0] for problem in found] == ["t.yaml:1:10", "t.yaml:2:13", "t.yaml:4:15", "t.yaml:4:25"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- a\n", "a: [1\n", "\ta: 1\n", "a: *nowhere\n", "systems: 3\n", "a: " + "[" * 3000, "{a: " * 3000]
+)
+def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
+    assert problems_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a:\n\tb: 1\n", "2:1: this is no YAML: found character '\\t' that cannot start any token; indent with spaces"),
+        ("a: b: c\n", "1:5: this is no YAML: mapping values are not allowed here; indent this line like"),
+        ("a: @b\n", "1:4: this is no YAML: found character '@' that cannot start any token; put the value into quotes"),
+        ("a: {b: [}\n", "1:9: this is no YAML: expected the node content, but found '}'; look for a bracket"),
+        (
+            '\na: "b\n',
+            "3:1: this is no YAML: found unexpected end of stream while scanning a quoted scalar from line 2; ",
+        ),
+        ("\0", "1:1: this is no YAML: unacceptable character #x0000: special characters are not allowed"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_one_line_with_what_to_do(text: str, told: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem.startswith(f"t.yaml:{told}")
+    assert "\n" not in problem
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "No such file or directory; is the path right?"),
+        (b"# f\xfcr alle\n", "it is no UTF-8; save it with that encoding"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_full_path_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("here.yaml").write_bytes(content)
+    with pytest.raises(MessiahsError) as caught:
+        load_topology(Path("here.yaml"))
+    assert str(caught.value) == f"the topology {tmp_path / 'here.yaml'} cannot be read: {told}"
+
+
+def test_siblings_share_the_primary_parent_and_may_be_parents_too() -> None:
+    topology = read("  r: {}\n  o: {parent: r}\n  p: {parent: r}\n  c: {parents: [r, p], primary: r}\n")
+    assert neighbors_of(topology, "c") == (
+        Neighbor(system=topology.system("o").name, is_sibling=True),
+        Neighbor(system=topology.system("p").name, is_sibling=True, is_parent=True),
+        Neighbor(system=topology.system("r").name, is_parent=True, is_primary_parent=True),
+    )
+
+
+def test_a_child_by_another_parent_is_a_child_but_no_primary_child() -> None:
+    topology = read("  x: {}\n  y: {}\n  n: {parents: [x, y], primary: x}\n")
+    assert neighbors_of(topology, "y") == (Neighbor(system=topology.system("n").name, is_child=True),)
+
+
+@pytest.mark.parametrize(("siblings", "circles"), [(17, [17]), (18, [9, 9]), (52, [13, 13, 13, 13])])
+def test_many_siblings_are_linked_in_circles_of_at_most_seventeen(siblings: int, circles: list[int]) -> None:
+    topology = read("  r: {}\n" + "".join(f"  s{number:02}: {{parent: r}}\n" for number in range(siblings)))
+    linked = {
+        frozenset(other.system for other in neighbors_of(topology, system.name) if other.is_sibling) | {system.name}
+        for system in topology.systems
+        if system.name != "r"
+    }
+    assert sorted(map(len, linked)) == circles
+    assert sum(circles) == siblings
+    assert max(circles) <= LINKED_SIBLINGS + 1
+
+
+def test_the_neighborhoods_of_all_systems_are_those_of_each() -> None:
+    topology = load_topology(EXAMPLES / "campus.yaml")
+    all_of_them = Neighborhoods(topology)
+    for system in topology.systems:
+        assert all_of_them.of(system.name) == neighbors_of(topology, system.name)
+        for other in all_of_them.of(system.name):
+            assert system.name in [back.system for back in all_of_them.of(other.system)]
+
+
+def test_exactly_one_end_of_every_link_dials() -> None:
+    topology = read("  r: {}\n  o: {parent: r}\n  p: {parent: r}\n  c: {parents: [r, p], primary: r}\n")
+    ways = [(s.name, n.system) for s in topology.systems for n in neighbors_of(topology, s.name) if dials(s.name, n)]
+    assert sorted(ways) == [("c", "o"), ("c", "p"), ("c", "r"), ("o", "p"), ("o", "r"), ("p", "r")]
+
+
+def test_the_settings_of_a_module_can_be_saved_and_read_again(tmp_path: Path) -> None:
+    topology = load_topology(EXAMPLES / "trio.yaml")
+    addresses = {str(system.name): f"127.0.0.1:{port}" for port, system in enumerate(topology.systems, start=9000)}
+    settings = module_settings(topology, "leaf", addresses=addresses, state_directory=tmp_path, tls=TLS)
+    save_settings(settings, tmp_path / "settings.json")
+    assert load_settings(tmp_path / "settings.json") == settings
+    assert [link.address for link in settings.neighbors] == ["127.0.0.1:9001"]
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"federation": 1}', b'{"federation": "\xff"}'])
+def test_settings_that_are_damaged_are_told_of_with_their_file(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / "settings.json").write_bytes(damaged)
+    with pytest.raises(MessiahsError, match=r"settings\.json: the module's settings cannot be read: "):
+        load_settings(tmp_path / "settings.json")
+
+
+def test_settings_need_the_address_of_every_module_that_is_dialed(tmp_path: Path) -> None:
+    topology = load_topology(EXAMPLES / "pair.yaml")
+    with pytest.raises(MessiahsError, match="no `host` and `port` for left"):
+        module_settings(topology, "right", addresses={"right": "h:1"}, state_directory=tmp_path, tls=TLS)

@@ -1,0 +1,108 @@
+"""Tasks that end before they were tried: many at once cost one row, and are known by it ever after."""
+
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, Store
+from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
+from messiahs.core.interface.messages import SchedRequest, TaskState
+from messiahs.core.interface.rows import EndedMembers, Row, SubmissionRow, TaskRow, UntriedEnd, key_of
+from messiahs.core.model.instants import SECOND
+from messiahs.core.origin.array_members import untried_endings, with_untried
+from messiahs.core.recovery import Remains
+from tests.unit.core.rig import CHILD, TASK, Rig, accept, attempt, make_module, only, sent, status, statuses
+
+MANY = 100_000
+
+
+def cancel(rig: Rig, member: int = 0) -> tuple[Action, ...]:
+    return rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK._replace(member=member)))
+
+
+def rows_of(actions: tuple[Action, ...]) -> dict[object, Row]:
+    return {key_of(action.row): action.row for action in only(actions, Store)}
+
+
+def submission_in(actions: tuple[Action, ...]) -> SubmissionRow:
+    (row,) = [row for row in rows_of(actions).values() if isinstance(row, SubmissionRow)]
+    return row
+
+
+def test_an_array_of_which_nothing_was_tried_is_cancelled_in_one_row(rig: Rig) -> None:
+    rig.submit(MANY)
+    actions = cancel(rig)
+    assert len(actions) < 10
+    row = submission_in(actions)
+    assert row.untried == (UntriedEnd(first=1, last=MANY, state=TaskState.KILLED, ended_at=rig.now),)
+    assert row.ended_at == rig.now
+    assert rig.state.origin.submissions == {}
+
+
+def one_bound(rig: Rig, members: int) -> tuple[Action, ...]:
+    rig.see(CHILD)
+    submitted = rig.submit(members)
+    ((_, ask),) = sent(submitted, SchedRequest)
+    return (*submitted, *rig.hear(CHILD, accept(ask.id, places=1)))
+
+
+def test_members_that_were_tried_keep_rows_of_their_own(rig: Rig) -> None:
+    one_bound(rig, 5)
+    cancelled = cancel(rig)
+    assert submission_in(cancelled).untried[0].first == 2
+    assert rig.state.origin.submissions[TASK].open_members == 1
+    ended = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.KILLED), window=0))
+    stored = [row for row in rows_of(ended).values() if isinstance(row, TaskRow)]
+    states = {row.id.member: row.state for row in with_untried(submission_in(ended), stored)}
+    assert states == dict.fromkeys(range(1, 6), TaskState.KILLED)
+
+
+def test_what_was_cancelled_does_not_wait_after_a_restart(rig: Rig) -> None:
+    rows = {**rows_of(one_bound(rig, 5)), **rows_of(cancel(rig))}
+    after = Rig(module=make_module())
+    after.resume(Remains(rows=tuple(rows.values())))
+    origin = after.state.origin
+    assert origin.submissions[TASK].open_members == 1
+    assert origin.submissions[TASK].ended[TaskState.KILLED, None] == 4
+    assert [shape.count for shape in origin.shapes.values()] == [0]
+
+
+def test_a_member_that_was_cancelled_by_itself_has_a_row_of_its_own(rig: Rig) -> None:
+    rig.submit(5)
+    (alone,) = rows_of(cancel(rig, 3)).values()
+    assert isinstance(alone, TaskRow)
+    row = submission_in(cancel(rig))
+    assert [(run.first, run.last) for run in row.untried] == [(1, 2), (4, 5)]
+    assert [task.id.member for task in with_untried(row, [alone])] == [3, 1, 2, 4, 5]
+    assert list(untried_endings(row, [alone])) == [(TaskState.KILLED, 2), (TaskState.KILLED, 2)]
+
+
+def test_members_that_were_denied_before_they_were_tried_can_be_retried(rig: Rig) -> None:
+    denied = rig.submit(5, deadline_ns=SECOND), rig.wait(2 * SECOND)
+    row = submission_in(denied[1])
+    assert [run.state for run in row.untried] == [TaskState.DENIED]
+    tried = tuple(with_untried(row, ()))
+    again = rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=row, tried=tried))
+    assert rig.state.origin.submissions[TASK].open_members == 5
+    rows = [row for row in rows_of(again).values() if isinstance(row, TaskRow)]
+    known = {task.id.member: task.state for task in with_untried(replace(row, ended_at=None), rows)}
+    assert list(untried_endings(row, rows)) == [(TaskState.DENIED, 0)]
+    assert known == dict.fromkeys(range(1, 6), TaskState.EXECUTING)
+
+
+def test_the_row_of_an_array_that_has_ended_has_its_final_counts(rig: Rig) -> None:
+    one_bound(rig, 5)
+    cancel(rig)
+    ended = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0))
+    row = submission_in(ended)
+    assert sorted(row.endings, key=lambda each: each.count) == [
+        EndedMembers(state=TaskState.KILLED, exit_code=3, count=1),
+        EndedMembers(state=TaskState.KILLED, exit_code=None, count=4),
+    ]
+
+
+def test_an_array_that_is_retried_has_no_final_counts_until_it_has_ended_again(rig: Rig) -> None:
+    rows = rows_of(one_bound(rig, 2)) | rows_of(cancel(rig))
+    rows |= rows_of(rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.FINISHED, exit_code=3), window=0)))
+    (submission,) = [row for row in rows.values() if isinstance(row, SubmissionRow)]
+    tried = tuple(with_untried(submission, [row for row in rows.values() if isinstance(row, TaskRow)]))
+    again = rig.handle(RetryRequested(answer_to=AnswerTo(3), submission=submission, tried=tried, member=1))
+    assert (submission_in(again).ended_at, submission_in(again).endings) == (None, ())

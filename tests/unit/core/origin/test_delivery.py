@@ -1,0 +1,168 @@
+"""Tasks that cannot be brought to their executor, though it can be heard: given up, and placed elsewhere."""
+
+import pytest
+
+from messiahs.core.interface.events import AnswerTo, Submitted, TransferFailed
+from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
+from messiahs.core.model.ids import ClientKey
+from messiahs.core.model.instants import MINUTE, SECOND, Instant
+from messiahs.core.origin.delivery import ASK_AGAIN_NS, CUT_NS
+from tests.unit.core.chain import ORIGIN, Chain
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    COMMAND,
+    FAR,
+    LEASE_NS,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    sent,
+    status,
+    statuses,
+    tdv,
+    told,
+)
+
+UNTRUSTED = TransferFailed(claim=CLAIM, text="no trust", is_untrusted=True)
+BROKEN = TransferFailed(claim=CLAIM, text="connection refused")
+
+
+@pytest.fixture
+def bound(rig: Rig) -> Rig:
+    """Bind a task to a claim that the child brought."""
+    ((_, ask),) = sent(rig.submit(), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    return rig
+
+
+def history(rig: Rig) -> list[tuple[str, str]]:
+    return [(entry.event, entry.text) for entry in rig.state.origin.tasks[TASK].history]
+
+
+def test_an_executor_without_trust_is_asked_by_name_until_it_answers(bound: Rig) -> None:
+    query = TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
+    assert told(bound.handle(UNTRUSTED), TaskStatusQuery) == query
+    assert told(bound.wait(ASK_AGAIN_NS), TaskStatusQuery) == query
+    assert bound.handle(UNTRUSTED) == ()
+
+
+def test_a_task_that_never_arrived_waits_again_and_its_history_says_why(bound: Rig) -> None:
+    bound.handle(UNTRUSTED)
+    never = status(attempt(), TaskState.DENIED, cause="unknown", text="it never arrived")
+    actions = bound.hear(CHILD, statuses(never))
+    assert history(bound) == [("bound", ""), ("unreachable", "no trust")]
+    assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
+    ((_, ask),) = sent(bound.wait(2 * SECOND), SchedRequest)
+    assert len(ask.avoids) == 1
+    assert tuple(bound.state.origin.avoided) == (FAR,)
+
+
+def test_a_task_that_has_arrived_all_the_same_runs_on(bound: Rig) -> None:
+    bound.handle(UNTRUSTED)
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    assert sent(bound.wait(MINUTE), TaskTransfer) == ()
+    bound.hear(CHILD, statuses(status(attempt())))
+    assert bound.state.origin.tasks == {}
+
+
+def test_a_task_that_arrived_and_was_refused_is_not_called_unreachable(bound: Rig) -> None:
+    bound.handle(BROKEN)
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause="refused", text="closed")))
+    assert history(bound)[-1] == ("refused", "closed")
+    assert bound.state.origin.avoided == {}
+
+
+def test_an_executor_that_is_heard_while_its_stream_is_refused_is_given_up(bound: Rig) -> None:
+    bound.handle(BROKEN)
+    bound.hear(CHILD, ClaimEnd(claim=CLAIM))
+    bound.wait(CUT_NS)
+    assert told(bound.handle(BROKEN), TaskStatusQuery).attempts == (attempt(),)
+
+
+def test_an_executor_is_not_heard_when_a_hop_says_that_a_claim_is_forgotten(bound: Rig) -> None:
+    bound.handle(BROKEN)
+    bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
+    bound.wait(CUT_NS)
+    assert sent(bound.handle(BROKEN), TaskStatusQuery) == ()
+    assert bound.state.origin.avoided == {}
+
+
+def test_what_was_bound_is_lost_only_at_the_end_of_the_lease_if_a_hop_has_forgotten_the_claim(bound: Rig) -> None:
+    bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
+    bound.wait(LEASE_NS)
+    assert bound.state.origin.tasks[TASK].attempt == 1
+    assert told(bound.wait(LEASE_NS // 2), ClaimEnd) == ClaimEnd(claim=CLAIM)
+    assert bound.state.origin.claims == {}
+
+
+def test_an_executor_that_is_not_heard_may_only_be_down_and_is_sent_its_tasks_again(bound: Rig) -> None:
+    for _ in range(100):
+        assert bound.handle(BROKEN) == ()
+        assert sent(bound.wait(SECOND), TaskTransfer)
+
+
+def test_a_stream_that_has_worked_in_between_is_not_given_up(bound: Rig) -> None:
+    bound.handle(BROKEN)
+    bound.hear(CHILD, statuses(window=1))
+    bound.wait(CUT_NS)
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING)))
+    assert bound.state.origin.claims[CLAIM].stream_failure == ""
+
+
+@pytest.mark.parametrize("failure", ["untrusted", "refused"])
+def test_a_task_whose_stream_does_not_work_ends_when_it_does(failure: str) -> None:
+    chain = Chain(stream_failure=failure)
+    chain.start()
+    chain.post(ORIGIN, submitted())
+    chain.run(until=Instant(5 * MINUTE))
+    assert not chain.starts
+    (row,) = chain.modules[ORIGIN].state.origin.tasks.values()
+    assert {entry.event for entry in row.history} == {"bound", "unreachable"}
+    assert row.attempt <= 2
+    assert [reason.code for reason in waiting_for(chain)] == ["unreachable"]
+    chain.stream_failure = ""
+    chain.run(until=Instant(20 * MINUTE))
+    assert not chain.modules[ORIGIN].state.origin.tasks
+    assert sum(chain.starts.values()) == 1
+
+
+def test_a_stream_that_never_works_costs_few_messages() -> None:
+    chain = Chain(stream_failure="untrusted")
+    chain.start()
+    chain.post(ORIGIN, submitted())
+    chain.run(until=Instant(30 * MINUTE))
+    counts = {name: chain.messages.count(name) for name in ("SchedAccept", "TaskStatusQuery", "ClaimEnd")}
+    # One grant, over two links, whenever it is forgotten that the executor cannot be reached.
+    assert max(counts.values()) <= 2 * (30 // 5 + 1), counts
+
+
+def submitted() -> Submitted:
+    return Submitted(answer_to=AnswerTo(1), key=ClientKey("k"), tdv=tdv(), requirement="", command=COMMAND)
+
+
+def waiting_for(chain: Chain) -> list[Reason]:
+    (shape,) = chain.modules[ORIGIN].state.origin.shapes.values()
+    return [hop for reason in shape.reasons for hop in leaves(reason)]
+
+
+def leaves(reason: Reason) -> list[Reason]:
+    """Give the reasons of those that were asked last."""
+    return [leaf for hop in reason.hops for leaf in leaves(hop)] if reason.hops else [reason]
+
+
+def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_reason_is_kept(bound: Rig) -> None:
+    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True)
+    assert bound.handle(refused) == ()
+    assert sent(bound.wait(SECOND), TaskTransfer)
+    assert told(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause="unknown", text="it never arrived")))
+    assert history(bound)[-1] == ("refused", "the disk has no room for its inputs")
+
+
+def test_a_refusal_and_a_broken_stream_are_not_two_refusals(bound: Rig) -> None:
+    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True)
+    for event in (refused, BROKEN, refused):
+        assert bound.handle(event) == ()
+        assert sent(bound.wait(SECOND), TaskTransfer)

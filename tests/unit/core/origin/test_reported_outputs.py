@@ -1,0 +1,247 @@
+"""What an origin takes home of what an executor reports: what the task declared, within what it may bring."""
+
+from typing import SupportsIndex
+
+import pytest
+
+from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
+from messiahs.core.interface.causes import TOO_MUCH_OUTPUT
+from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
+from messiahs.core.interface.messages import Command, Output, SchedRequest, TaskKill, TaskState, TaskStatusAck
+from messiahs.core.interface.rows import TaskRow
+from messiahs.core.model.instants import SECOND
+from messiahs.core.model.output_names import is_declared
+from messiahs.core.origin.reported_outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
+from tests.unit.core.rig import (
+    CHILD,
+    GIB,
+    LEASE_NS,
+    TASK,
+    Rig,
+    accept,
+    attempt,
+    only,
+    sent,
+    status,
+    statuses,
+    tdv,
+    told,
+)
+
+STDOUT, STDERR = Output(name="stdout", size_bytes=5), Output(name="stderr", size_bytes=7)
+
+
+def bind(rig: Rig, *declared: str, members: int = 0, **more: object) -> None:
+    """Submit one task that declares outputs, and let it be bound to a claim that the child brings."""
+    command = Command(argv=("true",), outputs=declared)
+    ((_, ask),) = sent(rig.submit(members, command=command, **more), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+
+
+def ended(rig: Rig, *outputs: Output, state: TaskState = TaskState.FINISHED, **said: object) -> tuple[Action, ...]:
+    return rig.hear(CHILD, statuses(status(attempt(), state, outputs=outputs, **said)))
+
+
+def fetched(actions: tuple[Action, ...]) -> list[str]:
+    return [output.name for fetch in only(actions, FetchOutputs) for output in fetch.outputs]
+
+
+def final(actions: tuple[Action, ...]) -> TaskRow:
+    row = [action.row for action in only(actions, Store) if isinstance(action.row, TaskRow)][-1]
+    assert row.ended_at is not None
+    return row
+
+
+def work(name: str, size_bytes: int = 1) -> Output:
+    return Output(name=f"work/{name}", size_bytes=size_bytes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "work/.bashrc",
+        "work/.ssh/authorized_keys",
+        "work/out.txt.sh",
+        "work/out.tx",
+        "work/folder.sh",
+        "work/folder/../.bashrc",
+        "work/../out.txt",
+        "work//out.txt",
+        "work/out.txt/",
+        "work/",
+        "out.txt",
+        "/work/out.txt",
+        "WORK/out.txt",
+        "stdout/x",
+        "module.db",
+        "",
+    ],
+)
+def test_what_was_not_declared_is_not_fetched_and_its_executor_is_reported(rig: Rig, name: str) -> None:
+    bind(rig, "out.txt", "folder")
+    actions = ended(rig, STDOUT, Output(name=name, size_bytes=9, is_executable=True), work("out.txt"))
+    assert fetched(actions) == ["stdout", "work/out.txt"]
+    (report,) = only(actions, Report)
+    assert (report.neighbor, report.code) == (CHILD, ReportCode.UNDECLARED_OUTPUT)
+    row = final(rig.handle(OutputsHome(attempt=attempt())))
+    assert row.result is not None
+    assert (row.state, [output.name for output in row.result.outputs]) == ("finished", ["stdout", "work/out.txt"])
+
+
+def test_an_empty_file_that_was_not_declared_is_refused_although_nothing_is_fetched(rig: Rig) -> None:
+    bind(rig, "out.txt")
+    row = final(ended(rig, work(".hushlogin", 0), work("out.txt", 0)))
+    assert row.result is not None
+    assert [output.name for output in row.result.outputs] == ["work/out.txt"]
+
+
+def test_declared_files_and_what_lies_below_declared_folders_come_home(rig: Rig) -> None:
+    bind(rig, "out.txt", "a/folder")
+    actions = ended(rig, STDOUT, STDERR, work("out.txt"), work("a/folder/x"), work("a/folder/deep/y"))
+    assert fetched(actions) == ["stdout", "stderr", "work/out.txt", "work/a/folder/x", "work/a/folder/deep/y"]
+    assert only(actions, Report) == ()
+
+
+def test_a_declared_folder_may_turn_out_to_be_a_file_but_not_both(rig: Rig) -> None:
+    bind(rig, "out")
+    actions = ended(rig, work("out"), work("out/x"), work("out"))
+    assert fetched(actions) == ["work/out"]
+    assert len(only(actions, Report)) == 1
+
+
+def test_a_log_is_never_executable(rig: Rig) -> None:
+    bind(rig)
+    (fetch,) = only(ended(rig, Output(name="stdout", size_bytes=5, is_executable=True)), FetchOutputs)
+    assert fetch.outputs == (STDOUT,)
+
+
+def test_each_member_has_the_outputs_of_its_own_item(rig: Rig) -> None:
+    bind(rig, "{}.gz", members=2, items=("one", "two"))
+    said = status(attempt(member=1), outputs=(work("two.gz"), work("one.gz")))
+    assert fetched(rig.hear(CHILD, statuses(said))) == ["work/one.gz"]
+
+
+@pytest.mark.parametrize(
+    ("disk", "limit_bytes"),
+    [(None, LIMIT_BYTES), (0, LEAST_LIMIT_BYTES), (2 * GIB, 2 * GIB), (64 * GIB, 64 * GIB)],
+)
+def test_outputs_up_to_what_the_task_may_bring_come_home_and_not_a_byte_more(
+    rig: Rig, disk: int | None, limit_bytes: int
+) -> None:
+    needs = tdv() if disk is None else tdv(disk=disk)
+    bind(rig, "out", tdv=needs)
+    assert fetched(ended(rig, STDOUT, work("out", limit_bytes - 5))) == ["stdout", "work/out"]
+    rig.handle(OutputsHome(attempt=attempt()))
+    ((_, ask),) = sent(rig.submit(command=Command(argv=("true",), outputs=("out",)), tdv=needs, key="k2"), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    other = attempt(task=TASK._replace(number=2))
+    actions = rig.hear(CHILD, statuses(status(other, exit_code=3, outputs=(STDOUT, work("out", limit_bytes - 4)))))
+    assert fetched(actions) == ["stdout"]
+    row = final(rig.handle(OutputsHome(attempt=other)))
+    assert row.result is not None
+    assert (row.state, row.result.cause, row.result.exit_code) == ("aborted", TOO_MUCH_OUTPUT, 3)
+    assert str(limit_bytes) in row.result.text
+
+
+def test_a_log_without_end_ends_its_task_at_once(rig: Rig) -> None:
+    bind(rig, "out")
+    actions = ended(rig, Output(name="stdout", size_bytes=1 << 62), STDERR, work("out"))
+    assert fetched(actions) == ["stderr"]
+
+
+def test_nothing_is_fetched_if_nothing_fits(rig: Rig) -> None:
+    bind(rig)
+    row = final(ended(rig, Output(name="stdout", size_bytes=1 << 62)))
+    assert row.result is not None
+    assert (row.state, row.result.cause, row.result.exit_code, row.result.outputs) == (
+        "aborted",
+        TOO_MUCH_OUTPUT,
+        0,
+        (),
+    )
+
+
+def test_a_killed_or_aborted_task_stays_what_it_was_when_it_left_too_much(rig: Rig) -> None:
+    bind(rig)
+    row = final(ended(rig, Output(name="stdout", size_bytes=1 << 62), state=TaskState.ABORTED, cause="time_limit"))
+    assert row.result is not None
+    assert (row.state, row.result.cause) == ("aborted", "time_limit")
+
+
+def test_a_cancel_ends_the_fetch_and_the_task_at_once(rig: Rig) -> None:
+    bind(rig)
+    ended(rig, STDOUT, exit_code=4)
+    actions = rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))
+    assert only(actions, EndFetch) == (EndFetch(attempt=attempt()),)
+    assert only(actions, TaskEnded) == (TaskEnded(task=TASK),)
+    assert told(actions, TaskStatusAck).taken == (attempt(),)
+    assert sent(actions, TaskKill) == ()
+    row = final(actions)
+    assert row.result is not None
+    assert (row.state, row.result.exit_code, row.result.outputs) == ("killed", 4, ())
+    assert rig.handle(OutputsHome(attempt=attempt())) == ()
+
+
+def test_a_cancel_between_two_tries_to_fetch_ends_the_task_as_well(rig: Rig) -> None:
+    bind(rig)
+    ended(rig, STDOUT)
+    rig.handle(OutputsFailed(attempt=attempt(), text="unreachable", is_gone=False))
+    assert final(rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))).state == "killed"
+    assert only(rig.wait(10 * SECOND), FetchOutputs) == ()
+
+
+def test_a_fetch_ends_with_the_lease_of_its_claim(rig: Rig) -> None:
+    bind(rig)
+    ended(rig, STDOUT)
+    assert only(rig.wait(2 * LEASE_NS), EndFetch) == (EndFetch(attempt=attempt()),)
+
+
+def test_a_home_without_room_is_waited_for_and_said_once(rig: Rig) -> None:
+    bind(rig)
+    ended(rig, STDOUT)
+    full = OutputsFailed(attempt=attempt(), text="no room for 5 bytes", is_gone=False, is_full=True)
+    stored = [len(only((*rig.wait(10 * SECOND), *rig.handle(full)), Store)) for _ in range(10)]
+    assert stored == [1, *[0] * 9]
+    assert rig.state.origin.fetch_failures.get(attempt(), 0) == 0
+    assert [(entry.event, entry.text) for entry in rig.state.origin.tasks[TASK].history[-1:]] == [
+        ("no_space", "no room for 5 bytes")
+    ]
+
+
+class Counted(frozenset[str]):
+    """Names that count how often one of them was looked up (mutable)."""
+
+    looks = 0
+
+    def __contains__(self, name: object, /) -> bool:
+        self.looks += 1
+        return super().__contains__(name)
+
+
+def test_a_path_of_thousands_of_folders_is_not_looked_up_for_each_of_them() -> None:
+    declared = Counted({"out", "logs/day"})
+    assert not is_declared("a/" * 2_000 + "b", declared)
+    assert is_declared("logs/day/" + "a/" * 2_000 + "b", declared)
+    assert declared.looks <= 4
+
+
+class Cut(str):
+    """A name that counts how often a part of it was taken (mutable)."""
+
+    __slots__ = ("cuts",)
+    cuts: int
+
+    def __getitem__(self, key: SupportsIndex | slice, /) -> str:
+        self.cuts += 1
+        return super().__getitem__(key)
+
+
+def test_files_in_what_is_a_file_are_found_without_a_look_at_each_folder() -> None:
+    deep = Cut("work/out/" + "a/" * 2_000 + "b")
+    deep.cuts = 0
+    names = (deep, "work/out/f/x/y", "work/out/f-g", "work/out/f", "work/out/f/z", "stdout")
+    status_now = status(attempt(), outputs=tuple(Output(name=name, size_bytes=1) for name in names))
+    taken, undeclared = accepted(status_now, ("out",), tdv=tdv())
+    assert [output.name for output in taken.outputs] == [deep, "work/out/f-g", "work/out/f", "stdout"]
+    assert set(undeclared) == {"work/out/f/x/y", "work/out/f/z"}
+    assert deep.cuts <= 1

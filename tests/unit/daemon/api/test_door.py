@@ -1,0 +1,270 @@
+"""The local API's connections: nobody holds it with requests that never become whole."""
+
+import asyncio
+import logging
+import resource
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from messiahs.daemon.api.door import Limits, limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.requests import body_of, refusal
+from messiahs.daemon.api.server import serve
+from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit
+from messiahs.errors import StoreError
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+WHOLE = b"GET /quick HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HALF = WHOLE[:20]
+HELD = WHOLE.replace(b"quick", b"held")
+ENDLESS = WHOLE.replace(b"quick", b"endless")
+HALF_A_BODY = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n1234"
+"""The server answers at once that it reads the body."""
+NO_UTF_8 = b'\r\nContent-Length: 6\r\n\r\n["\xff"]\n'
+LARGE_BYTES = 4 << 20
+PATIENT = Limits(of_one=16, of_all=32, head_seconds=3_600.0, body_seconds=3_600.0)
+
+
+class Lab:
+    """An API with two questions: one is answered at once, the other one when `release` is set (mutable)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.release, self.held, self.read = folder / "a.sock", asyncio.Event(), 0, 0
+        self.changed = asyncio.Condition()
+        self.ends: asyncio.Queue[str] = asyncio.Queue()
+        """What each request ended with whose client hung up."""
+        self.writers: list[asyncio.StreamWriter] = []
+
+    async def quick(self, request: web.Request) -> web.Response:
+        """Answer with the size of the body."""
+        async with self.changed:
+            self.read += 1
+            self.changed.notify_all()
+        with self.noting_hangups():
+            return web.json_response({"bytes": len(await request.read())})
+
+    async def named(self, request: web.Request) -> web.Response:
+        """Read a list of names."""
+        try:
+            return web.json_response(await body_of(request, list[str]))
+        except msgspec.MsgspecError as error:
+            return refusal(400, str(error))
+
+    async def endless(self, request: web.Request) -> web.StreamResponse:
+        """Answer for as long as somebody reads."""
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with self.noting_hangups():
+            while True:
+                await response.write(bytes(65_536))
+
+    @contextmanager
+    def noting_hangups(self) -> Iterator[None]:
+        """Note what a handler is told when its client hangs up."""
+        try:
+            yield
+        except ConnectionError as error:
+            self.ends.put_nowait(type(error).__name__)
+            raise
+
+    async def damaged(self, _: web.Request) -> web.Response:
+        """Find rows that cannot be read."""
+        raise StoreError("a row is damaged: restore it")
+
+    async def hold(self, _: web.Request) -> web.Response:
+        """Answer when `release` is set."""
+        async with self.changed:
+            self.held += 1
+            self.changed.notify_all()
+        await self.release.wait()
+        return web.json_response({})
+
+    async def say(self, words: bytes) -> Streams:
+        """Connect and send some bytes."""
+        reader, writer = await asyncio.open_unix_connection(self.path)
+        self.writers.append(writer)
+        writer.write(words)
+        await writer.drain()
+        return reader, writer
+
+    async def until_read(self, count: int) -> None:
+        """Wait until the bodies of so many requests are being read."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.read >= count)
+
+    async def hold_many(self, count: int) -> list[Streams]:
+        """Make requests that wait for their answers."""
+        held = [await self.say(HELD) for _ in range(count)]
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.held >= count)
+        return held
+
+
+def run(folder: Path, limits: Limits, test: Callable[[Lab], Awaitable[None]], /) -> None:
+    async def main() -> None:
+        lab = Lab(folder)
+        routes = [
+            web.route("*", "/quick", lab.quick),
+            web.put("/named", lab.named),
+            web.get("/held", lab.hold),
+            web.get("/damaged", lab.damaged),
+            web.get("/endless", lab.endless),
+        ]
+        runner = await serve(routes, lab.path, limits)
+        try:
+            await test(lab)
+        finally:
+            lab.release.set()
+            for writer in lab.writers:
+                writer.close()
+            await asyncio.gather(*(writer.wait_closed() for writer in lab.writers), return_exceptions=True)
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
+async def status_of(streams: Streams) -> int:
+    return int((await streams[0].readline()).split()[1])
+
+
+def test_600_half_sent_requests_keep_nobody_waiting(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        half = [await lab.say(HALF) for _ in range(600)]
+        assert await status_of(await lab.say(WHOLE)) == 200
+        # The oldest ones made room.
+        assert await half[0][0].read() == b""
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_connections_that_are_ended_do_not_fill_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.handler.addFilter(RateLimit())
+
+    async def test(lab: Lab) -> None:
+        for _ in range(600):
+            await lab.say(HALF)
+        assert await status_of(await lab.say(WHOLE)) == 200
+
+    run(tmp_path, PATIENT, test)
+    assert 0 < sum("a connection was ended" in record.getMessage() for record in caplog.records) <= ALIKE_LIMIT
+
+
+def test_requests_that_are_being_answered_are_never_cut_off_and_too_many_of_them_are_refused(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        held = await lab.hold_many(PATIENT.of_one)
+        refused, _ = await lab.say(WHOLE)
+        said = await refused.read()
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert said.endswith(b'{"error": "you have too many connections with this module: end some"}')
+        lab.release.set()
+        assert [await status_of(each) for each in held] == [200] * PATIENT.of_one
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_a_request_that_does_not_become_whole_is_ended_however_slowly_it_goes_on(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        silent, (trickled, writer) = await lab.say(b""), await lab.say(HALF)
+        ended = asyncio.ensure_future(trickled.read())
+        while not ended.done():
+            writer.write(b"x")
+            await asyncio.wait([ended], timeout=0.01)
+        assert isinstance(ended.exception(), ConnectionError | None)
+        assert await silent[0].read() == b""
+
+    run(tmp_path, Limits(of_one=4, of_all=4, head_seconds=0.2, body_seconds=3_600.0), test)
+
+
+def test_a_body_that_stops_coming_is_ended_and_an_answer_may_take_its_time(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        held = await lab.hold_many(1)
+        stopped, _ = await lab.say(b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1234")
+        assert await stopped.read() == b""
+        lab.release.set()
+        assert await status_of(held[0]) == 200
+
+    run(tmp_path, Limits(of_one=4, of_all=4, head_seconds=0.1, body_seconds=0.1), test)
+
+
+@pytest.mark.parametrize("words", [ENDLESS, HALF_A_BODY], ids=["answer", "body"])
+def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, words: bytes
+) -> None:
+    async def test(lab: Lab) -> None:
+        reader, writer = await lab.say(words)
+        await reader.readline()
+        writer.transport.abort()
+        assert "Reset" in await lab.ends.get()
+        assert await status_of(await lab.say(WHOLE)) == 200
+
+    caplog.set_level(logging.INFO)
+    run(tmp_path, PATIENT, test)
+    assert caplog.messages == []
+
+
+def test_one_account_has_only_a_few_large_bodies_in_memory_and_small_requests_wait_for_none_of_them(
+    tmp_path: Path,
+) -> None:
+    head = b"PUT /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % LARGE_BYTES
+
+    async def test(lab: Lab) -> None:
+        held = [await lab.say(head) for _ in range(2)]
+        await lab.until_read(2)
+        later = asyncio.ensure_future(lab.say(head + bytes(LARGE_BYTES - 1)))
+        for _ in range(20):
+            assert await status_of(await lab.say(WHOLE)) == 200
+        assert not later.done()
+        held[0][1].write(bytes(LARGE_BYTES))
+        assert await status_of(held[0]) == 200
+        reader, writer = await later
+        writer.write(b"x")
+        assert await status_of((reader, writer)) == 200
+
+    run(tmp_path, replace(PATIENT, bodies=2), test)
+
+
+def test_a_body_that_is_no_utf_8_is_a_mistake_like_any_other(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        streams = await lab.say(WHOLE.replace(b"GET /quick", b"PUT /named").replace(b"\r\n\r\n", NO_UTF_8))
+        assert await status_of(streams) == 400
+        assert b"it is not UTF-8" in await streams[0].readuntil(b"}")
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_rows_that_cannot_be_read_are_told_of_in_words(tmp_path: Path) -> None:
+    async def test(lab: Lab) -> None:
+        streams = await lab.say(WHOLE.replace(b"quick", b"damaged"))
+        assert await status_of(streams) == 500
+        assert b"a row is damaged: restore it" in await streams[0].readuntil(b"}")
+
+    run(tmp_path, PATIENT, test)
+
+
+def test_most_files_are_left_to_everything_else() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        limits = limits_of_this_process()
+        assert limits.of_one < limits.of_all <= 512 // 4
+        assert raise_file_limit() == 512
+        assert limits_of_this_process().of_one > limits.of_one or before[1] <= 512
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_one_connection_after_the_other_is_served(tmp_path: Path, count: int) -> None:
+    async def test(lab: Lab) -> None:
+        for _ in range(count):
+            reader, writer = await lab.say(WHOLE)
+            assert await status_of((reader, writer)) == 200
+            writer.close()
+
+    run(tmp_path, PATIENT, test)

@@ -1,0 +1,159 @@
+"""What a submit may not say, and what makes it another one than that whose key it has."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from messiahs.core.interface.events import AnswerTo, Submitted
+from messiahs.core.interface.rows import SubmissionRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import SystemId, TaskId
+from messiahs.core.model.instants import Instant
+from messiahs.daemon.api.submit_body import InputBody, SubmitBody, difference, problem_of, submitted_by
+from messiahs.wire.limits import FILE_LIMIT
+
+
+@pytest.mark.parametrize(("count", "problem"), [(FILE_LIMIT, ""), (18_000, "18000 outputs, at most 1024 are allowed")])
+def test_as_many_outputs_are_declared_as_can_travel(count: int, problem: str) -> None:
+    body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number:x}" for number in range(count)))
+    assert problem_of(body) == problem
+
+
+TASK_TDV = TDV((("cpus", 1), ("origin", "left"), ("user", "ann")))
+BODY = SubmitBody(key="k", argv=("echo", "a b"), env={"A": "1"}, members=2, items=("x", "y"), name="n", outputs=("o",))
+FILE = InputBody(name="in", sha256="ab" * 32, size=1)
+
+
+def _submitted(tdv: TDV = TASK_TDV, **said: object) -> Submitted:
+    body = SubmitBody(**{field: getattr(BODY, field) for field in SubmitBody.__struct_fields__} | said)
+    return submitted_by(body, tdv, answer_to=AnswerTo(1))
+
+
+def _stored() -> SubmissionRow:
+    parts = {field.name for field in dataclasses.fields(SubmissionRow)}
+    said = {name: value for name, value in _as_dict(_submitted()).items() if name in parts}
+    return SubmissionRow(id=TaskId(SystemId("left"), 1, 17), submitted_at=Instant(1), **said)  # type: ignore[arg-type]
+
+
+def _as_dict(event: Submitted) -> dict[str, object]:
+    return {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+
+
+def test_a_repeated_submit_is_the_same_whatever_its_deadline() -> None:
+    assert difference(_stored(), _submitted()) == ""
+    assert difference(_stored(), _submitted(deadline_s=5)) == ""
+
+
+def test_another_command_under_the_same_key_is_named_beside_the_first() -> None:
+    told = difference(_stored(), _submitted(argv=("rm", "x")))
+    assert told == "whose command is `echo 'a b'`, and this one's is `rm x`"
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ({"env": {"A": "2"}}, "environment"),
+        ({"inputs": (FILE,)}, "inputs"),
+        ({"member_inputs": ((FILE,), ())}, "inputs"),
+        ({"outputs": ()}, "outputs"),
+        ({"items": ("x", "z")}, "members"),
+        ({"tdv": TDV((("cpus", 2), *TASK_TDV.pairs[1:]))}, "needs or stated attributes"),
+        ({"requirement": "$x = 1"}, "requirement"),
+        ({"name": "m"}, "name"),
+        ({"retries": 1}, "`--retries`"),
+        ({"waits": False, "name": "m"}, "name, `--no-wait`"),
+    ],
+)
+def test_whatever_else_differs_under_the_same_key_is_named(said: dict[str, object], what: str) -> None:
+    tdv = said.pop("tdv", TASK_TDV)
+    assert isinstance(tdv, TDV)
+    assert difference(_stored(), _submitted(tdv, **said)) == f"whose command is `echo 'a b'`, with other {what}"
+
+
+def test_a_long_command_is_shown_in_part() -> None:
+    assert len(difference(_stored(), _submitted(argv=("x" * 100_000,)))) < 400
+
+
+@pytest.mark.parametrize("item", ["../../../tasks", "/etc/passwd", "", "a\0b", "..", "a//b"])
+def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(item: str) -> None:
+    body = SubmitBody(key="k", argv=("true",), outputs=("{}",), items=("fine/name", item), members=2)
+    assert "is no relative path" in problem_of(body)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"name": "n" * 256, "retries": 1_000}, ""),
+        ({"name": "n" * 300}, "the name of a task has at most 256 characters, and this one has 300"),
+        ({"retries": 1_001}, "a task is retried at most 1000 times"),
+        ({"deadline_s": 400_000_000}, "a deadline is at most 316224000 s (10 years) away"),
+    ],
+)
+def test_what_is_too_much_is_told_with_what_is_allowed(said: dict[str, object], problem: str) -> None:
+    body = msgspec.json.decode(msgspec.json.encode({"key": "k", "argv": ["true"], **said}), type=SubmitBody)
+    assert problem_of(body) == problem
+
+
+def test_names_that_are_too_long_to_travel_are_refused_at_once() -> None:
+    body = SubmitBody(key="k", argv=("true",), outputs=tuple(f"{number}{'n' * 200}" for number in range(1_000)))
+    assert problem_of(body).endswith("bytes of names, at most 131072 are allowed")
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "clash"),
+    [
+        (("a", "b/c", "b/d"), ("b/cc", "b-c", "bb"), ""),
+        (("a", "b"), ("b",), "'b' and 'b'"),
+        (("a", "b"), ("b/c",), "'b' and 'b/c'"),
+        (("a/b/c", "a-"), ("a",), "'a' and 'a/b/c'"),
+        ((), ("x/y", "x"), "'x' and 'x/y'"),
+        (("x/y", "x"), (), "'x' and 'x/y'"),
+    ],
+)
+def test_no_input_of_one_task_is_in_the_way_of_those_of_all(
+    shared: tuple[str, ...], own: tuple[str, ...], clash: str
+) -> None:
+    inputs, members = _inputs(shared), ((), _inputs(own), ())
+    body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=3)
+    assert problem_of(body) == (f"two inputs cannot have the places {clash}" if clash else "")
+
+
+def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
+    looked_at = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def split(self, *_: object) -> list[str]:
+            nonlocal looked_at
+            looked_at += 1
+            return [str(self)]
+
+    inputs = _inputs(tuple(Name(f"in{number}") for number in range(FILE_LIMIT - 1)))
+    members = (_inputs(("own",)),) * 200
+    assert problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=200)) == ""
+    assert looked_at == len(inputs)
+
+
+def test_one_task_has_no_more_inputs_than_can_travel() -> None:
+    inputs = _inputs(tuple(f"in{number}" for number in range(FILE_LIMIT)))
+    body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=((), _inputs(("own",))), members=2)
+    assert problem_of(body) == "1025 input files, at most 1024 are allowed"
+
+
+@pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
+def test_no_input_lies_in_more_folders_than_an_executor_makes(parts: int, *, is_refused: bool) -> None:
+    body = SubmitBody(key="k", argv=("true",), inputs=_inputs(("/".join("a" * parts),)))
+    assert problem_of(body).startswith("an input lies in at most 255 folders: a/a/") == is_refused
+    assert bool(problem_of(body)) == is_refused
+
+
+def test_outputs_of_very_many_tasks_are_refused_before_each_of_their_names_is_checked() -> None:
+    outputs = tuple(f"{number:x}-{{}}" for number in range(FILE_LIMIT))
+    body = SubmitBody(key="k", argv=("true",), outputs=outputs, items=("",) * 100_000, members=100_000)
+    assert problem_of(body) == "102400000 outputs with {} of all tasks together, at most 4194304 are allowed"
+
+
+def _inputs(names: tuple[str, ...]) -> tuple[InputBody, ...]:
+    return tuple(InputBody(name=name, sha256="ab" * 32, size=1) for name in names)

@@ -1,0 +1,18 @@
+"""What daemons need is there before the first of them is forked."""
+
+import subprocess
+import sys
+
+LOADED = """
+from messiahs.daemon.process.forking import load_code
+from messiahs.language.predicate.parsing import _grammar
+before = _grammar.cache_info().currsize
+load_code()
+print(before, _grammar.cache_info().currsize)
+"""
+
+
+def test_the_tables_of_the_predicate_language_are_made_before_daemons_are_forked() -> None:
+    # In a process of its own: here others may have parsed a predicate already, and load_code freezes what is there.
+    answer = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=120)
+    assert answer.stdout.split() == ["0", "1"]

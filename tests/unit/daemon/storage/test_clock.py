@@ -1,0 +1,60 @@
+"""The clock in several lives of a daemon: within one run of the machine the wall clock is looked at once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.model.instants import HOUR, Instant
+from messiahs.daemon.storage.clock import BootOffset, Clock, offset_between
+from messiahs.daemon.storage.store import RowStore
+
+NEVER = Instant(0)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_wall_clock_that_was_set_while_the_daemon_was_down_changes_nothing(hours: int) -> None:
+    # As if the wall clock had been so much behind or ahead when the first life began.
+    first = Clock(NEVER).boot_offset()
+    first = replace(first, offset_ns=first.offset_ns + hours * HOUR)
+    assert Clock(NEVER, first).boot_offset() == first
+
+
+def test_in_another_run_of_the_machine_the_wall_clock_counts() -> None:
+    earlier = BootOffset(boot="another", offset_ns=Clock(NEVER).offset_ns - HOUR)
+    assert Clock(NEVER, earlier).offset_ns > earlier.offset_ns
+
+
+@pytest.mark.parametrize("interrupted", [1, 2])
+def test_a_daemon_that_is_interrupted_as_it_reads_the_clocks_is_not_behind_the_others(interrupted: int) -> None:
+    passes = iter([13_000_000 if reading == interrupted else 100 for reading in range(100)])
+    elapsed = 0
+
+    def boot_clock() -> int:
+        nonlocal elapsed
+        elapsed += next(passes)
+        return elapsed
+
+    def wall_clock() -> int:
+        return boot_clock() + HOUR
+
+    assert abs(offset_between(boot_clock, wall_clock) - HOUR) <= 200
+
+
+def test_no_instant_is_before_one_that_is_stored() -> None:
+    ahead = Instant(Clock(NEVER).now() + HOUR)
+    assert Clock(ahead).now() >= ahead
+    assert Clock(ahead, Clock(NEVER).boot_offset()).now() >= ahead
+
+
+def test_the_next_life_is_told_how_instants_are_counted_by_the_first_commit(tmp_path: Path) -> None:
+    told = BootOffset(boot="a-b", offset_ns=-5)
+    store = RowStore(tmp_path / "module.db")
+    assert store.boot_offset() is None
+    store.write_with_next(told)
+    assert store.boot_offset() is None
+    store.commit((), Instant(1))
+    store.close()
+    again = RowStore(tmp_path / "module.db")
+    assert (again.boot_offset(), again.newest()) == (told, Instant(1))
+    again.close()

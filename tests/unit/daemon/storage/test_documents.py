@@ -1,0 +1,77 @@
+"""What the local API says of a task."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from messiahs.core.interface.messages import AttemptStatus, Command, Substate, TaskState
+from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import AttemptId, ClientKey, Epoch, SystemId, TaskId
+from messiahs.core.model.instants import SECOND, Instant
+from messiahs.daemon.storage.documents import array_document, task_document
+
+TASK = TaskId(SystemId("left"), Epoch(1), 17)
+SUBMISSION = SubmissionRow(
+    id=TASK,
+    key=ClientKey("k"),
+    tdv=TDV((("cpus", 1), ("user", "ann"))),
+    requirement="",
+    command=Command(argv=("true",)),
+    members=0,
+    submitted_at=Instant(0),
+)
+
+
+@pytest.mark.parametrize(("suspended_ns", "started"), [(0, "00:01:30"), (60 * SECOND, "00:00:30")])
+def test_a_start_is_as_long_before_the_end_as_the_task_ran_and_was_suspended(suspended_ns: int, started: str) -> None:
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0, ran_ns=10 * SECOND)
+    row = TaskRow(id=TASK, state=TaskState.FINISHED, ended_at=Instant(100 * SECOND), result=result)
+    document = task_document(replace(row, suspended_ns=suspended_ns), SUBMISSION, reasons=())
+    assert document["started_at"] == f"1970-01-01T{started}.000Z"
+    assert (document["suspended_since"], document["suspended_s"]) == (None, suspended_ns / SECOND)
+
+
+def test_a_task_says_since_when_it_is_suspended() -> None:
+    row = TaskRow(id=TASK, started_at=Instant(0), suspended_at=Instant(5 * SECOND), suspended_ns=SECOND // 2)
+    document = task_document(row, SUBMISSION, reasons=())
+    assert (document["suspended_since"], document["suspended_s"]) == ("1970-01-01T00:00:05.000Z", 0.5)
+
+
+def test_a_cancelled_task_is_killed_at_once_and_may_run_for_a_while() -> None:
+    row = TaskRow(id=TASK, substate=Substate.RUNNING, is_cancelled=True, executed_on="right")
+    document = task_document(row, SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
+    assert (document["state"], document["substate"]) == ("killed", None)
+    assert (document["may_run_on"], document["may_run_until"]) == ("right", "1970-01-01T00:00:05.000Z")
+    again = task_document(replace(row, is_wanted_again=True), SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
+    assert (again["state"], again["substate"], again["executed_on"]) == ("executing", "queued", "")
+    assert again["may_run_on"] == "right"
+
+
+@pytest.mark.parametrize(("state", "shown"), [(TaskState.FINISHED, 0), (TaskState.KILLED, None)])
+def test_a_killed_task_has_no_exit_code_even_if_it_exited_before_it_could_be_killed(
+    state: TaskState, shown: int | None
+) -> None:
+    result = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.FINISHED, exit_code=0)
+    row = TaskRow(id=TASK, state=state, ended_at=Instant(SECOND), result=result)
+    assert task_document(row, SUBMISSION, reasons=())["exit_code"] == shown
+
+
+def test_an_overdue_task_is_aborted_at_once_and_may_run_for_a_while() -> None:
+    overdue = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.ABORTED, cause="time_limit")
+    row = TaskRow(id=TASK, substate=Substate.RUNNING, is_cancelled=True, executed_on="right", result=overdue)
+    document = task_document(row, SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
+    assert (document["state"], document["substate"], document["cause"]) == ("aborted", None, "time_limit")
+    assert (document["may_run_on"], document["may_run_until"]) == ("right", "1970-01-01T00:00:05.000Z")
+    counts = array_document(replace(SUBMISSION, members=2), Counter(), [row])["counts"]
+    assert counts == {"aborted": 1, "queued": 1}
+
+
+def test_an_array_counts_its_cancelled_members_as_killed() -> None:
+    rows = [
+        TaskRow(id=TASK._replace(member=member), substate=Substate.RUNNING, is_cancelled=member > 1)
+        for member in (1, 2, 3)
+    ]
+    counts = array_document(replace(SUBMISSION, members=4), Counter(), rows)["counts"]
+    assert counts == {"killed": 2, "queued": 1, "running": 1}

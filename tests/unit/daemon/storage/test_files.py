@@ -1,0 +1,200 @@
+"""The store of files: what is whole, what is refused, what stays and what goes."""
+
+import asyncio
+import hashlib
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from messiahs.daemon.storage.files import FileStore, WrongContentError
+from messiahs.errors import StoreError
+
+CONTENT = b"what a task reads" * 10_000
+SHA256 = hashlib.sha256(CONTENT).digest()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path)
+
+
+async def pieces(content: bytes, step: int = 10_000) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(content), step):
+        yield content[start : start + step]
+
+
+def put(store: FileStore, content: bytes, *, sha256: bytes = SHA256, limit_bytes: int = 1 << 30) -> int:
+    return asyncio.run(store.put(sha256, pieces(content), limit_bytes=limit_bytes))
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+def age(path: Path, seconds: int) -> None:
+    then = path.stat().st_mtime - seconds
+    os.utime(path, (then, then))
+
+
+def test_a_file_is_named_by_its_content_and_can_only_be_read(store: FileStore, tmp_path: Path) -> None:
+    assert store.missing([SHA256]) == (SHA256,)
+    assert put(store, CONTENT) == len(CONTENT)
+    assert store.missing([SHA256]) == ()
+    assert left_in(tmp_path) == [SHA256.hex()]
+    assert store.path(SHA256).read_bytes() == CONTENT
+    assert store.path(SHA256).stat().st_mode & 0o777 == 0o444
+    assert store.size(SHA256) == len(CONTENT)
+
+
+def test_a_file_that_is_here_is_put_again_without_harm(store: FileStore, tmp_path: Path) -> None:
+    assert [put(store, CONTENT), put(store, b"whatever")] == [len(CONTENT)] * 2
+    assert store.keep(CONTENT) == SHA256
+    assert left_in(tmp_path) == [SHA256.hex()]
+
+
+@pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b"x", b"", b"x" * len(CONTENT)])
+def test_another_content_is_refused_and_nothing_is_left_of_it(store: FileStore, tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(WrongContentError):
+        put(store, content)
+    assert left_in(tmp_path) == []
+
+
+def test_more_than_the_limit_is_refused_and_nothing_is_left_of_it(store: FileStore, tmp_path: Path) -> None:
+    with pytest.raises(WrongContentError, match="larger"):
+        put(store, CONTENT, limit_bytes=len(CONTENT) - 1)
+    assert left_in(tmp_path) == []
+
+
+def test_a_sender_that_breaks_off_leaves_nothing(store: FileStore, tmp_path: Path) -> None:
+    async def broken() -> AsyncGenerator[bytes, None]:
+        yield CONTENT[:1_000]
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        asyncio.run(store.put(SHA256, broken(), limit_bytes=1 << 30))
+    assert left_in(tmp_path) == []
+
+
+def test_a_full_disk_says_so_and_nothing_is_left(store: FileStore, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(StoreError, match="check that the disk is not full"):
+            put(store, CONTENT)
+        with pytest.raises(StoreError):
+            store.keep(CONTENT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert left_in(tmp_path) == []
+
+
+def test_the_same_file_may_come_from_several_at_once(store: FileStore, tmp_path: Path) -> None:
+    async def all_at_once() -> list[int]:
+        return await asyncio.gather(
+            *(store.put(SHA256, pieces(CONTENT, 1_000 + step), limit_bytes=1 << 30) for step in range(10))
+        )
+
+    assert asyncio.run(all_at_once()) == [len(CONTENT)] * 10
+    assert left_in(tmp_path) == [SHA256.hex()]
+    assert store.path(SHA256).read_bytes() == CONTENT
+
+
+def test_a_draft_goes_on_where_its_sender_left_it(store: FileStore) -> None:
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
+    draft.add(CONTENT[:1_000])
+    draft.close()
+    assert (store.offset(SHA256, of="cs"), store.offset(SHA256, of="xinu")) == (1_000, 0)
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
+    assert draft.offset_bytes == 1_000
+    draft.add(CONTENT[1_000:])
+    draft.finish()
+    assert store.offset(SHA256, of="xinu") == len(CONTENT)
+
+
+def test_a_draft_that_was_let_go_takes_nothing_more(store: FileStore) -> None:
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
+    draft.close()
+    with pytest.raises(StoreError):
+        draft.add(b"x")
+
+
+def test_a_draft_that_the_disk_has_damaged_is_found_out_and_begins_anew(store: FileStore, tmp_path: Path) -> None:
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
+    draft.add(CONTENT[:1_000])
+    draft.close()
+    (path,) = (tmp_path / "drafts").iterdir()
+    path.write_bytes(bytes(1_000))
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
+    draft.add(CONTENT[1_000:])
+    with pytest.raises(WrongContentError):
+        draft.finish()
+    assert store.offset(SHA256, of="cs") == 0
+
+
+def test_a_draft_may_be_given_up_while_a_thread_writes_it(store: FileStore, tmp_path: Path) -> None:
+    draft = store.draft(SHA256, size_bytes=1 << 30, of="cs")
+    piece = bytes(1 << 20)
+    refused: list[Exception] = []
+
+    def write() -> None:
+        try:
+            for _ in range(1_000):
+                draft.add(piece)
+        except StoreError as error:
+            refused.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while draft.offset_bytes < len(piece):
+        pass
+    draft.discard()
+    writer.join()
+    assert len(refused) == 1
+    assert left_in(tmp_path) == []
+
+
+def test_what_nobody_names_goes_after_its_time_and_what_is_in_use_stays(store: FileStore, tmp_path: Path) -> None:
+    used, old, young = (store.keep(content) for content in (b"used", b"old", b"young"))
+    for sha256 in (used, old):
+        age(store.path(sha256), 3_700)
+    draft = store.draft(SHA256, size_bytes=9, of="cs")
+    draft.close()
+    (path,) = (tmp_path / "drafts").iterdir()
+    age(path, 3_700)
+    assert store.collect({used}, unused_seconds=3_600) == 2
+    assert left_in(tmp_path) == sorted([used.hex(), young.hex()])
+
+
+def test_a_file_that_was_asked_for_is_kept_for_another_while(store: FileStore) -> None:
+    sha256 = store.keep(b"old")
+    age(store.path(sha256), 3_700)
+    assert store.missing([sha256]) == ()
+    assert store.collect(set(), unused_seconds=3_600) == 0
+
+
+def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
+    script = """
+import asyncio, hashlib, resource, sys
+from pathlib import Path
+from messiahs.daemon.storage.files import FileStore
+
+async def pieces():
+    for _ in range(200):
+        yield bytes(1 << 20)
+
+expected = hashlib.sha256()
+for _ in range(200):
+    expected.update(bytes(1 << 20))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+store = FileStore(Path(sys.argv[1]))
+asyncio.run(store.put(expected.digest(), pieces(), limit_bytes=1 << 30))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 30_000

@@ -1,0 +1,249 @@
+"""Inputs that a peer brings: what counts against its claim, what stays of it, and what is stored together."""
+
+import asyncio
+import hashlib
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from messiahs.core.interface.rows import GrantedClaimRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.daemon.storage.files import FileStore, WrongContentError
+from messiahs.daemon.transfer.arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
+from messiahs.wire.codec import PutFile, PutRequest
+from tests.contract.channel_modules import CLAIM, GRANTED, NYNEVE, TICKET, transfer
+
+OTHER = CLAIM._replace(number=6)
+MEGABYTE = 1 << 20
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """A store of files to which one origin brings some, in the claims that are there."""
+
+    arrivals: ArrivingFiles
+    claims: dict[ClaimId, GrantedClaimRow]
+    folder: Path
+
+    async def begin(self, *files: PutFile, claim: ClaimId = CLAIM) -> FilesReceipt:
+        """Open a stream for files."""
+        receipt = self.arrivals.receive(NYNEVE, PutRequest(claim=claim, ticket=TICKET, files=files))
+        await receipt.begin()
+        return receipt
+
+    async def cut(self, file: PutFile, *, size: int, claim: ClaimId = CLAIM) -> None:
+        """Bring a part of a file, and let the stream break."""
+        receipt = await self.begin(file, claim=claim)
+        await receipt.add(b"x")
+        await receipt.close()
+        (draft,) = (self.folder / "drafts").glob(f"{file.sha256.hex()}.*")
+        os.truncate(draft, size)
+
+    def drafts(self) -> set[str]:
+        """Name what there is of incomplete files."""
+        return {path.name.partition(".")[0] for path in (self.folder / "drafts").iterdir()}
+
+
+def play(tmp_path: Path, scene: Callable[[Scene], Awaitable[None]]) -> None:
+    claims = {CLAIM: GRANTED[CLAIM], OTHER: replace(GRANTED[CLAIM], id=OTHER)}
+    arrivals = ArrivingFiles(FileStore(tmp_path), claim_of=claims.get, in_use=frozenset)
+    asyncio.run(_played(scene, Scene(arrivals=arrivals, claims=claims, folder=tmp_path)))
+
+
+async def _played(scene: Callable[[Scene], Awaitable[None]], made: Scene) -> None:
+    async with asyncio.timeout(60):
+        await scene(made)
+
+
+def file_of(content: bytes) -> PutFile:
+    return PutFile(hashlib.sha256(content).digest(), len(content))
+
+
+def large(number: int, size: int) -> PutFile:
+    return PutFile(bytes([number]) * 32, size)
+
+
+def test_what_was_cut_counts_against_the_claim_and_makes_room_for_what_comes_next(tmp_path: Path) -> None:
+    first, second, third = (large(number, LEAST_LIMIT_BYTES * 2 // 3) for number in (1, 2, 3))
+
+    async def scene(scene: Scene) -> None:
+        await scene.cut(first, size=first.size_bytes - 1)
+        receipt = await scene.begin(second)
+        await receipt.add(b"x")
+        assert scene.drafts() == {second.sha256.hex()}
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(third)
+        await receipt.close()
+
+    play(tmp_path, scene)
+
+
+def test_drafts_of_an_earlier_life_or_claim_of_the_same_origin_count_as_well(tmp_path: Path) -> None:
+    first, second = (large(number, LEAST_LIMIT_BYTES * 2 // 3) for number in (1, 2))
+
+    async def scene(scene: Scene) -> None:
+        await scene.cut(first, size=first.size_bytes - 1)
+        again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=frozenset)
+        receipt = again.receive(NYNEVE, PutRequest(claim=OTHER, ticket=TICKET, files=(second,)))
+        await receipt.begin()
+        assert scene.drafts() <= {second.sha256.hex()}
+        await receipt.close()
+
+    play(tmp_path, scene)
+
+
+def test_what_an_ended_claim_left_incomplete_is_removed(tmp_path: Path) -> None:
+    ended, living, shared = (large(number, MEGABYTE) for number in (1, 2, 3))
+
+    async def scene(scene: Scene) -> None:
+        for file in (ended, shared):
+            await scene.cut(file, size=1_000)
+        for file in (living, shared):
+            await scene.cut(file, size=1_000, claim=OTHER)
+        await scene.arrivals.forget_ended()
+        assert scene.drafts() == {file.sha256.hex() for file in (ended, living, shared)}
+        del scene.claims[CLAIM]
+        await scene.arrivals.forget_ended()
+        assert scene.drafts() == {file.sha256.hex() for file in (living, shared)}
+
+    play(tmp_path, scene)
+
+
+def test_streams_at_the_same_time_share_the_room_of_the_disk(tmp_path: Path) -> None:
+    async def scene(scene: Scene) -> None:
+        for claim in (CLAIM, OTHER):
+            scene.claims[claim] = replace(scene.claims[claim], tdv=TDV((("disk", 1 << 60),)))
+        most = scene.arrivals.files.free_bytes() * 3 // 4
+        receipt = await scene.begin(large(1, most))
+        with pytest.raises(RefusedFilesError, match="has no room"):
+            await scene.begin(large(2, most), claim=OTHER)
+        await receipt.close()
+        await (await scene.begin(large(2, most), claim=OTHER)).close()
+
+    play(tmp_path, scene)
+
+
+def test_many_small_files_are_all_there_when_the_stream_is_finished(tmp_path: Path) -> None:
+    contents = [number.to_bytes(4) * 1_000 for number in range(600)]
+    contents[300] = b""
+
+    async def scene(scene: Scene) -> None:
+        receipt = await scene.begin(*map(file_of, contents))
+        assert scene.arrivals.arriving == (CLAIM,)
+        for content in filter(None, contents):
+            await receipt.add(content)
+        await receipt.finish()
+        await receipt.close()
+        assert scene.arrivals.files.missing(file_of(content).sha256 for content in contents) == ()
+        assert [scene.arrivals.files.path(file_of(each).sha256).read_bytes() for each in contents] == contents
+        assert not scene.drafts()
+        assert not scene.arrivals.arriving
+
+    play(tmp_path, scene)
+
+
+def test_small_files_that_came_before_the_stream_was_cut_need_not_come_again(tmp_path: Path) -> None:
+    contents = [b"one", b"two", b"three"]
+
+    async def scene(scene: Scene) -> None:
+        receipt = await scene.begin(*map(file_of, contents))
+        await receipt.add(contents[0])
+        await receipt.close()
+        assert scene.arrivals.files.missing([file_of(contents[0]).sha256]) == ()
+
+    play(tmp_path, scene)
+
+
+def test_small_files_count_against_the_claim_whatever_comes_before_they_are_stored(tmp_path: Path) -> None:
+    contents = [b"one", b"two"]
+
+    async def scene(scene: Scene) -> None:
+        receipt = await scene.begin(*map(file_of, contents))
+        for content in contents:
+            await receipt.add(content)
+        # The two have come, and are in no draft and not in the store.
+        await (await scene.begin(large(1, MEGABYTE))).close()
+        await receipt.finish()
+        await receipt.close()
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await scene.begin(large(2, LEAST_LIMIT_BYTES - 5))
+
+    play(tmp_path, scene)
+
+
+def test_a_small_file_that_is_another_one_is_refused_with_all_that_came_beside_it(tmp_path: Path) -> None:
+    contents = [b"one", b"two"]
+
+    async def scene(scene: Scene) -> None:
+        receipt = await scene.begin(*map(file_of, contents))
+        await receipt.add(b"one")
+        await receipt.add(b"twx")
+        with pytest.raises(WrongContentError, match="another file"):
+            await receipt.finish()
+        await receipt.close()
+        assert len(scene.arrivals.files.missing(file_of(each).sha256 for each in (*contents, b"twx"))) == 3
+
+    play(tmp_path, scene)
+
+
+def test_small_files_that_ride_with_tasks_are_stored_at_once(tmp_path: Path) -> None:
+    contents = tuple(number.to_bytes(4) for number in range(200))
+
+    async def scene(scene: Scene) -> None:
+        assert await scene.arrivals.keep(NYNEVE, transfer(1), contents) == ""
+        assert scene.arrivals.files.missing(file_of(content).sha256 for content in contents) == ()
+
+    play(tmp_path, scene)
+
+
+class _InterruptedName(str):
+    """A name during whose comparison `meanwhile` runs in another thread, at most once."""
+
+    __slots__ = ("meanwhile",)
+    meanwhile: list[Callable[[], object]]
+
+    def __eq__(self, other: object) -> bool:
+        if self.meanwhile:
+            thread = threading.Thread(target=self.meanwhile.pop())
+            thread.start()
+            thread.join()
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_files_are_admitted_while_threads_open_and_stop_others(tmp_path: Path) -> None:
+    first, second, third = (large(number, MEGABYTE) for number in (1, 2, 3))
+
+    async def scene(scene: Scene) -> None:
+        scene.arrivals.open_draft(NYNEVE, first)
+        origin = _InterruptedName(NYNEVE)
+        origin.meanwhile = [lambda: scene.arrivals.open_draft(NYNEVE, second)]
+        claim = replace(GRANTED[CLAIM], origin=SystemId(origin))
+        await scene.arrivals.admit(claim, [third])
+        assert not origin.meanwhile
+        scene.arrivals.stop_earlier(NYNEVE, first)
+        scene.arrivals.stop_earlier(NYNEVE, second)
+
+    play(tmp_path, scene)
+
+
+def test_what_is_in_use_is_asked_where_the_state_does_not_change_meanwhile(tmp_path: Path) -> None:
+    asked_in: list[threading.Thread] = []
+
+    def in_use() -> frozenset[bytes]:
+        asked_in.append(threading.current_thread())
+        return frozenset()
+
+    async def scene(scene: Scene) -> None:
+        again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=in_use)
+        with pytest.raises(RefusedFilesError, match="may bring"):
+            await again.admit(GRANTED[CLAIM], [large(1, LEAST_LIMIT_BYTES + 1)])
+
+    play(tmp_path, scene)
+    assert asked_in == [threading.current_thread()]
