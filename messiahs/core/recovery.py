@@ -12,7 +12,7 @@ from messiahs.core.executor.owner_rules import take_suspended, take_up
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,

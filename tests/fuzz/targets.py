@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
 from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted_pairs
 from messiahs.core.vectors.vectors import vector_of

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 from messiahs.language.predicate.syntax import COMPARATORS, Connective

@@ -15,7 +15,8 @@ from messiahs.core.executor.revocation import revocation
 from messiahs.core.executor.running_facts import running_attempts, running_queries
 from messiahs.core.interface.actions import Action, Decision, SendControl
 from messiahs.core.interface.messages import DenyCode, Substate, TaskRequest
-from messiahs.core.interface.policies import Predicate, RunningQuery
+from messiahs.core.interface.policies import RunningQuery
+from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SearchId
 from messiahs.core.model.instants import SECOND, Instant, after

@@ -7,7 +7,8 @@ many tasks stay as `keep` says.
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Predicate, RunningQuery
+from messiahs.core.interface.policies import RunningQuery
+from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.module import ModuleState, Shape
 from messiahs.core.task_filter.local_facts import own_facts

@@ -5,7 +5,7 @@ Members of an array that were never tried are a run (submission, first, last) an
 
 from collections.abc import Iterator
 
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId

@@ -7,7 +7,7 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Answer, Decision, Store
 from messiahs.core.interface.events import CancelRequested, RetryRequested, Submitted
 from messiahs.core.interface.messages import Command, Substate, TaskState
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId

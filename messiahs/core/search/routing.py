@@ -12,7 +12,8 @@ from typing import TypeVar
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS, LONGEST_SEARCH_NS
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny, SchedRequest, TaskDeny, TaskRequest
-from messiahs.core.interface.policies import Asker, BadPredicate, Predicate
+from messiahs.core.interface.policies import Asker
+from messiahs.core.interface.predicates import BadPredicate, Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import MessageId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after

@@ -12,7 +12,8 @@ from messiahs.core.executor.running_offers import choose_running, hand_over
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, Reason, TaskAccept, TaskRequest
-from messiahs.core.interface.policies import Asking, HereQuery, Predicate
+from messiahs.core.interface.policies import Asking, HereQuery
+from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import Instant, after

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.messages import AttemptStatus, IdsGiven, Reason, SchedRequest, TaskRequest, TaskState
-from messiahs.core.interface.policies import Asker, Calendar, Need, Policy, PredicateParser, Randomness
+from messiahs.core.interface.policies import Asker, Calendar, Need, Policy, Randomness
+from messiahs.core.interface.predicates import PredicateParser
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,

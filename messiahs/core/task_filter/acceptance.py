@@ -4,7 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from messiahs.core.interface.messages import Reason
-from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Candidate, Need, Placed, RankQuery, Refused
+from messiahs.core.interface.policies import (
+    Accepted,
+    AcceptQuery,
+    Asker,
+    Candidate,
+    Need,
+    Placed,
+    RankQuery,
+    Refused,
+)
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant

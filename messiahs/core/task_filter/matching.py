@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Need, Predicate
+from messiahs.core.interface.policies import Need
+from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.attributes import Kind
 from messiahs.core.model.descriptions import TDV, Description
 from messiahs.core.model.ids import SystemId

@@ -8,7 +8,7 @@ import ast
 from types import CodeType, FunctionType
 from typing import Final
 
-from messiahs.core.interface.policies import Truth
+from messiahs.core.interface.predicates import Truth
 from messiahs.language.predicate.syntax import Chain, Comparison, Connective, Expression, Not, Operand, Order, Variable
 from messiahs.language.predicate.truth import Places, truth_of
 

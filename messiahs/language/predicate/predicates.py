@@ -7,7 +7,7 @@ operator around it, nor that the result does not depend on it. So order and shor
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from messiahs.core.interface.policies import BadPredicate, Predicate, Truth
+from messiahs.core.interface.predicates import BadPredicate, Predicate, Truth
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
 from messiahs.core.model.descriptions import Description, Layout, layout_of
 from messiahs.core.vectors.columns import NO_CLASS, Classes, Column, Judged

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from messiahs.core.interface.policies import Truth, Values
+from messiahs.core.interface.predicates import Truth, Values
 from messiahs.language.predicate.syntax import Chain, Comparison, Connective, Expression, Not, Order, Variable
 
 Places = Mapping[str, int]

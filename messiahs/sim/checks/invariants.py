@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from messiahs.core.interface.actions import Action, Forget, StartAttempt, Store, TaskEnded
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
-from messiahs.core.interface.policies import BadPredicate, Need
+from messiahs.core.interface.policies import Need
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.rows import GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.invariants import violations
 from messiahs.core.model.descriptions import Description

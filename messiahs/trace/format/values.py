@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from messiahs.config.policies import source_of
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.interface.timers import Timers
 from messiahs.language.predicate.predicates import ParsedPredicate, predicate_parser
 from messiahs.language.runtime.compiled_policy import CompiledPolicy

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.vectors.vectors import MachineClass, Vector, vector_of
 from messiahs.errors import PredicateError

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from messiahs.core.interface.policies import BadPredicate, Predicate, PredicateParser
+from messiahs.core.interface.predicates import BadPredicate, Predicate, PredicateParser
 from messiahs.core.model.attributes import Value
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 

@@ -23,7 +23,7 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.interface.policies import BadPredicate
+from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
