@@ -1,14 +1,11 @@
 """Writes the pages of docs/ that are made from the code: `python tests/docs/regenerate.py`."""
 
-import dataclasses
 import sys
 from pathlib import Path
-from types import UnionType
-from typing import get_args
 
-from messiahs.core.interface import messages
 from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
 from messiahs.language.compiler.schema import range_shown
+from tests.docs.message_page import message_page
 from tests.docs.textmate import textmate_grammar
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,18 +41,13 @@ _SCOPES = {
     Scope.PEER: ("Who asks", "What is known of the neighbor that sent a request.", ""),
     Scope.NOW: ("The time", "Local time where the module runs.", ""),
 }
-_ABOUT_MESSAGES = """
-What modules say to each other. The scheduling messages go to a neighbor and are answered by it; the messages of a claim
-are passed on along the path on which it was granted; a status vector goes over the update channel, tasks and files over
-the task channel, everything else over the control channel.
-"""
 
 
 def pages() -> dict[str, str]:
     """Give every page that is made, by its file name."""
     return {
         "attributes.md": attribute_page(),
-        "messages.md": message_page(),
+        "messages.md": message_page(_MADE),
         "messiahs-policy.tmLanguage.json": textmate_grammar(),
     }
 
@@ -80,29 +72,6 @@ def _row(row: Attribute) -> str:
     unset = "yes" if row.is_optional else ""
     cells = (f"`${row.name}`", row.kind, row.unit, range_shown(row), row.supplier, unset, row.meaning)
     return f"| {' | '.join(cells)} |"
-
-
-def message_page() -> str:
-    """Make the dictionary of messages from their docstrings."""
-    lines = ["# Messages", "", _MADE]
-    lines += [_ABOUT_MESSAGES.strip()]
-    for kind in (*_members(messages.ControlMessage), messages.StatusVector, messages.TaskTransfer):
-        lines += ["", f"## {_wire_name(kind.__name__)}", "", *_paragraphs(kind), ""]
-        lines += [f"- `{field.name}`" for field in dataclasses.fields(kind)] or ["Says nothing more."]
-    return "\n".join(lines) + "\n"
-
-
-def _members(union: UnionType) -> tuple[type, ...]:
-    return tuple(get_args(union))
-
-
-def _wire_name(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).removeprefix("_")
-
-
-def _paragraphs(kind: type) -> list[str]:
-    assert kind.__doc__ is not None
-    return [line.strip() for line in kind.__doc__.strip().splitlines()]
 
 
 if __name__ == "__main__":
