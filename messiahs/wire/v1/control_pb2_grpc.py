@@ -26,8 +26,7 @@ if _version_not_supported:
 
 
 class ControlStub:
-    """One stream for each connection of a link. The side that dials opens it and names the connection in the metadata
-    `messiahs-link`; the other side accepts by sending the same back as initial metadata.
+    """One stream for each connection of a link.
     """
 
     def __init__(self, channel):
@@ -44,12 +43,13 @@ class ControlStub:
 
 
 class ControlServicer:
-    """One stream for each connection of a link. The side that dials opens it and names the connection in the metadata
-    `messiahs-link`; the other side accepts by sending the same back as initial metadata.
+    """One stream for each connection of a link.
     """
 
     def Exchange(self, request_iterator, context):
-        """Missing associated documentation comment in .proto file."""
+        """The side that dials opens the stream and names the connection in the metadata `messiahs-link`; the other side
+        accepts by returning the same value as initial metadata.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -71,8 +71,7 @@ def add_ControlServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Control:
-    """One stream for each connection of a link. The side that dials opens it and names the connection in the metadata
-    `messiahs-link`; the other side accepts by sending the same back as initial metadata.
+    """One stream for each connection of a link.
     """
 
     @staticmethod

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class TaskStub:
-    """Missing associated documentation comment in .proto file."""
+    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -52,22 +53,26 @@ class TaskStub:
 
 
 class TaskServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """
 
     def Transfer(self, request_iterator, context):
-        """Missing associated documentation comment in .proto file."""
+        """Delivers tasks of any number of claims.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Put(self, request_iterator, context):
-        """Missing associated documentation comment in .proto file."""
+        """Delivers the files of one `PutRequest`.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Read(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Fetches one output.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -99,7 +104,8 @@ def add_TaskServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Task:
-    """Missing associated documentation comment in .proto file."""
+    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """
 
     @staticmethod
     def Transfer(request_iterator,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class UpdateStub:
-    """Both directions of a link's updates, on the connection of its control channel: the side that dialed opens it, with
-    the metadata `messiahs-link` that it opened the control channel with.
+    """Vectors of both directions of a link, on the connection of its control channel. The side that dialed opens the
+    stream, with the metadata `messiahs-link` of its control stream.
     """
 
     def __init__(self, channel):
@@ -44,12 +44,13 @@ class UpdateStub:
 
 
 class UpdateServicer:
-    """Both directions of a link's updates, on the connection of its control channel: the side that dialed opens it, with
-    the metadata `messiahs-link` that it opened the control channel with.
+    """Vectors of both directions of a link, on the connection of its control channel. The side that dialed opens the
+    stream, with the metadata `messiahs-link` of its control stream.
     """
 
     def Exchange(self, request_iterator, context):
-        """Missing associated documentation comment in .proto file."""
+        """Carries vectors until the connection ends.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -71,8 +72,8 @@ def add_UpdateServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Update:
-    """Both directions of a link's updates, on the connection of its control channel: the side that dialed opens it, with
-    the metadata `messiahs-link` that it opened the control channel with.
+    """Vectors of both directions of a link, on the connection of its control channel. The side that dialed opens the
+    stream, with the metadata `messiahs-link` of its control stream.
     """
 
     @staticmethod
