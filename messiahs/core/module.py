@@ -5,9 +5,7 @@ same actions on any machine. Messages of a module to itself never leave it.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from messiahs.core import link, recovery, reload
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
@@ -45,7 +43,7 @@ from messiahs.core.interface.messages import (
     TaskDeny,
     TaskRequest,
 )
-from messiahs.core.interface.timers import TimerKey, TimerKind
+from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import delivery, placement, submission, task_kill, task_status, time_limits
@@ -78,8 +76,8 @@ class SchedulingModule:
         """Fire every timeout due by now."""
         return tuple(
             action
-            for kind, key in self.state.timers.due(now)
-            for action in self._settle(_on_timeout(self.state, kind, key, now), now)
+            for timeout in self.state.timers.due(now)
+            for action in self._settle(_on_timeout(self.state, timeout, now), now)
         )
 
     def next_deadline(self) -> Instant | None:
@@ -182,41 +180,52 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
             return claim_relay.on_claim_message(state, message, sender=sender, now=now)
 
 
-def _on_timeout(state: ModuleState, kind: TimerKind, key: TimerKey, now: Instant, /) -> tuple[Action, ...]:
-    match kind:
+def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[Action, ...]:
+    match timeout[0]:
+        # The most frequent stand first.
         case TimerKind.OUTPUT:
             return status_vector.on_output_timeout(state, now)
         case TimerKind.CHANGE:
             return status_vector.on_change_timeout(state, now)
-        case TimerKind.TELL:
-            return advertising.on_tell_timeout(state, now)
+        case TimerKind.ASK:
+            return task_request.on_ask_timeout(state, timeout[1], now)
+        case TimerKind.SEEN:
+            return search_memory.on_seen_timeout(state, timeout[1], now)
+        case TimerKind.RENEWAL:
+            return claims.on_renewal_timeout(state, timeout[1], now)
+        case TimerKind.ROUND:
+            return placement.on_round_timeout(state, timeout[1], now)
+        case TimerKind.STATUS:
+            return attempts.on_status_timeout(state, timeout[1], now)
+        case TimerKind.INPUT:
+            return status_vector.on_input_timeout(state, timeout[1], now)
+        case TimerKind.IDLE:
+            return claims.on_idle_timeout(state, timeout[1], now)
         case TimerKind.LOOK:
             return owner_rules.on_look(state, now)
+        case TimerKind.TELL:
+            return advertising.on_tell_timeout(state, now)
         case TimerKind.RESERVATION:
             return reservations.on_reservation_timeout(state, now)
+        case TimerKind.SEARCH:
+            return routing.on_search_timeout(state, timeout[1], now)
+        case TimerKind.OFFER:
+            return running_offers.on_offer_timeout(state, timeout[1], now)
+        case TimerKind.FETCH:
+            return task_status.on_fetch_timeout(state, timeout[1], now)
+        case TimerKind.LIMIT:
+            return time_limits.on_limit_timeout(state, timeout[1], now)
+        case TimerKind.DEADLINE:
+            return submission.on_deadline(state, timeout[1], now)
+        case TimerKind.QUERY:
+            return task_status.on_query_timeout(state, timeout[1], now)
+        case TimerKind.RESEND:
+            return delivery.on_resend_timeout(state, timeout[1], now)
+        case TimerKind.KILL:
+            return task_kill.on_kill_timeout(state, timeout[1], now)
+        case TimerKind.HELD_LEASE:
+            return task_status.on_held_lease_timeout(state, timeout[1], now)
+        case TimerKind.GRANTED_LEASE:
+            return claims.on_granted_lease_timeout(state, timeout[1], now)
         case _:
-            return _KEYED[kind](state, key, now)
-
-
-# The type of a timeout's key is fixed by its kind.
-_KEYED: Final[Mapping[TimerKind, Callable[[ModuleState, Any, Instant], tuple[Action, ...]]]] = MappingProxyType(
-    {
-        TimerKind.INPUT: status_vector.on_input_timeout,
-        TimerKind.SEARCH: routing.on_search_timeout,
-        TimerKind.SEEN: search_memory.on_seen_timeout,
-        TimerKind.ROUND: placement.on_round_timeout,
-        TimerKind.DEADLINE: submission.on_deadline,
-        TimerKind.HELD_LEASE: task_status.on_held_lease_timeout,
-        TimerKind.FETCH: task_status.on_fetch_timeout,
-        TimerKind.RESEND: delivery.on_resend_timeout,
-        TimerKind.RENEWAL: claims.on_renewal_timeout,
-        TimerKind.GRANTED_LEASE: claims.on_granted_lease_timeout,
-        TimerKind.IDLE: claims.on_idle_timeout,
-        TimerKind.STATUS: attempts.on_status_timeout,
-        TimerKind.KILL: task_kill.on_kill_timeout,
-        TimerKind.LIMIT: time_limits.on_limit_timeout,
-        TimerKind.QUERY: task_status.on_query_timeout,
-        TimerKind.ASK: task_request.on_ask_timeout,
-        TimerKind.OFFER: running_offers.on_offer_timeout,
-    }
-)
+            assert_never(timeout)

@@ -107,12 +107,16 @@ def _is_sleep(node: ast.ImportFrom | ast.Call) -> bool:
 
 def _undocumented(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
     for node in body:
-        if not isinstance(node, ast.ClassDef | Function) or node.name.startswith("_"):
+        if not isinstance(node, ast.ClassDef | Function) or node.name.startswith("_") or _is_overload(node):
             continue
         if ast.get_docstring(node) is None:
             yield node.lineno, f"{node.name} has no docstring"
         if isinstance(node, ast.ClassDef):
             yield from _undocumented(node.body)
+
+
+def _is_overload(node: ast.ClassDef | Function) -> bool:
+    return any(_last_name(decorator) == "overload" for decorator in node.decorator_list)
 
 
 def _sources() -> list[Path]:

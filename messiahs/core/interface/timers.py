@@ -3,37 +3,70 @@
 import heapq
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import Literal, cast, overload
 
-from messiahs.core.model.ids import ClaimId, MessageId, SystemId, TaskId
+from messiahs.core.model.ids import ClaimId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
 
 
 class TimerKind(IntEnum):
-    """What a timeout is for; its key is of the type that the comment names."""
+    """What a timeout is for, and what its key names; `Timeout` gives the type of the key."""
 
-    OUTPUT = 1  # SystemId, the own one: advertise to every neighbor (an output timeout)
-    CHANGE = 2  # SystemId, the own one: advertise what changed
-    INPUT = 3  # SystemId: a neighbor was silent for too long (an input timeout)
-    SEARCH = 4  # MessageId of our ask: the neighbor that we asked is silent
-    SEEN = 5  # SearchId: a search is over wherever it still may be
-    ROUND = 6  # int, the number of a shape: look again for places
-    DEADLINE = 7  # TaskId of a submission: what still waits is denied
-    HELD_LEASE = 8  # ClaimId at the origin: its attempts are lost
-    FETCH = 9  # TaskId at the origin: try again to bring outputs home
-    RESEND = 10  # ClaimId at the origin: send tasks again that may not have arrived
-    RENEWAL = 11  # ClaimId at the executor: renew the lease
-    GRANTED_LEASE = 12  # ClaimId at the executor: its attempts must end
-    IDLE = 13  # ClaimId at the executor: places that nobody uses
-    STATUS = 14  # ClaimId at the executor: report what has started
-    QUERY = 15  # ClaimId at the origin: ask what has become of it
-    LOOK = 16  # SystemId, the own one: look what the owner's rules want of the tasks that run
-    ASK = 17  # int, the place of an ask in the policy: consider to ask others for tasks
-    OFFER = 18  # SearchId of a task_request: tasks that were offered to its sender and still run here stay
-    KILL = 22  # ClaimId at the origin: kill again what was cancelled
-    LIMIT = 23  # TaskId at the origin: it should have ended by its time limit
-    TELL = 19  # SystemId, the own one: tell further children what is new
-    RESERVATION = 20  # SystemId, the own one: see whether a reservation was used, or is over
+    OUTPUT = 1  # the own system: advertise to every neighbor (an output timeout)
+    CHANGE = 2  # the own system: advertise what changed
+    INPUT = 3  # a neighbor that was silent for too long (an input timeout)
+    SEARCH = 4  # our ask: the neighbor that we asked is silent
+    SEEN = 5  # a search that is over wherever it still may be
+    ROUND = 6  # the number of a shape: look again for places
+    DEADLINE = 7  # a submission: what still waits is denied
+    HELD_LEASE = 8  # a claim at the origin: its attempts are lost
+    FETCH = 9  # a task at the origin: try again to bring outputs home
+    RESEND = 10  # a claim at the origin: send tasks again that may not have arrived
+    RENEWAL = 11  # a claim at the executor: renew the lease
+    GRANTED_LEASE = 12  # a claim at the executor: its attempts must end
+    IDLE = 13  # a claim at the executor: places that nobody uses
+    STATUS = 14  # a claim at the executor: report what has started
+    QUERY = 15  # a claim at the origin: ask what has become of it
+    LOOK = 16  # the own system: look what the owner's rules want of the tasks that run
+    ASK = 17  # the place of an ask in the policy: consider to ask others for tasks
+    OFFER = 18  # a task_request: tasks that were offered to its sender and still run here stay
+    TELL = 19  # the own system: tell further children what is new
+    RESERVATION = 20  # the own system: see whether a reservation was used, or is over
+    KILL = 22  # a claim at the origin: kill again what was cancelled
+    LIMIT = 23  # a task at the origin: it should have ended by its time limit
 
+
+_OfSystem = Literal[
+    TimerKind.OUTPUT,
+    TimerKind.CHANGE,
+    TimerKind.INPUT,
+    TimerKind.LOOK,
+    TimerKind.TELL,
+    TimerKind.RESERVATION,
+]
+_OfMessage = Literal[TimerKind.SEARCH]
+_OfSearch = Literal[TimerKind.SEEN, TimerKind.OFFER]
+_OfNumber = Literal[TimerKind.ROUND, TimerKind.ASK]
+_OfTask = Literal[TimerKind.DEADLINE, TimerKind.FETCH, TimerKind.LIMIT]
+_OfClaim = Literal[
+    TimerKind.HELD_LEASE,
+    TimerKind.RESEND,
+    TimerKind.RENEWAL,
+    TimerKind.GRANTED_LEASE,
+    TimerKind.IDLE,
+    TimerKind.STATUS,
+    TimerKind.QUERY,
+    TimerKind.KILL,
+]
+Timeout = (
+    tuple[_OfSystem, SystemId]
+    | tuple[_OfMessage, MessageId]
+    | tuple[_OfSearch, SearchId]
+    | tuple[_OfNumber, int]
+    | tuple[_OfTask, TaskId]
+    | tuple[_OfClaim, ClaimId]
+)
+"""A kind with a key of its type."""
 
 TimerKey = SystemId | MessageId | TaskId | ClaimId | int | bytes
 
@@ -46,6 +79,18 @@ class Timers:
         # Superseded entries stay in the heap until they surface or outnumber the live ones.
         self._heap: list[tuple[Instant, TimerKind, TimerKey]] = []
 
+    @overload
+    def set(self, kind: _OfSystem, key: SystemId, /, at: Instant) -> None: ...
+    @overload
+    def set(self, kind: _OfMessage, key: MessageId, /, at: Instant) -> None: ...
+    @overload
+    def set(self, kind: _OfSearch, key: SearchId, /, at: Instant) -> None: ...
+    @overload
+    def set(self, kind: _OfNumber, key: int, /, at: Instant) -> None: ...
+    @overload
+    def set(self, kind: _OfTask, key: TaskId, /, at: Instant) -> None: ...
+    @overload
+    def set(self, kind: _OfClaim, key: ClaimId, /, at: Instant) -> None: ...
     def set(self, kind: TimerKind, key: TimerKey, /, at: Instant) -> None:
         """Fire at `at`, in place of an earlier deadline of the same kind and key."""
         if self._deadlines.get((kind, key)) == at:
@@ -77,12 +122,13 @@ class Timers:
         self._drop_superseded()
         return self._heap[0][0] if self._heap else None
 
-    def due(self, now: Instant) -> Iterator[tuple[TimerKind, TimerKey]]:
+    def due(self, now: Instant) -> Iterator[Timeout]:
         """Take out each timeout due by `now`, in order; those that are set meanwhile are included."""
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             _, kind, key = heapq.heappop(self._heap)
             del self._deadlines[kind, key]
-            yield kind, key
+            # `set` takes nothing else.
+            yield cast("Timeout", (kind, key))
 
     def _drop_superseded(self) -> None:
         while self._heap:
