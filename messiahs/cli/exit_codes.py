@@ -2,7 +2,7 @@
 
 from messiahs.cli.output import reason_lines
 from messiahs.client.connection import Document
-from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.model.texts import printable
 
 USAGE = 2
@@ -22,7 +22,7 @@ def exit_code_of(task: Document) -> int:
         return 0 if good == task["members"] else 1
     if task["state"] == "killed":
         return KILLED_BY_ITS_USER
-    if task.get("cause") == "not_found":
+    if task.get("cause") == Cause.NOT_FOUND:
         return NOT_EXECUTABLE if task.get("exit_code") == NOT_EXECUTABLE else NOT_FOUND
     if task["state"] == "finished" and task.get("exit_code") is not None:
         return int(task["exit_code"])

@@ -10,6 +10,7 @@ from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
 from messiahs.core.executor.owner_rules import take_suspended, take_up
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import IdsGiven, Substate, TaskState
 from messiahs.core.interface.predicates import BadPredicate
@@ -192,7 +193,7 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
             found = known.get(row.id)
             has_begun = row.status.substate in (Substate.SUSPENDED, Substate.VACATING)
             if found is None and (remains.has_rebooted or has_begun):
-                lost = AttemptEnded(attempt=row.id, cause="lost", text=_WHY_LOST[remains.has_rebooted])
+                lost = AttemptEnded(attempt=row.id, cause=Cause.LOST, text=_WHY_LOST[remains.has_rebooted])
                 found = RunningAttempt(attempt=row.id, is_running=False, ended=lost)
             actions.extend(_resume_attempt(state, row, found, now))
     return actions
@@ -201,7 +202,7 @@ def _resume_attempts(state: ModuleState, rows: list[AttemptRow], remains: Remain
 def _end_unknown(attempt: RunningAttempt) -> tuple[Action, ...]:
     if attempt.ended is not None:
         return (DiscardAttempt(attempt=attempt.attempt),)
-    return (EndAttempt(attempt=attempt.attempt, grace_ns=0, cause="unbound"),)
+    return (EndAttempt(attempt=attempt.attempt, grace_ns=0, cause=Cause.UNBOUND),)
 
 
 def _resume_attempt(
@@ -214,7 +215,7 @@ def _resume_attempt(
         return on_attempt_ended(state, found.ended, now)
     if claim is None:
         # Its claim ended before the restart, and so must it.
-        return (EndAttempt(attempt=row.id, grace_ns=0, cause="unbound"),)
+        return (EndAttempt(attempt=row.id, grace_ns=0, cause=Cause.UNBOUND),)
     if claim.is_over:
         # The timeout of its lease is due at once, and ends it.
         return ()

@@ -7,18 +7,30 @@ from collections import deque
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated
 
+import msgspec
+
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
-from messiahs.executor.linux.kernel import NEVER
 from messiahs.executor.protocol.frames import Ended, Known, Running, Start
 from messiahs.executor.protocol.layout import folder_name
-from messiahs.executor.starter.spawn import NotSpawned
 
+NEVER = 1 << 63
+"""As an instant: later than any other."""
 KILLED = NEVER - 1
 """As the time of a kill: it was done."""
-TIME_LIMIT, LEASE_EXPIRED, LOST = "time_limit", "lease_expired", "lost"
 LIMIT_GRACE_NS = 2_000_000_000
 """Between SIGTERM and SIGKILL for a task that reached its time limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSpawned:
+    """Why a task could not be started; `exit_code` is what a shell would have said."""
+
+    cause: Cause
+    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] | None
+    text: str
 
 
 class Phase(Enum):
@@ -50,7 +62,7 @@ class Held:
     """How long it was suspended, but for the present time."""
     ended_at: int = 0
     """When its first process ended; 0 if it has not, or there was none."""
-    cause: str = ""
+    cause: Cause = Cause.NONE
     is_discarded: bool = False
     report: int = -1
     """Open while its process puts its inputs in place."""
@@ -205,24 +217,24 @@ class Table:
         leases = (claim.lease_until for claim in self.claims.values() if claim.active)
         return min((until for until in leases if until > now), default=NEVER)
 
-    def due_by(self, now: int) -> list[tuple[Held, str]]:
-        """Name the attempts to be ended now, each with its cause; an empty cause means: SIGKILL is due."""
+    def due_by(self, now: int) -> list[tuple[Held, Cause]]:
+        """Name the attempts to be ended now, each with its cause; `Cause.NONE` means that SIGKILL is due."""
         if now < self._next_due:
             return []
         self._next_due = NEVER
         return list(self._due(now))
 
-    def _due(self, now: int) -> Iterator[tuple[Held, str]]:
+    def _due(self, now: int) -> Iterator[tuple[Held, Cause]]:
         for claim in self.claims.values():
             if claim.lease_until <= now:
                 for held in (*claim.active.values(), *claim.waiting):
-                    yield held, LEASE_EXPIRED
+                    yield held, Cause.LEASE_EXPIRED
                 continue
             self.expect(claim.lease_until)
             for held in claim.active.values():
                 if held.kill_at <= now:
-                    yield held, ""
+                    yield held, Cause.NONE
                 limit_at = NEVER if held.suspended_at else held.limit_at
                 if held.kill_at == NEVER and limit_at <= now:
-                    yield held, TIME_LIMIT
+                    yield held, Cause.TIME_LIMIT
                 self.expect(min(due for due in (held.kill_at, limit_at, NEVER) if due > now))

@@ -32,10 +32,6 @@ OnLost = Callable[[str], None]
 STDOUT, STDERR = "stdout", "stderr"
 OUTPUT_NAMES = (STDOUT, STDERR)
 """What every attempt leaves behind, empty or not."""
-SPAWN_FAILED = "spawn_failed"
-"""Cause: the task's process could not be made, so that nothing ran (a retry may help)."""
-STAGING_FAILED = "staging_failed"
-"""Cause: an input could not be put in its place, so that nothing ran (a retry elsewhere may help)."""
 
 
 class AttemptState(StrEnum):

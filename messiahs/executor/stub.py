@@ -12,10 +12,11 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
-from messiahs.executor.attempts import LOST, Held, Phase, Table, ran_ns
+from messiahs.executor.attempts import Held, Phase, Table, ran_ns
 from messiahs.executor.contract import (
     OUTPUT_NAMES,
     STDOUT,
@@ -78,7 +79,7 @@ class StubExecutor:
         if end_tasks:
             for held in list(self._table.attempts.values()):
                 if held.phase is not Phase.ENDED:
-                    self._finish(held, Ended(attempt=held.attempt, cause=LOST))
+                    self._finish(held, Ended(attempt=held.attempt, cause=Cause.LOST))
         self._reports.clear()
 
     def perform(self, action: ExecutorAction) -> None:

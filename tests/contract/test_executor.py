@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt, ExtendLease
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptStarted
 from messiahs.core.interface.messages import Output
 from messiahs.core.model.instants import SECOND, Instant
@@ -64,7 +65,7 @@ def test_at_most_as_many_attempts_of_a_claim_run_as_it_has_places(play: Play) ->
         await rig.start_of(2)
         states = [known.state for known in await rig.executor.running()]
         assert sorted(states) == [AttemptState.QUEUED] * 2 + [AttemptState.RUNNING] * 2
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND, cause=Cause.KILLED))
         await rig.end_of(1)
         await rig.start_of(3)
         assert AttemptStarted(attempt=attempt_id(4)) not in rig.events
@@ -76,7 +77,7 @@ def test_a_running_attempt_is_ended_by_a_signal_and_with_the_cause_that_was_give
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause=Cause.KILLED))
         end = await rig.end_of(1)
         assert (end.exit_code, end.signal, end.cause) == (None, 15, "killed")
 
@@ -87,7 +88,7 @@ def test_an_attempt_that_waits_or_is_unknown_is_ended_at_once(play: Play) -> Non
     async def act(rig: Rig) -> None:
         rig.start(1, places=0)
         for number in (1, 2):
-            rig.executor.perform(EndAttempt(attempt=attempt_id(number), grace_ns=SECOND, cause="killed"))
+            rig.executor.perform(EndAttempt(attempt=attempt_id(number), grace_ns=SECOND, cause=Cause.KILLED))
             end = await rig.end_of(number)
             assert (end.exit_code, end.signal, end.cause) == (None, None, "killed")
         rig.start(2)

@@ -10,16 +10,12 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import EndAttempt, ResumeAttempt, SuspendAttempt
-from messiahs.core.interface.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Command, Output
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import (
-    STAGING_FAILED,
-    AttemptState,
-    KnownAttempt,
-)
+from messiahs.executor.contract import AttemptState, KnownAttempt
 from tests.contract.executor_rig import Rig, attempt_id, start_of
 from tests.contract.task_files import LARGE, Files, run, starter_files
 
@@ -85,7 +81,7 @@ def test_an_input_that_is_not_there_is_a_failed_staging(files: Files, content: b
         run(rig, 2, script="echo ran", inputs=(replace(short, size_bytes=short.size_bytes - 1),))
         run(rig, 3, script="echo ran", inputs=(other, files.add("x/below", content + b"?")))
         ends = [await rig.end_of(number) for number in (1, 2, 3)]
-        assert [(end.cause, end.exit_code, end.signal) for end in ends] == [(STAGING_FAILED, None, None)] * 3
+        assert [(end.cause, end.exit_code, end.signal) for end in ends] == [(Cause.STAGING_FAILED, None, None)] * 3
         assert "gone" in ends[0].text
         assert rig.output(1) == ""
 
@@ -117,7 +113,7 @@ def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_
         run(rig, 2, script="sleep 1")
         assert (await rig.end_of(2)).exit_code == 0
         assert attempt_id(1) not in rig.ends()
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause=Cause.KILLED))
         end = await rig.end_of(1)
         assert (end.signal, end.cause) == (signal.SIGTERM, "killed")
 
@@ -163,7 +159,7 @@ def test_a_task_that_is_suspended_amid_its_inputs_can_be_ended(files: Files) -> 
         await rig.start_of(1)
         rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
         assert (await known(rig)).state is AttemptState.SUSPENDED
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause="vacated"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=20 * SECOND, cause=Cause.VACATED))
         end = await rig.end_of(1)
         assert (end.signal, end.cause, rig.output(1)) == (signal.SIGTERM, "vacated", "")
 
@@ -208,7 +204,7 @@ def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, cod
     async def act(rig: Rig) -> None:
         run(rig, 1, script=f": > here; exit {code}", outputs=("here", "gone", "gone/too"))
         end = await rig.end_of(1)
-        assert (end.exit_code, end.cause) == (code, OUTPUT_MISSING)
+        assert (end.exit_code, end.cause) == (code, Cause.OUTPUT_MISSING)
         assert end.text == "not there at the end: gone, gone/too"
         assert declared(end) == [Output(name="work/here", size_bytes=0)]
 
@@ -221,7 +217,7 @@ def test_a_killed_task_keeps_its_cause_and_what_it_has_written(files: Files) -> 
         run(rig, 2, script="echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
         await rig.start_of(2)
         await rig.until(lambda: rig.output(2) == "ready\n")
-        rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=20 * SECOND, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(2), grace_ns=20 * SECOND, cause=Cause.KILLED))
         ends = [await rig.end_of(number) for number in (1, 2)]
         assert [(end.cause, end.signal) for end in ends] == [("", 9), ("killed", 15)]
         assert [declared(end) for end in ends] == [[Output(name="work/here", size_bytes=2)]] * 2
@@ -238,7 +234,7 @@ def test_links_are_never_followed(files: Files) -> None:
         """
         run(rig, 1, script=script, outputs=("out", "file", "way/file", "way"))
         end = await rig.end_of(1)
-        assert end.cause == OUTPUT_MISSING
+        assert end.cause == Cause.OUTPUT_MISSING
         assert end.text == (
             "not there at the end: file, way/file, way; left out, as no plain files: out/folder, out/link, out/pipe"
         )
@@ -271,7 +267,7 @@ def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
     async def act(rig: Rig) -> None:
         run(rig, 1, script="mkdir out; cd out; touch $(seq 1100)", outputs=("out",))
         end = await rig.end_of(1)
-        assert (end.exit_code, end.cause) == (0, TOO_MANY_OUTPUTS)
+        assert (end.exit_code, end.cause) == (0, Cause.TOO_MANY_OUTPUTS)
         assert len(declared(end)) == 1_024
 
     files.play(act)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Output
 from messiahs.core.model.instants import SECOND
@@ -131,7 +132,7 @@ def test_a_task_that_ignores_sigterm_is_killed_after_its_grace(play: Play) -> No
         rig.run(1, "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 60; done")
         await rig.start_of(1)
         await rig.until(lambda: rig.output(1) == "ready\n")
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND // 5, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=SECOND // 5, cause=Cause.KILLED))
         end = await rig.end_of(1)
         assert (end.signal, end.cause) == (signal.SIGKILL, "killed")
         assert end.ran_ns >= SECOND // 5

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.actions import EndAttempt, MeasureAttempts, ResumeAttempt, SuspendAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured
 from messiahs.core.model.instants import SECOND
 from messiahs.executor.contract import AttemptState, KnownAttempt
@@ -110,7 +111,7 @@ def test_a_suspended_attempt_keeps_its_place_and_can_be_ended(play: Play) -> Non
         rig.start(2, places=1)
         states = {known.attempt: known.state for known in await rig.executor.running()}
         assert states == {attempt_id(1): AttemptState.SUSPENDED, attempt_id(2): AttemptState.QUEUED}
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause=Cause.KILLED))
         end = await rig.end_of(1)
         assert (end.signal, end.cause) == (signal.SIGTERM, "killed")
 
@@ -124,7 +125,7 @@ def test_an_attempt_that_is_only_ended_if_it_is_queued_goes_on_once_it_has_begun
         rig.start(2, places=1)
         for number in (1, 2):
             attempt = attempt_id(number)
-            rig.executor.perform(EndAttempt(attempt=attempt, grace_ns=0, cause="vacated", only_if_queued=True))
+            rig.executor.perform(EndAttempt(attempt=attempt, grace_ns=0, cause=Cause.VACATED, only_if_queued=True))
         end = await rig.end_of(2)
         assert (end.exit_code, end.signal, end.cause) == (None, None, "vacated")
         assert (await rig.end_of(1)).exit_code == 0
@@ -227,7 +228,7 @@ def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_par
         await rig.until(lambda: _state(process) == "T")
         rig.executor.perform(RESUME)
         await _goes_on(rig, process)
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause="killed"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=0, cause=Cause.KILLED))
         await rig.end_of(1)
         assert _named("left") == []
 
@@ -278,7 +279,7 @@ def test_a_suspended_task_hears_that_it_is_to_end(settings: StarterSettings) -> 
         await rig.start_of(1)
         await rig.until(lambda: rig.output(1) == "ready\n")
         rig.executor.perform(SUSPEND)
-        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause="vacated"))
+        rig.executor.perform(EndAttempt(attempt=attempt_id(1), grace_ns=30 * SECOND, cause=Cause.VACATED))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause, rig.output(1)) == (3, "vacated", "ready\nsaved\n")
 

@@ -6,6 +6,7 @@ Where section 7 contradicts 5.3.1 (parents do send vectors to children, by equat
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, Report, SendControl, SendTasks, SendVector
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, StoreChanged, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import (
     SchedAccept,
@@ -139,8 +140,8 @@ def test_a_status_query_is_answered_by_a_task_status_and_an_executing_task_may_b
         (AttemptEnded(attempt=remote(), exit_code=0), "finished"),
         (AttemptEnded(attempt=remote(), exit_code=77), "finished"),
         (AttemptEnded(attempt=remote(), signal=7), "aborted"),
-        (AttemptEnded(attempt=remote(), signal=15, cause="killed"), "killed"),
-        (AttemptEnded(attempt=remote(), cause="lease_expired"), "revoked"),
+        (AttemptEnded(attempt=remote(), signal=15, cause=Cause.KILLED), "killed"),
+        (AttemptEnded(attempt=remote(), cause=Cause.LEASE_EXPIRED), "revoked"),
     ],
 )
 def test_the_receiver_is_notified_of_the_completion_of_a_task_and_how_it_ended(ended: AttemptEnded, state: str) -> None:

@@ -1,6 +1,7 @@
 """MESSIAHS 6.2, task_revoke: a test per statement, and where we depart from it, what happens instead."""
 
 from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskRevoke, TaskState, TaskTransfer
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import SystemId
@@ -50,7 +51,7 @@ def test_the_recipient_attempts_to_reschedule_the_task_at_another_node() -> None
     ((first, ask),) = sent(rig.hear(CHILD, REVOKE), SchedRequest)
     granted = rig.hear(first, accept(ask.id, claim=ELSEWHERE))
     assert sent(granted, SchedAccept) == ()
-    ended = rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved")))
+    ended = rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED)))
     assert told(ended, TaskTransfer).claim == ELSEWHERE
 
 
@@ -70,7 +71,7 @@ def test_a_task_for_which_no_suitable_system_is_found_is_not_lost() -> None:
     while asked:
         ((system, ask),) = asked
         asked = sent(rig.hear(system, deny(ask.id)), SchedRequest)
-    rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="revoked")))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.REVOKED)))
     row = rig.state.origin.tasks[TASK]
     assert (row.state, row.claim, row.failures) == (TaskState.EXECUTING, None, 0)
     assert sent(rig.wait(5 * SECOND), SchedRequest)

@@ -13,8 +13,8 @@ from messiahs.core.executor.claims import (
     renew,
     status_actions,
 )
-from messiahs.core.executor.owner_rules import REVOKED, VACATED, end_action, expect_look, forget_guard, move_out
-from messiahs.core.executor.revocation import MOVED, call_off
+from messiahs.core.executor.owner_rules import end_action, expect_look, forget_guard, move_out
+from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
     Action,
     Decision,
@@ -26,9 +26,9 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted
 from messiahs.core.interface.messages import (
-    NEVER_ARRIVED,
     AttemptStatus,
     BoundTask,
     ClaimEnd,
@@ -57,7 +57,16 @@ _REPORT_AFTER_NS = 200 * MILLISECOND
 _HELD_LIMIT = 1_280
 _ATTEMPT_LIMIT = 8_192
 """Attempts of one claim whose results the origin has not taken yet."""
-_LOST_CAUSES = ("lost", "lease_expired", "spawn_failed", "staging_failed", "unbound", VACATED, REVOKED, MOVED)
+_LOST_CAUSES = (
+    Cause.LOST,
+    Cause.LEASE_EXPIRED,
+    Cause.SPAWN_FAILED,
+    Cause.STAGING_FAILED,
+    Cause.UNBOUND,
+    Cause.VACATED,
+    Cause.REVOKED,
+    Cause.MOVED,
+)
 
 
 def on_task_transfer(
@@ -195,7 +204,7 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
         if row is None or row.claim != ack.claim:
             continue
         if row.status.state is TaskState.EXECUTING:
-            actions.append(_end(state, claim, attempt, cause="unbound", now=now))
+            actions.append(_end(state, claim, attempt, cause=Cause.UNBOUND, now=now))
         else:
             actions.extend(let_go(state, claim, attempt))
     return (*actions, *call_off(state, claim, ack.moving))
@@ -213,7 +222,7 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
         if kill.is_move:
             actions.extend(move_out(state, claim, attempt, now))
         else:
-            actions.append(_end(state, claim, attempt, cause="killed", now=now))
+            actions.append(_end(state, claim, attempt, cause=Cause.KILLED, now=now))
     return tuple(actions)
 
 
@@ -252,7 +261,7 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
     if not query.attempts:
         return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
     statuses = tuple(
-        AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="its claim has ended")
+        AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause=Cause.LOST, text="its claim has ended")
         for attempt in query.attempts
         if attempt not in state.executor.attempts and query.claim.epoch == state.epoch
     )
@@ -288,12 +297,12 @@ def _final_status_of(
     if row is None or row.claim == claim.row.id:
         return None, ()
     text = f"this attempt belongs to {row.claim}"
-    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause="refused", text=text)
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=text)
     return status, refuse_for_ever(state, claim, status)
 
 
 def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
-    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=NEVER_ARRIVED, text="it never arrived")
+    status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")
     row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
     state.executor.attempts[attempt] = row
     claim.attempts[attempt] = now
@@ -306,7 +315,7 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
         claim.live += 1
     else:
         # Stored, so that this attempt stays refused whatever arrives later.
-        status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause="refused", text=refusal)
+        status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=refusal)
     row = AttemptRow(id=task.attempt, claim=claim.row.id, command=task.command, status=status)
     state.executor.attempts[task.attempt] = row
     claim.attempts[task.attempt] = now
@@ -343,13 +352,13 @@ def _note_wait(state: ModuleState, waited_ns: int) -> None:
     state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
 
 
-def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: str, now: Instant) -> Action:
+def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: Cause, now: Instant) -> Action:
     grace_ns = state.policy.timeouts.kill_grace_ns
     return end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
 
 
 def _status_of(event: AttemptEnded, said: str) -> AttemptStatus:
-    if event.cause == "killed":
+    if event.cause is Cause.KILLED:
         state = TaskState.KILLED
     elif event.cause in _LOST_CAUSES:
         state = TaskState.REVOKED

@@ -19,6 +19,7 @@ from messiahs.core.interface.actions import (
     SendControl,
     Store,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import AttemptStatus, ClaimEnd, SchedAccept, SchedRequest, TaskState, TaskStatus
 from messiahs.core.interface.policies import Asker, Need
@@ -201,7 +202,7 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     kept_until = after(claim.row.lease_until, _RESULTS_KEPT_NS)
     has_results = any(state.executor.attempts[each].status.state in _RESULTS for each in claim.attempts)
     if not has_results or now >= kept_until:
-        return end_claim(state, claim, now, cause="lease_expired")
+        return end_claim(state, claim, now, cause=Cause.LEASE_EXPIRED)
     claim.is_ending = claim.is_over = True
     claim.row = replace(claim.row, is_ending=True)
     state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
@@ -210,7 +211,7 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     # Stored, since its places may be granted to others from now on.
     return (
         Store(row=claim.row),
-        *(EndAttempt(attempt=attempt, grace_ns=0, cause="lease_expired") for attempt in live),
+        *(EndAttempt(attempt=attempt, grace_ns=0, cause=Cause.LEASE_EXPIRED) for attempt in live),
     )
 
 
@@ -307,10 +308,10 @@ def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Acti
 def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
     """End what still runs in a claim from which its origin wants nothing more: it is nobody's."""
     claim = state.executor.claims.get(claim_id)
-    return end_claim(state, claim, now, cause="unbound") if claim is not None else ()
+    return end_claim(state, claim, now, cause=Cause.UNBOUND) if claim is not None else ()
 
 
-def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: str) -> tuple[Action, ...]:
+def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: Cause) -> tuple[Action, ...]:
     """Forget a claim; attempts that still run are ended, and forgotten when they have."""
     del state.executor.claims[claim.row.id]
     for kind in (TimerKind.IDLE, TimerKind.RENEWAL, TimerKind.GRANTED_LEASE, TimerKind.STATUS):
@@ -325,7 +326,7 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: s
         if row is None or row.claim != claim.row.id:
             continue
         if row.status.state is TaskState.EXECUTING:
-            can_hear = cause == "unbound" and wake(state, claim, attempt, now)
+            can_hear = cause is Cause.UNBOUND and wake(state, claim, attempt, now)
             grace_ns = state.policy.timeouts.kill_grace_ns if can_hear else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
         else:
@@ -376,7 +377,7 @@ def _final_status(status: AttemptStatus) -> AttemptStatus:
     if not has_outputs:
         return status
     text = "it ended here, and its outputs were taken"
-    return AttemptStatus(attempt=status.attempt, state=TaskState.DENIED, cause="refused", text=text)
+    return AttemptStatus(attempt=status.attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=text)
 
 
 def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:

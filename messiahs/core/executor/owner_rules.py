@@ -8,7 +8,7 @@ revoked: its task is tried again elsewhere, and shapes of which a task was revok
 from dataclasses import replace
 
 from messiahs.core.executor.claims import status_actions
-from messiahs.core.executor.revocation import MOVED, is_moving_out, revocation
+from messiahs.core.executor.revocation import is_moving_out, revocation
 from messiahs.core.executor.running_facts import running_attempts, running_queries
 from messiahs.core.interface.actions import (
     Action,
@@ -21,6 +21,7 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured, RevokeRequested
 from messiahs.core.interface.messages import Substate, TaskState
 from messiahs.core.interface.policies import Act, RunningQuery, RunningRule
@@ -34,14 +35,13 @@ from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import wake
 from messiahs.core.update.advertising import mark_changed
 
-VACATED, REVOKED = "vacated", "revoked"
 """Causes: an owner's rule let an attempt vacate its machine, or killed it."""
 _LOOK_NS = 1 * SECOND
 _LEAST_NS = 50 * MILLISECOND
 """Attempts that start one after the other are looked at together."""
 _PENALTY_NS = 60 * SECOND
 """How long a shape of which a task was revoked gets no new places here."""
-_CAUSES = {Act.KILL: REVOKED, Act.VACATE: VACATED}
+_CAUSES = {Act.KILL: Cause.REVOKED, Act.VACATE: Cause.VACATED}
 
 
 def expect_look(state: ModuleState, now: Instant) -> None:
@@ -161,7 +161,7 @@ def take_up(
             # Which of the rules it was, nobody has stored; an executor that knows of an earlier end keeps to that.
             graces_ns = [rule.grace_ns or 0 for rule in state.policy.running]
             grace_ns = max(state.policy.timeouts.kill_grace_ns, *graces_ns, 0)
-            return (end_action(state, claim, attempt, grace_ns=grace_ns, cause=status.cause, now=now),)
+            return (end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause(status.cause), now=now),)
         case _:
             return () if suspended_ns is None else (ResumeAttempt(attempt=attempt),)
 
@@ -174,7 +174,7 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     if attempt not in revoked.attempts:
         return (SendControl(to=claim.row.via, message=revoked),)
     grace_ns = state.policy.timeouts.kill_grace_ns
-    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=MOVED, now=now)
+    end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause.MOVED, now=now)
     if revoked.answers is None:
         _bar(state, claim, now)
     return _let_leave(state, claim, end, text=revoked.text, now=now)
@@ -218,7 +218,7 @@ def _next_in_its_place(state: ModuleState, claim: GrantedClaim, attempt: Attempt
 
 
 def end_action(
-    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, grace_ns: int, cause: str, now: Instant
+    state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, grace_ns: int, cause: Cause, now: Instant
 ) -> EndAttempt:
     """End an attempt; one that is suspended has no time to do so by itself if others have its slots."""
     can_hear = wake(state, claim, attempt, now)
@@ -310,7 +310,7 @@ def _suspend(
     told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
     # One of them may have begun a moment ago: it goes on, and the rules judge it once its start was reported.
-    given_back = (EndAttempt(attempt=each, grace_ns=0, cause=VACATED, only_if_queued=True) for each in queued)
+    given_back = (EndAttempt(attempt=each, grace_ns=0, cause=Cause.VACATED, only_if_queued=True) for each in queued)
     return (*told, SuspendAttempt(attempt=attempt), *given_back)
 
 
@@ -360,7 +360,7 @@ def _tell(
     /,
     *,
     text: str = "",
-    cause: str = "",
+    cause: Cause = Cause.NONE,
 ) -> tuple[Action, ...]:
     """Store what an attempt does now, and say so to its origin."""
     row = state.executor.attempts[attempt]

@@ -5,14 +5,12 @@ all is named by the origin, in its answer to a renewal, for as long as it has no
 """
 
 from messiahs.core.interface.actions import SendControl
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Substate, TaskRevoke, TaskState
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.relay.disclosure import as_shown
 from messiahs.core.relay.search_memory import way_to
 from messiahs.core.state.module import GrantedClaim, ModuleState
-
-MOVED = "moved"
-"""The cause of the end of an attempt whose origin has placed its task elsewhere."""
 
 
 def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
@@ -40,7 +38,7 @@ def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
 def is_moving_out(state: ModuleState, attempt: AttemptId) -> bool:
     """Say whether an attempt was told to end because there is another place for its task."""
     status = state.executor.attempts[attempt].status
-    return status.substate is Substate.VACATING and status.cause == MOVED
+    return status.substate is Substate.VACATING and status.cause == Cause.MOVED
 
 
 def call_off(state: ModuleState, claim: GrantedClaim, believed: tuple[AttemptId, ...], /) -> tuple[SendControl, ...]:

@@ -6,6 +6,7 @@ The host commits the `Store` and `Forget` of a batch first, and only then does t
 from dataclasses import dataclass
 from enum import StrEnum
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo
 from messiahs.core.interface.messages import Command, ControlMessage, Output, StatusVector, TaskTransfer
 from messiahs.core.interface.rows import Row, RowKey
@@ -76,7 +77,7 @@ class EndAttempt:
 
     attempt: AttemptId
     grace_ns: int
-    cause: str
+    cause: Cause
     only_if_queued: bool = False
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NewType
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command, ControlMessage, InputFile, Output, StatusVector, TaskTransfer
 from messiahs.core.interface.policies import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -138,13 +139,13 @@ class AttemptEnded:
     """An attempt is over, and nothing of it runs any more.
 
     Either it exited (`exit_code`), or a signal ended it (`signal`), or neither, and `cause` says why it never ran or
-    was ended (`not_found`, `time_limit`, `lease_expired`, `spawn_failed`, `lost`).
+    was ended.
     """
 
     attempt: AttemptId
     exit_code: int | None = None
     signal: int | None = None
-    cause: str = ""
+    cause: Cause = Cause.NONE
     text: str = ""
     ran_ns: int = 0
     outputs: tuple[Output, ...] = ()

@@ -24,10 +24,6 @@ class TaskState(StrEnum):
     DENIED = "denied"
 
 
-NEVER_ARRIVED = "unknown"
-"""The cause of a denied attempt that its executor was asked for by name and did not have."""
-
-
 class Substate(StrEnum):
     """What an executing task does at the moment, for people."""
 
@@ -211,9 +207,9 @@ class Output:
 class AttemptStatus:
     """What became of one attempt.
 
-    `exit_code` and `signal` are set when the process ended by itself or by a signal; `cause` is a word for the other
-    ways (`time_limit`, `not_found`, `lease_expired`, `lost`, `unknown`, …). `text` is for people; while an attempt is
-    suspended or vacating it is what the owner of its machine says of the reason.
+    `exit_code` and `signal` are set when the process ended by itself or by a signal; `cause` is a `Cause`, or a word of
+    a newer release. `text` is for people; while an attempt is suspended or vacating, it is the reason that the owner of
+    the machine gives.
     """
 
     attempt: AttemptId

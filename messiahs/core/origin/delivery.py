@@ -8,8 +8,9 @@ for ever those that it does not have, so they wait for their next attempts; thos
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, SendControl
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import TransferFailed
-from messiahs.core.interface.messages import NEVER_ARRIVED, AttemptStatus, TaskState, TaskStatus, TaskStatusQuery
+from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatus, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.instants import SECOND, Instant, after
@@ -22,7 +23,6 @@ RESEND_NS = 1 * SECOND
 ASK_AGAIN_NS = 5 * SECOND
 CUT_NS = 10 * SECOND
 """An executor that is heard for so long while no task stream to it works is unreachable."""
-UNREACHABLE, REFUSED = "unreachable", "refused"
 _TEXT_LENGTH = 256
 
 
@@ -100,22 +100,22 @@ def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: 
     if not _never_arrived(status):
         return status
     if claim.refusal:
-        return replace(status, cause=REFUSED, text=claim.refusal)
+        return replace(status, cause=Cause.REFUSED, text=claim.refusal)
     if not claim.stream_failure:
         return status
     avoid(state, claim.row.id.executor, now)
-    return replace(status, cause=UNREACHABLE, text=claim.stream_failure)
+    return replace(status, cause=Cause.UNREACHABLE, text=claim.stream_failure)
 
 
 def _give_up(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
     claim.is_unreachable = claim.is_ending = True
     avoid(state, claim.row.id.executor, now)
-    decision = Decision(what=UNREACHABLE, task=str(claim.row.id), text=claim.stream_failure)
+    decision = Decision(what="unreachable", task=str(claim.row.id), text=claim.stream_failure)
     return (decision, *ask_for(state, claim, tuple(claim.unconfirmed), now))
 
 
 def _never_arrived(status: AttemptStatus) -> bool:
-    return status.state is TaskState.DENIED and status.cause == NEVER_ARRIVED
+    return status.state is TaskState.DENIED and status.cause == Cause.NEVER_ARRIVED
 
 
 def _note_works(claim: HeldClaim) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from messiahs.core.interface.causes import TOO_MUCH_OUTPUT
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, Output, TaskState
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, is_declared
@@ -36,7 +36,7 @@ def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> A
     kept = replace(status, outputs=_logs_within(outputs, limit_bytes))
     if status.state is TaskState.FINISHED:
         text = f"its outputs are {total_bytes} bytes, and {limit_bytes} are allowed: --disk SIZE allows more"
-        kept = replace(kept, state=TaskState.ABORTED, cause=TOO_MUCH_OUTPUT, text=text)
+        kept = replace(kept, state=TaskState.ABORTED, cause=Cause.TOO_MUCH_OUTPUT, text=text)
     return Accepted(kept, undeclared)
 
 

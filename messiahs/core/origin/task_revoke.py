@@ -11,8 +11,8 @@ at whoever asked, and goes on where it is if nobody takes it.
 
 from dataclasses import replace
 
-from messiahs.core.executor.revocation import MOVED
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import ClaimEnd, TaskKill, TaskRevoke
 from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId, SystemId
@@ -81,7 +81,7 @@ def _is_open(claim: HeldClaim, revoke: TaskRevoke, now: Instant) -> bool:
 def _may_be_taken(state: ModuleState, attempt: AttemptId) -> bool:
     """Say whether a task may begin anew because somebody asks: one that did so several times is left in peace."""
     history = state.origin.tasks[attempt.task].history
-    return sum(entry.event == MOVED for entry in history) < _MOVES
+    return sum(entry.event == Cause.MOVED for entry in history) < _MOVES
 
 
 def _is_movable(state: ModuleState, claim: HeldClaim, attempt: AttemptId) -> bool:

@@ -5,7 +5,6 @@ Only the bound attempt's result is ever taken, and a task is finished only when 
 
 from dataclasses import replace
 
-from messiahs.core.executor.revocation import MOVED
 from messiahs.core.interface.actions import (
     Action,
     Decision,
@@ -16,7 +15,7 @@ from messiahs.core.interface.actions import (
     SendControl,
     Store,
 )
-from messiahs.core.interface.causes import OUTPUT_CAUSES
+from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
 from messiahs.core.interface.events import OutputsFailed, OutputsHome
 from messiahs.core.interface.messages import (
     AttemptStatus,
@@ -34,16 +33,8 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.completion import end_task
-from messiahs.core.origin.delivery import REFUSED, UNREACHABLE, explained, note_delivered, note_heard
-from messiahs.core.origin.placement import (
-    await_status,
-    bound_task,
-    fill,
-    longer,
-    send_tasks,
-    watch_lease,
-    yield_turn,
-)
+from messiahs.core.origin.delivery import explained, note_delivered, note_heard
+from messiahs.core.origin.placement import await_status, bound_task, fill, longer, send_tasks, watch_lease, yield_turn
 from messiahs.core.origin.relocation import stay
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.shape_queue import add_again
@@ -124,7 +115,7 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
         return ()
     failures = state.origin.fetch_failures.get(event.attempt, 0)
     if event.is_gone or failures >= _FETCH_LIMIT:
-        lost = replace(status, state=TaskState.REVOKED, cause="lost", text=event.text, outputs=())
+        lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
     # While there is no room for them here, it is not the executor that fails.
@@ -180,7 +171,8 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     claim.is_ending = True
     for attempt in tuple(claim.bound):
         actions.extend(_abandon_fetch(state, attempt))
-        status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause="lost", text="nothing was heard of it")
+        text = "nothing was heard of it"
+        status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause=Cause.LOST, text=text)
         actions.extend(_settle(state, claim, status, now))
     return (*actions, *fill(state, claim, now))
 
@@ -330,12 +322,13 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     if overdue is not None:
         # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
         status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
+    is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
     entry = HistoryEntry(
         at=now,
         event=status.cause or status.state,
         attempt=row.attempt,
         module=claim.row.id.executor,
-        text=status.text if status.state is TaskState.REVOKED or status.cause in (UNREACHABLE, REFUSED) else "",
+        text=status.text if is_explained else "",
     )
     row = with_suspension(row, is_suspended=False, now=now)
     row = replace(row, claim=None, result=status, history=longer(row.history, entry))
@@ -349,7 +342,7 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
         # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
         claim.is_ending = claim.shape.has_lost = True
-        if status.cause == MOVED:
+        if status.cause == Cause.MOVED:
             _leave(state, claim)
         if status.state is TaskState.REVOKED:
             state.origin.lost_at[claim.row.via] = now

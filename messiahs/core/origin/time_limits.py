@@ -8,6 +8,7 @@ renewals are apart, since the task may have been suspended meanwhile.
 """
 
 from messiahs.core.interface.actions import Action, SendControl
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import AttemptStatus, Substate, TaskState, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
@@ -22,7 +23,6 @@ GRACE_NS = 10 * SECOND
 COPYING_NS_PER_BYTE = 250
 """An executor puts at least 4 MB of inputs a second in place."""
 ASK_AGAIN_NS = 1 * MINUTE
-TIME_LIMIT = "time_limit"
 
 
 def note_status(claim: HeldClaim, now: Instant) -> None:
@@ -50,7 +50,9 @@ def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Inst
     if ran_ns < allowed_ns:
         return None
     text = "its executor let it run past its time limit"
-    return AttemptStatus(attempt=status.attempt, state=TaskState.ABORTED, cause=TIME_LIMIT, text=text, ran_ns=ran_ns)
+    return AttemptStatus(
+        attempt=status.attempt, state=TaskState.ABORTED, cause=Cause.TIME_LIMIT, text=text, ran_ns=ran_ns
+    )
 
 
 def on_limit_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:

@@ -5,8 +5,6 @@ import os
 import signal
 import time
 
-NEVER = 1 << 63
-"""As an instant: later than any other."""
 _SET_PARENT_DEATH_SIGNAL = 1
 _SET_KEEP_CAPABILITIES = 8
 _SET_NAME = 15

@@ -15,18 +15,12 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
-from messiahs.executor.contract import (
-    AttemptState,
-    ExecutorAction,
-    ExecutorEvent,
-    KnownAttempt,
-    OnEvent,
-    OnLost,
-)
+from messiahs.executor.contract import AttemptState, ExecutorAction, ExecutorEvent, KnownAttempt, OnEvent, OnLost
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.outputs import Outputs
@@ -254,7 +248,7 @@ class OsProcessExecutor:
         self._flush()
         for attempt in sorted(lost):
             end = ended.get(attempt)
-            self._tell(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause="lost"))
+            self._tell(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause=Cause.LOST))
 
     def _fail_questions(self) -> None:
         for answer in self._asked.values():

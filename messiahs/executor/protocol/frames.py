@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Output
 from messiahs.core.model.ids import AttemptId, ClaimId
@@ -47,7 +48,7 @@ class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
 
     attempt: AttemptId
     grace_ns: int
-    cause: str
+    cause: Cause
     only_if_queued: bool = False
 
 
@@ -127,7 +128,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
     attempt: AttemptId
     exit_code: int | None = None
     signal: int | None = None
-    cause: str = ""
+    cause: Cause = Cause.NONE
     text: str = ""
     ran_ns: int = 0
     stdout_bytes: int = 0

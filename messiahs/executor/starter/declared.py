@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from itertools import islice
 
-from messiahs.core.interface.causes import OUTPUT_MISSING, TOO_MANY_OUTPUTS
+from messiahs.core.interface.causes import Cause
 from messiahs.errors import CodecError
 from messiahs.executor.protocol.frames import Left
 from messiahs.executor.protocol.layout import WORK
@@ -33,7 +33,7 @@ class Found:
     files: dict[str, Left] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    cause: str = ""
+    cause: Cause = Cause.NONE
     names_bytes: int = 0
     entries: int = 0
 
@@ -41,7 +41,7 @@ class Found:
     def text(self) -> str:
         """Say what is wrong, and what was left out."""
         said = []
-        if self.cause == TOO_MANY_OUTPUTS:
+        if self.cause == Cause.TOO_MANY_OUTPUTS:
             said.append(
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
@@ -60,10 +60,10 @@ def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
             if not _look_at(found, work, name):
                 found.missing.append(name)
         except _TooManyError:
-            found.cause = TOO_MANY_OUTPUTS
+            found.cause = Cause.TOO_MANY_OUTPUTS
             break
     if found.missing:
-        found.cause = found.cause or OUTPUT_MISSING
+        found.cause = found.cause or Cause.OUTPUT_MISSING
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from messiahs.core.interface.causes import Cause
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.protocol.frames import Ended
@@ -22,7 +23,7 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
         attempt=held.attempt,
         exit_code=held.exit_code,
         signal=held.signal,
-        cause=held.cause or (found.cause if is_natural else ""),
+        cause=held.cause or (found.cause if is_natural else Cause.NONE),
         text=text or (found.text if is_natural else ""),
         left=tuple(found.files.values()),
         ran_ns=ran_ns(held, held.ended_at) if held.ended_at else 0,

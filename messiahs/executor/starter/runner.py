@@ -9,18 +9,10 @@ import signal
 from contextlib import suppress
 from typing import assert_never
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId
-from messiahs.executor.attempts import (
-    KILLED,
-    LEASE_EXPIRED,
-    LIMIT_GRACE_NS,
-    LOST,
-    Held,
-    Phase,
-    Table,
-)
-from messiahs.executor.contract import SPAWN_FAILED
-from messiahs.executor.linux.kernel import NEVER, boottime_ns
+from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotSpawned, Phase, Table
+from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import (
@@ -43,7 +35,7 @@ from messiahs.executor.starter.ends import end_of, truths
 from messiahs.executor.starter.groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.spawn import NotSpawned, Process, Spawner, problem_in
+from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspending import Suspended
 from messiahs.executor.starter.trees import Trees
 from messiahs.executor.starter.watchdog import Watch
@@ -93,7 +85,7 @@ class Runner:
         for attempt, spawned in remembered.began.items():
             if spawned is not None and not has_rebooted:
                 end_group(spawned)
-            held = Held(attempt=attempt, folder=folder_name(attempt), cause=LOST)
+            held = Held(attempt=attempt, folder=folder_name(attempt), cause=Cause.LOST)
             remembered.ended[attempt] = end_of(held, self._pool)
         for attempt, ended in remembered.ended.items():
             self._table.attempts[attempt] = Held(
@@ -130,7 +122,7 @@ class Runner:
         self.is_stopping = True
         for held in list(self._table.attempts.values()):
             if held.phase in (Phase.QUEUED, Phase.RUNNING):
-                self._end(End(attempt=held.attempt, grace_ns=_STOP_GRACE_NS, cause=LOST))
+                self._end(End(attempt=held.attempt, grace_ns=_STOP_GRACE_NS, cause=Cause.LOST))
 
     @property
     def is_idle(self) -> bool:
@@ -187,7 +179,7 @@ class Runner:
                 self._finish(held, cause=cause)
             elif held.phase is Phase.RUNNING:
                 held.cause = held.cause or cause
-                if cause in ("", LEASE_EXPIRED):
+                if cause in (Cause.NONE, Cause.LEASE_EXPIRED):
                     held.kill_at = KILLED
                     signal_group(held.process, signal.SIGKILL)
                 else:
@@ -242,7 +234,7 @@ class Runner:
             finally:
                 taken.close()
         except Exception as error:  # noqa: BLE001 - one attempt that cannot start must not end all others
-            outcome = NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
+            outcome = NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"the task cannot be set up: {error}")
         if isinstance(outcome, NotSpawned):
             held.exit_code = outcome.exit_code
             self._finish(held, cause=outcome.cause, text=outcome.text)
@@ -300,7 +292,7 @@ class Runner:
             return
         if held.phase is not Phase.ENDED:
             held.is_discarded = True
-            self._end(End(attempt=attempt, grace_ns=0, cause=LOST))
+            self._end(End(attempt=attempt, grace_ns=0, cause=Cause.LOST))
             return
         del self._table.attempts[attempt]
         self._records.append(Discarded(attempt=attempt))
@@ -343,7 +335,7 @@ class Runner:
         held.ended_at = boottime_ns()
         self._clearing.add(held)
 
-    def _finish(self, held: Held, *, cause: str, text: str = "") -> None:
+    def _finish(self, held: Held, *, cause: Cause, text: str = "") -> None:
         held.cause = cause
         ended = end_of(held, self._pool, text)
         self._trees.forget(held.folder)

@@ -8,11 +8,12 @@ import os
 import signal
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from messiahs.executor.contract import SPAWN_FAILED, STAGING_FAILED
+from messiahs.core.interface.causes import Cause
+from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.protocol.frames import Start
 from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.pool import Taken
@@ -23,15 +24,6 @@ _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _TOLD = 3
 _TEXT_LENGTH = 500
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotSpawned:
-    """Why a task could not be started; `exit_code` is what a shell would have said."""
-
-    cause: str
-    exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] | None
-    text: str
 
 
 class Process(NamedTuple):
@@ -75,7 +67,7 @@ class Spawner:
             stage(start.inputs)
             return self._spawn_here(start, taken, work)
         except StagingError as error:
-            return NotSpawned(cause=STAGING_FAILED, exit_code=None, text=str(error))
+            return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         finally:
             # Whoever looks for what an attempt left running goes by working directories too.
             os.chdir("/")
@@ -104,7 +96,7 @@ class Spawner:
         except OSError as error:
             return _refusal(program, error)
         except ValueError as error:
-            return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def _fork(self, start: Start, taken: Taken, work: str) -> Process:
         """Start a process that copies the inputs and then becomes the task.
@@ -156,11 +148,11 @@ class Spawner:
                 return found
             os.execve(found, start.argv, environment)  # noqa: S606 - a shell is what no task is to need
         except StagingError as error:
-            return NotSpawned(cause=STAGING_FAILED, exit_code=None, text=str(error))
+            return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         except OSError as error:
             return _refusal(program, error)
         except Exception as error:  # noqa: BLE001 - without a word the task would seem to have run
-            return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
+            return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
         """Give exactly what a task sees: the standard variables, then its own."""
@@ -189,7 +181,7 @@ def problem_in(report: bytes) -> NotSpawned:
         return msgspec.json.decode(report, type=NotSpawned)
     except (ValueError, RecursionError) as error:
         text = f"what its process reported cannot be read: {error}"
-        return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=text)
+        return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
 
 
 def find_program(program: str, path: str) -> str | NotSpawned:
@@ -201,13 +193,13 @@ def find_program(program: str, path: str) -> str | NotSpawned:
         if os.access(candidate, os.X_OK) and not os.path.isdir(candidate):  # noqa: PTH112 - once per task
             return candidate
     if any(os.path.isfile(candidate) for candidate in candidates):  # noqa: PTH113 - as above
-        return NotSpawned(cause="not_found", exit_code=NOT_EXECUTABLE, text=f"{program}: no permission to execute")
-    return NotSpawned(cause="not_found", exit_code=NOT_FOUND, text=f"{program!r} was not found on PATH={path}")
+        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_EXECUTABLE, text=f"{program}: no permission to execute")
+    return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_FOUND, text=f"{program!r} was not found on PATH={path}")
 
 
 def _refusal(program: str, error: OSError) -> NotSpawned:
     if error.errno in _MISSING:
-        return NotSpawned(cause="not_found", exit_code=NOT_FOUND, text=f"{program}: {error.strerror}")
+        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_FOUND, text=f"{program}: {error.strerror}")
     if error.errno in _NOT_RUNNABLE:
-        return NotSpawned(cause="not_found", exit_code=NOT_EXECUTABLE, text=f"{program}: {error.strerror}")
-    return NotSpawned(cause=SPAWN_FAILED, exit_code=None, text=f"{program}: {error.strerror}")
+        return NotSpawned(cause=Cause.NOT_FOUND, exit_code=NOT_EXECUTABLE, text=f"{program}: {error.strerror}")
+    return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program}: {error.strerror}")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from itertools import islice
 
 from messiahs.core.model.ids import AttemptId
-from messiahs.executor.attempts import Held, Phase, Table
-from messiahs.executor.linux.kernel import NEVER, boottime_ns
+from messiahs.executor.attempts import NEVER, Held, Phase, Table
+from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.starter.groups import signal_group
 from messiahs.executor.starter.sightings import NOBODYS
 from messiahs.executor.starter.trees import PER_TURN, Roots, Trees

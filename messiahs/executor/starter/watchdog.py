@@ -15,7 +15,8 @@ import signal
 import time
 from contextlib import suppress
 
-from messiahs.executor.linux.kernel import NEVER, adopt_orphans, be_named, boottime_ns
+from messiahs.executor.attempts import NEVER
+from messiahs.executor.linux.kernel import adopt_orphans, be_named, boottime_ns
 
 GRACE_NS = 2_000_000_000
 """So long after the end of a lease a starter that runs has ended its attempts."""

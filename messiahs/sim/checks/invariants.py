@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 
 from messiahs.core.interface.actions import Action, Forget, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Need
@@ -32,7 +33,7 @@ from messiahs.trace.show.lines import action_text, event_text
 _REMEMBERED = 20_000
 _TASKS_PER_CHECK = 64
 """The invariants of a module that holds more tasks than these are checked less often: looking at all costs time."""
-_NO_RESULT = ("lost", "lease_expired", "vacated", "revoked", "moved")
+_NO_RESULT = (Cause.LOST, Cause.LEASE_EXPIRED, Cause.VACATED, Cause.REVOKED, Cause.MOVED)
 
 
 class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it

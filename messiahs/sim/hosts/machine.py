@@ -18,13 +18,12 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.recovery import RunningAttempt
-from messiahs.executor.attempts import LOST, Held, Phase, Table, ran_ns
-from messiahs.executor.contract import STAGING_FAILED
-from messiahs.executor.linux.kernel import NEVER
+from messiahs.executor.attempts import NEVER, Held, Phase, Table, ran_ns
 from messiahs.executor.protocol.frames import Ended, Start, event_of
 from messiahs.executor.protocol.layout import folder_name
 from messiahs.sim.world.agenda import Agenda, DriftingClock
@@ -164,7 +163,7 @@ class SimulatedMachine:
         self._wakes_at = NEVER
         lost = [held for held in self._table.attempts.values() if held.ended is None or held.attempt in self._untold]
         for held in lost:
-            ended = Ended(attempt=held.attempt, cause=LOST)
+            ended = Ended(attempt=held.attempt, cause=Cause.LOST)
             if held.phase is Phase.QUEUED:
                 del self._table.attempts[held.attempt]
             else:
@@ -179,7 +178,7 @@ class SimulatedMachine:
             )
         self._untold.clear()
         for held in lost:
-            self._say(AttemptEnded(attempt=held.attempt, cause=LOST))
+            self._say(AttemptEnded(attempt=held.attempt, cause=Cause.LOST))
 
     def wipe(self) -> None:
         """Lose everything, the journal too."""
@@ -237,7 +236,7 @@ class SimulatedMachine:
         for action in unread:
             match action:
                 case StartAttempt() | EndAttempt() if action.attempt not in self._table.attempts:
-                    self._say(AttemptEnded(attempt=action.attempt, cause=LOST))
+                    self._say(AttemptEnded(attempt=action.attempt, cause=Cause.LOST))
                 case DiscardAttempt():
                     self._discard(action.attempt)
                 case _:
@@ -287,7 +286,7 @@ class SimulatedMachine:
         if held is None:
             return
         if held.phase is not Phase.ENDED:
-            self._finish(held, Ended(attempt=attempt, cause=LOST))
+            self._finish(held, Ended(attempt=attempt, cause=Cause.LOST))
         del self._table.attempts[attempt]
         self._untold.pop(attempt, None)
 
@@ -330,7 +329,7 @@ class SimulatedMachine:
         self._table.began(held, self._now())
         conditions = self._parts.conditions
         if self._starts[held.attempt].command.inputs and conditions.happens(conditions.failed_staging):
-            self._finish(held, Ended(attempt=held.attempt, cause=STAGING_FAILED))
+            self._finish(held, Ended(attempt=held.attempt, cause=Cause.STAGING_FAILED))
             self._when(0, self._turn)
             return
         self._parts.watcher.began(self._parts.system, held.attempt, self._starts[held.attempt])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from messiahs.core.interface.actions import Action, Answer
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
@@ -129,7 +130,7 @@ class Users:
                 yield f"{row.id} was killed, and nobody wanted that"
             case TaskState.DENIED if not order.may_be_denied:
                 yield f"{row.id} was denied, and would have waited"
-            case TaskState.ABORTED if result is None or result.cause != "time_limit":
+            case TaskState.ABORTED if result is None or result.cause != Cause.TIME_LIMIT:
                 yield f"{row.id} was aborted for {result.cause if result is not None else 'nothing'}"
             case TaskState.REVOKED:
                 yield f"{row.id} ended as revoked"

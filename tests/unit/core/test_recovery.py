@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, ExtendLease, StartAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -178,9 +179,9 @@ def test_an_attempt_without_a_row_or_a_claim_is_ended_or_tidied_up(rig: Rig) -> 
     )
     _, actions = resumed(row, running=running)
     assert actions == (
-        EndAttempt(attempt=remote(member=8), grace_ns=0, cause="unbound"),
+        EndAttempt(attempt=remote(member=8), grace_ns=0, cause=Cause.UNBOUND),
         DiscardAttempt(attempt=remote(member=9)),
-        EndAttempt(attempt=remote(member=1), grace_ns=0, cause="unbound"),
+        EndAttempt(attempt=remote(member=1), grace_ns=0, cause=Cause.UNBOUND),
     )
 
 

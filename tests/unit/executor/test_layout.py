@@ -9,6 +9,7 @@ import pytest
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.processes import ProcessIdentity, identity_of, is_alive, kill
 from messiahs.executor.protocol.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
 from messiahs.executor.protocol.layout import (
@@ -18,7 +19,7 @@ from messiahs.executor.protocol.layout import (
     prepare_attempts_root,
     prepare_files_root,
 )
-from messiahs.executor.starter.spawn import NotSpawned, find_program
+from messiahs.executor.starter.spawn import find_program
 
 OWN = Account(name="own", uid=os.geteuid(), gid=os.getegid())
 OTHER = Account(name="other", uid=54321, gid=54321)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.core.interface.causes import OUTPUT_MISSING
+from messiahs.core.interface.causes import Cause
 from messiahs.executor.protocol.frames import Staged
 from messiahs.executor.starter.declared import find_outputs
 from messiahs.executor.starter.staging import StagingError, stage
@@ -17,7 +17,7 @@ def test_no_declared_output_is_looked_for_outside_of_the_work_folder(tmp_path: P
     (tmp_path / "work" / "a").mkdir(parents=True)
     (tmp_path / "secret").write_text("another task's")
     found = find_outputs(str(tmp_path / "work"), (name,))
-    assert (found.cause, found.files) == (OUTPUT_MISSING, {})
+    assert (found.cause, found.files) == (Cause.OUTPUT_MISSING, {})
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

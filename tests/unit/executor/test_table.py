@@ -1,8 +1,8 @@
 """The starter's table of attempts, without processes or a clock."""
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
-from messiahs.executor.attempts import LEASE_EXPIRED, TIME_LIMIT, Held, Phase, Table, ran_ns
-from messiahs.executor.linux.kernel import NEVER
+from messiahs.executor.attempts import NEVER, Held, Phase, Table, ran_ns
 from messiahs.executor.protocol.frames import Ended, Running, Start
 
 
@@ -79,7 +79,7 @@ def test_a_time_limit_counts_from_the_spawn_and_is_due_once() -> None:
     table.began(held, 100)
     assert table.due_by(149) == []
     assert table.next_due == 150
-    assert table.due_by(150) == [(held, TIME_LIMIT)]
+    assert table.due_by(150) == [(held, Cause.TIME_LIMIT)]
     held.kill_at = 170
     table.expect(170)
     assert table.due_by(160) == []
@@ -91,7 +91,7 @@ def test_a_lease_ends_what_runs_and_what_waits() -> None:
     first, second = table.queue(start(1)), table.queue(start(2))
     table.began(first, 0)
     assert table.due_by(999) == []
-    assert table.due_by(1000) == [(first, LEASE_EXPIRED), (second, LEASE_EXPIRED)]
+    assert table.due_by(1000) == [(first, Cause.LEASE_EXPIRED), (second, Cause.LEASE_EXPIRED)]
 
 
 def test_an_extended_lease_is_due_later_and_a_repeated_start_never_shortens_it() -> None:
@@ -120,7 +120,7 @@ def test_a_suspended_attempt_keeps_its_place_and_its_limit_stands_still() -> Non
     table.resume(first, 551)
     assert ran_ns(first, 560) == 50
     assert table.due_by(609) == []
-    assert table.due_by(610) == [(first, TIME_LIMIT)]
+    assert table.due_by(610) == [(first, Cause.TIME_LIMIT)]
 
 
 def test_a_limit_that_begins_while_an_attempt_is_suspended_begins_to_count_when_it_goes_on() -> None:
@@ -131,7 +131,7 @@ def test_a_limit_that_begins_while_an_attempt_is_suspended_begins_to_count_when_
     table.suspend(first, 10)
     table.limit(first, 20)
     table.resume(first, 50)
-    assert (table.due_by(149), table.due_by(150)) == ([], [(first, TIME_LIMIT)])
+    assert (table.due_by(149), table.due_by(150)) == ([], [(first, Cause.TIME_LIMIT)])
 
 
 def test_what_is_known_says_how_long_an_attempt_ran_and_is_suspended() -> None:

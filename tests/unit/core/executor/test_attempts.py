@@ -15,6 +15,7 @@ from messiahs.core.interface.actions import (
     StartAttempt,
     Store,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, StoreChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -234,13 +235,13 @@ def test_a_start_of_an_attempt_that_is_unknown_or_over_says_nothing(rig: Rig, cl
         ({"exit_code": 0}, "finished", ""),
         ({"exit_code": 3}, "finished", ""),
         ({"signal": 11}, "aborted", ""),
-        ({"signal": 9, "cause": "time_limit"}, "aborted", "time_limit"),
-        ({"cause": "not_found"}, "aborted", "not_found"),
+        ({"signal": 9, "cause": Cause.TIME_LIMIT}, "aborted", "time_limit"),
+        ({"cause": Cause.NOT_FOUND}, "aborted", "not_found"),
         ({"exit_code": 0, "cause": "output_missing"}, "aborted", "output_missing"),
-        ({"signal": 15, "cause": "killed"}, "killed", "killed"),
-        ({"cause": "lost"}, "revoked", "lost"),
-        ({"signal": 9, "cause": "lease_expired"}, "revoked", "lease_expired"),
-        ({"cause": "spawn_failed"}, "revoked", "spawn_failed"),
+        ({"signal": 15, "cause": Cause.KILLED}, "killed", "killed"),
+        ({"cause": Cause.LOST}, "revoked", "lost"),
+        ({"signal": 9, "cause": Cause.LEASE_EXPIRED}, "revoked", "lease_expired"),
+        ({"cause": Cause.SPAWN_FAILED}, "revoked", "spawn_failed"),
         ({"signal": 15, "cause": "unbound"}, "revoked", "unbound"),
     ],
 )
@@ -278,7 +279,7 @@ def test_results_that_come_at_one_instant_are_reported_in_one_message(rig: Rig, 
 def test_a_result_is_never_taken_back(rig: Rig, claim: SchedAccept) -> None:
     bring(rig, claim, remote())
     ended(rig, remote(), exit_code=0)
-    assert rig.handle(AttemptEnded(attempt=remote(), cause="lost")) == ()
+    assert rig.handle(AttemptEnded(attempt=remote(), cause=Cause.LOST)) == ()
     assert rig.state.executor.attempts[remote()].status.exit_code == 0
 
 
@@ -301,7 +302,7 @@ def test_an_attempt_that_is_not_bound_any_more_is_ended_and_then_forgotten(rig: 
     (end,) = rig.hear(PARENT, unbound)
     assert isinstance(end, EndAttempt)
     assert end.cause == "unbound"
-    ended(rig, remote(), cause="unbound")
+    ended(rig, remote(), cause=Cause.UNBOUND)
     assert rig.hear(PARENT, unbound) == (Forget(key=(RowKind.ATTEMPT, remote())), DiscardAttempt(attempt=remote()))
 
 
@@ -309,9 +310,9 @@ def test_a_kill_ends_the_attempt_and_its_status_follows(rig: Rig, claim: SchedAc
     bring(rig, claim, remote())
     grace_ns = rig.state.policy.timeouts.kill_grace_ns
     assert rig.hear(PARENT, TaskKill(claim=claim.claim, attempts=(remote(),))) == (
-        EndAttempt(attempt=remote(), grace_ns=grace_ns, cause="killed"),
+        EndAttempt(attempt=remote(), grace_ns=grace_ns, cause=Cause.KILLED),
     )
-    assert ended(rig, remote(), signal=15, cause="killed") == ("killed", "killed")
+    assert ended(rig, remote(), signal=15, cause=Cause.KILLED) == ("killed", "killed")
 
 
 def test_a_query_is_answered_with_what_became_of_the_attempt(rig: Rig, claim: SchedAccept) -> None:

@@ -1,6 +1,7 @@
 """Claims at their executor: granting, leases, renewals, places that nobody uses, and the end."""
 
 from messiahs.core.interface.actions import EndAttempt, ExtendLease, Forget, SendControl, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, LinkDown, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -159,7 +160,7 @@ def test_an_attempt_that_is_told_to_end_keeps_its_place_until_it_has(rig: Rig) -
     others = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept)
     assert others.places == 2
     for member in (1, 2):
-        rig.handle(AttemptEnded(attempt=remote(member=member), signal=15, cause="unbound"))
+        rig.handle(AttemptEnded(attempt=remote(member=member), signal=15, cause=Cause.UNBOUND))
     assert rig.state.executor.leaving == {}
     assert told(rig.hear(PARENT, request(3, search=SearchId(b"p" * 16), count=9)), SchedAccept).places == 2
 
@@ -255,9 +256,9 @@ def test_a_lease_that_runs_out_ends_the_claim_and_every_attempt_in_it_without_gr
     accept = granted(rig)
     take(rig, accept, 1)
     actions = rig.wait(LEASE_NS)
-    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause="lease_expired"),)
+    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause=Cause.LEASE_EXPIRED),)
     assert [action.key for action in only(actions, Forget)] == [(RowKind.GRANTED_CLAIM, accept.claim)]
-    last = rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
+    last = rig.end(AttemptEnded(attempt=remote(member=1), cause=Cause.LEASE_EXPIRED))
     assert sent(last, TaskStatus) == ()
     assert rig.state.executor.attempts == {}
 
@@ -267,9 +268,9 @@ def test_results_that_nobody_has_taken_outlive_the_lease_and_nothing_else_does(r
     take(rig, accept, 1, 2)
     end(rig, 2)
     actions = rig.wait(LEASE_NS)
-    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause="lease_expired"),)
+    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(member=1), grace_ns=0, cause=Cause.LEASE_EXPIRED),)
     assert only(actions, Forget) == ()
-    rig.end(AttemptEnded(attempt=remote(member=1), cause="lease_expired"))
+    rig.end(AttemptEnded(attempt=remote(member=1), cause=Cause.LEASE_EXPIRED))
     assert free_slots(rig) == Interval(low=4, high=4)
     said = told(rig.hear(PARENT, TaskStatusQuery(claim=accept.claim, attempts=())), TaskStatus)
     assert ([one.state for one in said.attempts], said.window) == ([TaskState.REVOKED, TaskState.FINISHED], 0)
@@ -298,7 +299,7 @@ def test_the_end_of_a_claim_by_its_origin_ends_what_still_runs_in_it(rig: Rig) -
     actions = rig.hear(PARENT, ClaimEnd(claim=accept.claim))
     grace_ns = rig.state.policy.timeouts.kill_grace_ns
     assert actions == (
-        EndAttempt(attempt=remote(member=1), grace_ns=grace_ns, cause="unbound"),
+        EndAttempt(attempt=remote(member=1), grace_ns=grace_ns, cause=Cause.UNBOUND),
         Forget(key=(RowKind.GRANTED_CLAIM, accept.claim)),
     )
     timers = rig.state.timers

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from messiahs.core.interface.actions import EndAttempt, StartAttempt, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, TaskState, TaskStatus
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, Row
@@ -49,7 +50,7 @@ def restarted(rig: Rig, *rows: Row, running: tuple[RunningAttempt, ...] = ()) ->
 
 def test_places_that_others_got_when_a_lease_ran_out_stay_theirs_after_a_crash(rig: Rig) -> None:
     rows = expired(rig)
-    rig.end(AttemptEnded(attempt=RUNNING, cause="lease_expired"))
+    rig.end(AttemptEnded(attempt=RUNNING, cause=Cause.LEASE_EXPIRED))
     other = told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=4)), SchedAccept)
     assert other.places == 4
     ended = rig.state.executor.attempts[RUNNING]
@@ -71,7 +72,7 @@ def test_a_lease_that_ran_out_while_the_module_was_down_takes_and_starts_nothing
     assert [one.state for one in told(actions, TaskStatus).attempts] == [TaskState.DENIED]
     (end,) = only(again.wait(0), EndAttempt)
     assert (end.attempt, end.grace_ns, end.cause) == (RUNNING, 0, "lease_expired")
-    again.end(AttemptEnded(attempt=RUNNING, cause="lease_expired"))
+    again.end(AttemptEnded(attempt=RUNNING, cause=Cause.LEASE_EXPIRED))
     assert again.state.executor.attempts[FINISHED].status.state is TaskState.FINISHED
 
 

@@ -11,6 +11,7 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AttemptEnded,
     AttemptsMeasured,
@@ -167,16 +168,16 @@ def test_what_waits_behind_suspended_tasks_is_given_back(rig: Rig, policy: Scrip
     begin(rig, remote(1), remote(2), remote(3))
     actions = look(rig, slots=1, keyboard_idle=3)
     assert [each.attempt for each in only(actions, EndAttempt)] == [remote(2), remote(3)]
-    (status,) = statuses(rig.end(AttemptEnded(attempt=remote(2), cause="vacated")))
+    (status,) = statuses(rig.end(AttemptEnded(attempt=remote(2), cause=Cause.VACATED)))
     assert (status.state, status.cause) == ("revoked", "vacated")
 
 
 def test_a_task_that_vacates_has_its_grace_and_is_revoked(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
     actions = desk.wait(600 * SECOND)
-    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(), grace_ns=60 * SECOND, cause="vacated"),)
+    assert only(actions, EndAttempt) == (EndAttempt(attempt=remote(), grace_ns=60 * SECOND, cause=Cause.VACATED),)
     assert [status.substate for status in statuses(actions) if status.substate is Substate.VACATING] == ["vacating"]
-    (status,) = statuses(desk.end(AttemptEnded(attempt=remote(), exit_code=0, cause="vacated")))
+    (status,) = statuses(desk.end(AttemptEnded(attempt=remote(), exit_code=0, cause=Cause.VACATED)))
     assert (status.state, status.cause) == (TaskState.REVOKED, "vacated")
 
 
@@ -187,7 +188,7 @@ def test_a_suspended_task_whose_slots_are_taken_is_ended_without_grace(rig: Rig,
     look(rig, slots=1, keyboard_idle=3)
     begin(rig, remote(2), search=b"o" * 16, user="bob")
     ends = only(rig.wait(601 * SECOND), EndAttempt)
-    assert ends == (EndAttempt(attempt=remote(1), grace_ns=0, cause="vacated"),)
+    assert ends == (EndAttempt(attempt=remote(1), grace_ns=0, cause=Cause.VACATED),)
 
 
 def test_what_a_rule_has_counted_before_a_task_was_told_to_vacate_counts_on(rig: Rig) -> None:
@@ -209,8 +210,8 @@ def test_a_kill_is_at_once_and_the_origin_is_told_the_text(rig: Rig, policy: Scr
     assert only(rig.handle(AttemptsMeasured(memory=((remote(), 100),))), EndAttempt) == ()
     assert only(rig.handle(AttemptsMeasured(memory=((remote(), 101),))), EndAttempt) == ()
     assert only(rig.wait(29 * SECOND), EndAttempt) == ()
-    assert only(rig.wait(SECOND), EndAttempt) == (EndAttempt(attempt=remote(), grace_ns=0, cause="revoked"),)
-    (status,) = statuses(rig.end(AttemptEnded(attempt=remote(), signal=9, cause="revoked")))
+    assert only(rig.wait(SECOND), EndAttempt) == (EndAttempt(attempt=remote(), grace_ns=0, cause=Cause.REVOKED),)
+    (status,) = statuses(rig.end(AttemptEnded(attempt=remote(), signal=9, cause=Cause.REVOKED)))
     assert (status.state, status.cause, status.text) == (TaskState.REVOKED, "revoked", "memory")
 
 
@@ -223,7 +224,7 @@ def test_a_shape_of_which_a_task_was_revoked_gets_no_places_for_a_while(rig: Rig
     rig.measure()
     begin(rig, remote(), user="bad")
     rig.wait(0)
-    rig.end(AttemptEnded(attempt=remote(), signal=9, cause="revoked"))
+    rig.end(AttemptEnded(attempt=remote(), signal=9, cause=Cause.REVOKED))
     asked = [request(number, search=bytes([number]) * 16, tdv=tdv(user="bad")) for number in (11, 12)]
     (reason,) = told(rig.hear(PARENT, asked[0]), SchedDeny).reasons
     assert reason.text == "a task like this was revoked here a short while ago"
@@ -280,7 +281,7 @@ def test_a_user_may_end_a_suspended_task(desk: Rig) -> None:
     (end,) = only(desk.hear(PARENT, TaskKill(claim=claim, attempts=(remote(),))), EndAttempt)
     assert (end.cause, end.grace_ns) == ("killed", desk.state.policy.timeouts.kill_grace_ns)
     assert look(desk, keyboard_idle=4) == ()
-    (status,) = statuses(desk.end(AttemptEnded(attempt=remote(), signal=15, cause="killed")))
+    (status,) = statuses(desk.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.KILLED)))
     assert status.state is TaskState.KILLED
 
 
@@ -373,7 +374,7 @@ def test_the_place_of_a_task_that_ends_while_it_is_suspended_is_that_of_others(
     claim = begin(rig, remote(1))
     look(rig, slots=1, keyboard_idle=3)
     begin(rig, remote(2), search=b"o" * 16, user="bob")
-    actions = rig.end(AttemptEnded(attempt=remote(1), signal=9, cause="lost"))
+    actions = rig.end(AttemptEnded(attempt=remote(1), signal=9, cause=Cause.LOST))
     row = rig.state.executor.claims[claim.claim].row
     assert row.places == 0
     assert Store(row=row) in actions

@@ -3,6 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, AttemptStarted, RevokeRequested, TransferReceived
 from messiahs.core.interface.messages import SchedAccept, Substate, TaskState, TaskStatus
 from messiahs.core.interface.rows import AttemptRow
@@ -49,18 +50,18 @@ def test_a_revoked_attempt_has_the_grace_of_the_policy_and_its_origin_is_told_wh
     actions = revoke(machine, attempt)
     assert answered(actions).problem == ""
     grace_ns = machine.state.policy.timeouts.kill_grace_ns
-    assert only(actions, EndAttempt) == (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause="vacated"),)
+    assert only(actions, EndAttempt) == (EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=Cause.VACATED),)
     ((to, status),) = sent(actions, TaskStatus)
     (said,) = status.attempts
     assert (to, said.attempt, said.substate, said.text) == (PARENT, attempt, Substate.VACATING, "maintenance")
     assert [(each.what, each.text) for each in only(actions, Decision)] == [("vacated", "maintenance")]
-    (ended,) = told(machine.end(AttemptEnded(attempt=attempt, signal=15, cause="vacated")), TaskStatus).attempts
+    (ended,) = told(machine.end(AttemptEnded(attempt=attempt, signal=15, cause=Cause.VACATED)), TaskStatus).attempts
     assert (ended.state, ended.cause, ended.text) == (TaskState.REVOKED, "vacated", "maintenance")
 
 
 def test_a_killed_attempt_has_no_grace(machine: Rig) -> None:
     assert only(revoke(machine, RUNNING, kills=True), EndAttempt) == (
-        EndAttempt(attempt=RUNNING, grace_ns=0, cause="revoked"),
+        EndAttempt(attempt=RUNNING, grace_ns=0, cause=Cause.REVOKED),
     )
 
 
@@ -78,7 +79,7 @@ def test_without_a_reason_the_origin_is_told_who_it_was(machine: Rig) -> None:
 def test_a_shape_that_was_revoked_gets_no_new_place_for_a_minute(machine: Rig) -> None:
     for attempt in (RUNNING, OTHER, QUEUED):
         revoke(machine, attempt)
-        machine.end(AttemptEnded(attempt=attempt, cause="vacated"))
+        machine.end(AttemptEnded(attempt=attempt, cause=Cause.VACATED))
     machine.wait(2 * SECOND)
     assert not sent(machine.hear(PARENT, request(2, search=b"o" * 16)), SchedAccept)
     machine.wait(60 * SECOND)

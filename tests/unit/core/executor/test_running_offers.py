@@ -3,6 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, EndAttempt, SendVector, StartAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -183,7 +184,7 @@ def test_an_attempt_ends_only_when_there_is_another_place(module: ModuleFactory)
     (end,) = only(rig.hear(PARENT, kill), EndAttempt)
     assert (end.cause, end.grace_ns) == ("moved", rig.state.policy.timeouts.kill_grace_ns)
     assert rig.hear(PARENT, kill) == ()
-    ended = rig.end(AttemptEnded(attempt=remote(member=1), signal=15, cause="moved"))
+    ended = rig.end(AttemptEnded(attempt=remote(member=1), signal=15, cause=Cause.MOVED))
     (status,) = told(ended, TaskStatus).attempts
     assert (status.state, status.cause, status.text) == (TaskState.REVOKED, "moved", "idle asked for tasks")
     assert sent(rig.wait(_AT_MOST_NS), TaskRevoke) == ()
@@ -373,7 +374,7 @@ def test_a_task_of_an_own_user_moves_from_the_own_machine_to_whoever_asked(modul
     assert (to, search.count, search.answers) == (CHILD, 1, wanting().search)
     (end,) = only(rig.hear(CHILD, accept(search.id)), EndAttempt)
     assert end.cause == "moved"
-    moved = rig.end(AttemptEnded(attempt=attempt(), signal=15, cause="moved"))
+    moved = rig.end(AttemptEnded(attempt=attempt(), signal=15, cause=Cause.MOVED))
     assert [task.attempt for task in told(moved, TaskTransfer).tasks] == [attempt(2)]
 
 

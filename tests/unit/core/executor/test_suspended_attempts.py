@@ -3,6 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, ResumeAttempt, Store, SuspendAttempt
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, Measured, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import AttemptStatus, SchedAccept, Substate
 from messiahs.core.interface.rows import AttemptRow
@@ -71,7 +72,7 @@ def test_what_has_begun_in_the_place_of_a_suspended_task_is_suspended_instead(de
 def test_the_place_of_a_suspended_task_that_has_ended_is_gone_once_the_next_one_has_not_begun(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
     desk.end(AttemptEnded(attempt=remote(1), exit_code=0))
-    desk.end(AttemptEnded(attempt=remote(2), cause="vacated"))
+    desk.end(AttemptEnded(attempt=remote(2), cause=Cause.VACATED))
     (claim,) = desk.state.executor.claims.values()
     assert (claim.row.places, claim.still) == (0, 0)
 

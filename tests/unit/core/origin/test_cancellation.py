@@ -3,15 +3,9 @@
 import pytest
 
 from messiahs.core.interface.actions import Action, Answer
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, RetryRequested, TransferFailed
-from messiahs.core.interface.messages import (
-    NEVER_ARRIVED,
-    SchedRequest,
-    TaskKill,
-    TaskState,
-    TaskStatusQuery,
-    TaskTransfer,
-)
+from messiahs.core.interface.messages import SchedRequest, TaskKill, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND, Instant
@@ -24,7 +18,7 @@ from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, make_m
 CANCEL = CancelRequested(answer_to=AnswerTo(2), task=TASK)
 QUERY = TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
 KILL = TaskKill(claim=CLAIM, attempts=(attempt(),))
-KILLED = status(attempt(), TaskState.KILLED, cause="killed")
+KILLED = status(attempt(), TaskState.KILLED, cause=Cause.KILLED)
 
 
 @pytest.fixture
@@ -74,7 +68,7 @@ def test_a_task_that_may_not_have_arrived_is_asked_for_by_name_and_not_sent_agai
     assert told(later, TaskStatusQuery) == QUERY
     # Nor with a renewal that does not list it.
     assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskTransfer) == ()
-    denied = status(attempt(), TaskState.DENIED, cause=NEVER_ARRIVED)
+    denied = status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED)
     bound.hear(CHILD, statuses(denied))
     assert bound.state.origin.tasks == {}
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, Submitted, TransferFailed
 from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
 from messiahs.core.model.ids import ClientKey
@@ -50,7 +51,7 @@ def test_an_executor_without_trust_is_asked_by_name_until_it_answers(bound: Rig)
 
 def test_a_task_that_never_arrived_waits_again_and_its_history_says_why(bound: Rig) -> None:
     bound.handle(UNTRUSTED)
-    never = status(attempt(), TaskState.DENIED, cause="unknown", text="it never arrived")
+    never = status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")
     actions = bound.hear(CHILD, statuses(never))
     assert history(bound) == [("bound", ""), ("unreachable", "no trust")]
     assert sent(actions, ClaimEnd) == ((CHILD, ClaimEnd(claim=CLAIM)),)
@@ -69,7 +70,7 @@ def test_a_task_that_has_arrived_all_the_same_runs_on(bound: Rig) -> None:
 
 def test_a_task_that_arrived_and_was_refused_is_not_called_unreachable(bound: Rig) -> None:
     bound.handle(BROKEN)
-    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause="refused", text="closed")))
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.REFUSED, text="closed")))
     assert history(bound)[-1] == ("refused", "closed")
     assert bound.state.origin.avoided == {}
 
@@ -157,7 +158,7 @@ def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_r
     assert bound.handle(refused) == ()
     assert sent(bound.wait(SECOND), TaskTransfer)
     assert told(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
-    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause="unknown", text="it never arrived")))
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")))
     assert history(bound)[-1] == ("refused", "the disk has no room for its inputs")
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
     ClaimEnd,
     SchedDeny,
@@ -147,7 +148,7 @@ def test_an_offered_task_ends_when_there_is_a_place_and_only_then_begins_there(o
     actions = offered_to_sibling(origin)
     assert sent(actions, TaskKill) == ((CHILD, TaskKill(claim=CLAIM, attempts=(attempt(),), is_move=True)),)
     assert (sent(actions, TaskTransfer), sent(actions, ClaimEnd)) == ((), ())
-    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved")))
+    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED)))
     moved = told(ended, TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
 
@@ -206,7 +207,7 @@ def test_a_task_that_has_moved_comes_not_back_by_an_older_claim_of_that_executor
     offered_to_sibling(origin)
     have_results(origin, second)
     origin.hear(CHILD, statuses(claim=second, window=4))
-    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved"), window=1))
+    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED), window=1))
     assert [(moved.claim, moved.tasks[0].attempt) for _, moved in sent(ended, TaskTransfer)] == [(OTHER, attempt(2))]
 
 

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
 from messiahs.core.interface.messages import ClaimEnd, Command, Output, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
@@ -125,7 +126,7 @@ def test_a_large_window_is_filled_only_as_fast_as_results_are_taken(rig: Rig) ->
 def test_attempts_that_an_executor_loses_do_not_widen_its_window(rig: Rig) -> None:
     ask = search(rig, members=100)
     rig.hear(CHILD, accept(ask.id, places=2, window=1_280))
-    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause="lost"), window=1_280))
+    rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause=Cause.LOST), window=1_280))
     assert len(rig.state.origin.claims[CLAIM].bound) == 1
 
 
@@ -179,7 +180,7 @@ def test_a_task_that_is_tried_again_takes_a_place_in_any_claim_that_has_room(rig
     rig.hear(CHILD, accept(ask.id))
     rig.hear(CHILD, accept(ask.id, claim=roomy, places=2))
     rig.hear(CHILD, statuses(status(attempt(member=2)), claim=roomy, window=2))
-    actions = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause="lost")))
+    actions = rig.hear(CHILD, statuses(status(attempt(member=1), TaskState.REVOKED, cause=Cause.LOST)))
     transfer = told(actions, TaskTransfer)
     assert (transfer.claim, [task.attempt for task in transfer.tasks]) == (roomy, [attempt(2, member=1)])
 
@@ -337,7 +338,7 @@ def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig) -> None:
 def test_a_neighbor_through_which_a_task_was_lost_is_asked_last_for_a_minute(rig: Rig) -> None:
     ask = search(rig)
     rig.hear(CHILD, accept(ask.id))
-    rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="lost")))
+    rig.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.LOST)))
     actions = rig.wait(2 * SECOND)
     assert sent(actions, SchedRequest)[0][0] == SIBLING
 

@@ -5,7 +5,7 @@ from typing import SupportsIndex
 import pytest
 
 from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
-from messiahs.core.interface.causes import TOO_MUCH_OUTPUT
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
 from messiahs.core.interface.messages import Command, Output, SchedRequest, TaskKill, TaskState, TaskStatusAck
 from messiahs.core.interface.rows import TaskRow
@@ -139,7 +139,7 @@ def test_outputs_up_to_what_the_task_may_bring_come_home_and_not_a_byte_more(
     assert fetched(actions) == ["stdout"]
     row = final(rig.handle(OutputsHome(attempt=other)))
     assert row.result is not None
-    assert (row.state, row.result.cause, row.result.exit_code) == ("aborted", TOO_MUCH_OUTPUT, 3)
+    assert (row.state, row.result.cause, row.result.exit_code) == ("aborted", Cause.TOO_MUCH_OUTPUT, 3)
     assert str(limit_bytes) in row.result.text
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_fetched_if_nothing_fits(rig: Rig) -> None:
     assert row.result is not None
     assert (row.state, row.result.cause, row.result.exit_code, row.result.outputs) == (
         "aborted",
-        TOO_MUCH_OUTPUT,
+        Cause.TOO_MUCH_OUTPUT,
         0,
         (),
     )
@@ -163,7 +163,7 @@ def test_nothing_is_fetched_if_nothing_fits(rig: Rig) -> None:
 
 def test_a_killed_or_aborted_task_stays_what_it_was_when_it_left_too_much(rig: Rig) -> None:
     bind(rig)
-    row = final(ended(rig, Output(name="stdout", size_bytes=1 << 62), state=TaskState.ABORTED, cause="time_limit"))
+    row = final(ended(rig, Output(name="stdout", size_bytes=1 << 62), state=TaskState.ABORTED, cause=Cause.TIME_LIMIT))
     assert row.result is not None
     assert (row.state, row.result.cause) == ("aborted", "time_limit")
 

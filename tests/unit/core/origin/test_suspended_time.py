@@ -3,6 +3,7 @@
 import pytest
 
 from messiahs.core.interface.actions import Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import SchedRequest, Substate, TaskState
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
@@ -40,6 +41,6 @@ def test_the_time_for_which_a_task_is_suspended_is_counted_apart(bound: Rig) -> 
 def test_the_next_attempt_of_a_task_has_not_been_suspended(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.SUSPENDED)))
     bound.wait(SECOND)
-    bound.hear(CHILD, statuses(status(attempt(1), TaskState.REVOKED, cause="vacated")))
+    bound.hear(CHILD, statuses(status(attempt(1), TaskState.REVOKED, cause=Cause.VACATED)))
     row = bound.state.origin.tasks[TASK]
     assert (row.substate, row.suspended_at, row.suspended_ns) == (Substate.QUEUED, None, 0)

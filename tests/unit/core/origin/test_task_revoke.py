@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, EndAttempt, StartAttempt, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, OutputsHome, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
@@ -107,7 +108,7 @@ def test_the_executor_ends_it_when_there_is_another_place(executor: Rig) -> None
     actions = executor.hear(PARENT, TaskKill(claim=revoke.claim, attempts=revoke.attempts, is_move=True))
     (end,) = only(actions, EndAttempt)
     assert (end.attempt, end.cause, end.grace_ns) == (remote(), "moved", executor.state.policy.timeouts.kill_grace_ns)
-    (ended,) = told(executor.end(AttemptEnded(attempt=remote(), signal=15, cause="moved")), TaskStatus).attempts
+    (ended,) = told(executor.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.MOVED)), TaskStatus).attempts
     assert (ended.state, ended.cause, ended.text) == (TaskState.REVOKED, "moved", "the day begins")
 
 
@@ -152,14 +153,14 @@ def test_what_ends_already_for_a_move_is_not_called_off(executor: Rig) -> None:
     assert executor.hear(PARENT, agreed) == ()
     assert executor.hear(PARENT, kill) == ()
     assert told(executor.greet(PARENT), TaskRevoke).attempts == revoke.attempts
-    executor.end(AttemptEnded(attempt=remote(), signal=15, cause="moved"))
+    executor.end(AttemptEnded(attempt=remote(), signal=15, cause=Cause.MOVED))
     assert sent(executor.hear(PARENT, agreed), TaskRevoke) == ()
 
 
 def test_the_place_of_what_has_ended_is_kept_while_its_outputs_come_home(origin: Rig) -> None:
     move_on(origin)
     out = (Output(name="stdout", size_bytes=3),)
-    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved", outputs=out)))
+    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED, outputs=out)))
     assert sent(origin.hear(CHILD, TaskRevoke(claim=CLAIM, attempts=())), ClaimEnd) == ()
     assert told(origin.handle(OutputsHome(attempt=attempt())), TaskTransfer).claim == OTHER
 
@@ -192,7 +193,7 @@ def test_one_attempt_ends_before_the_next_is_bound_to_the_place_that_was_found(o
     assert (to, kill) == (CHILD, TaskKill(claim=CLAIM, attempts=(attempt(),), is_move=True))
     assert sent(actions, TaskTransfer) == ()
     assert sent(actions, ClaimEnd) == ()
-    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved", text="the day begins")))
+    ended = origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED, text="the day begins")))
     moved = told(ended, TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
     assert [entry.event for entry in origin.state.origin.tasks[TASK].history] == ["bound", "moving", "moved", "bound"]
@@ -252,13 +253,13 @@ def test_a_task_of_an_own_user_moves_away_from_the_own_machine(rig: Rig, policy:
     assert system in (CHILD, SIBLING, PARENT)
     (end,) = only(rig.hear(system, accept(ask.id, claim=OTHER)), EndAttempt)
     assert end.cause == "moved"
-    moved = told(rig.end(AttemptEnded(attempt=attempt(), signal=15, cause="moved")), TaskTransfer)
+    moved = told(rig.end(AttemptEnded(attempt=attempt(), signal=15, cause=Cause.MOVED)), TaskTransfer)
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
 
 
 def test_a_revocation_that_is_repeated_after_the_move_moves_nothing_again(origin: Rig) -> None:
     move_on(origin)
-    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="moved")))
+    origin.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.MOVED)))
     again = origin.hear(CHILD, REVOKE)
     assert not any(sent(again, kind) for kind in (TaskKill, SchedRequest))
     row = origin.state.origin.tasks[TASK]

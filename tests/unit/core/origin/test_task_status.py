@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs, SendControl, Store, TaskEnded
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     CancelRequested,
@@ -317,7 +318,7 @@ def test_the_end_of_a_claim_from_off_its_path_is_reported(bound: Rig) -> None:
 def test_an_executor_that_knows_the_claim_no_more_is_asked_by_name_and_its_word_is_final(bound: Rig) -> None:
     actions = bound.hear(CHILD, ClaimEnd(claim=CLAIM, is_forgotten=True))
     assert actions == (SendControl(to=CHILD, message=TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))),)
-    bound.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause="lost"), window=0))
+    bound.hear(CHILD, statuses(status(attempt(), TaskState.REVOKED, cause=Cause.LOST), window=0))
     assert bound.state.origin.claims == {}
     assert len(sent(bound.wait(2 * SECOND), SchedRequest)) == 1
 
@@ -392,7 +393,7 @@ def test_what_the_owner_of_its_machine_does_to_a_task_is_told_and_kept(bound: Ri
 
 def test_what_an_owner_revoked_is_tried_again_and_consumes_no_retry(rig: Rig) -> None:
     bind(rig, retries=1)
-    ended = status(attempt(1), TaskState.REVOKED, cause="vacated", text="the day begins", exit_code=0)
+    ended = status(attempt(1), TaskState.REVOKED, cause=Cause.VACATED, text="the day begins", exit_code=0)
     rig.hear(CHILD, statuses(ended))
     row = rig.state.origin.tasks[TASK]
     assert (row.state, row.substate, row.failures, row.executed_on) == (TaskState.EXECUTING, Substate.QUEUED, 0, "")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from messiahs.core.interface.actions import Action, FetchOutputs, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, OutputsHome, RetryRequested
 from messiahs.core.interface.messages import (
     InputFile,
@@ -43,7 +44,7 @@ LIMIT_SECONDS = 100
 ALLOWED_NS = 110 * SECOND + GRACE_NS
 QUERY = TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
 KILL = TaskKill(claim=CLAIM, attempts=(attempt(),))
-KILLED = status(attempt(), TaskState.KILLED, cause="killed", signal=9)
+KILLED = status(attempt(), TaskState.KILLED, cause=Cause.KILLED, signal=9)
 CANCEL = CancelRequested(answer_to=AnswerTo(2), task=TASK)
 
 
@@ -165,7 +166,7 @@ def test_an_overdue_task_that_has_finished_after_all_stays_aborted(overdue: Rig)
 
 def test_what_an_overdue_task_wrote_comes_home_when_its_executor_answers(overdue: Rig) -> None:
     wrote = (Output(name="stdout", size_bytes=5),)
-    actions = overdue.hear(CHILD, statuses(status(attempt(), TaskState.KILLED, cause="killed", outputs=wrote)))
+    actions = overdue.hear(CHILD, statuses(status(attempt(), TaskState.KILLED, cause=Cause.KILLED, outputs=wrote)))
     assert [fetch.outputs for fetch in only(actions, FetchOutputs)] == [wrote]
     (row,) = rows_in(overdue.handle(OutputsHome(attempt=attempt())))
     assert row.state is TaskState.ABORTED

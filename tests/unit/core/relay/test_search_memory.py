@@ -1,6 +1,7 @@
 """What a neighbor can make a module keep and repeat is bounded, whatever it sends."""
 
 from messiahs.core.interface.actions import Action, FetchOutputs
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, OutputsFailed, StoreChanged, TransferReceived
 from messiahs.core.interface.limits import ASK_LIMIT
 from messiahs.core.interface.messages import (
@@ -164,8 +165,8 @@ def test_an_executor_that_loses_every_task_at_once_is_asked_ever_more_rarely(rig
             claim = CLAIM._replace(number=claims)
             actions = rig.hear(to, accept(ask.id, places=ask.count, claim=claim, window=1))
             bound = tuple(rig.state.origin.claims[claim].bound)
-            lost = statuses(*(status(each, TaskState.REVOKED, cause="lost") for each in bound), claim=claim, window=1)
-            actions = (*actions, *rig.hear(to, lost))
+            lost = [status(each, TaskState.REVOKED, cause=Cause.LOST) for each in bound]
+            actions = (*actions, *rig.hear(to, statuses(*lost, claim=claim, window=1)))
             assert asked < 50
             break
         else:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import AttemptStatus, Command, Substate, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
@@ -59,7 +60,7 @@ def test_a_killed_task_has_no_exit_code_even_if_it_exited_before_it_could_be_kil
 
 
 def test_an_overdue_task_is_aborted_at_once_and_may_run_for_a_while() -> None:
-    overdue = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.ABORTED, cause="time_limit")
+    overdue = AttemptStatus(attempt=AttemptId(TASK, 1), state=TaskState.ABORTED, cause=Cause.TIME_LIMIT)
     row = TaskRow(id=TASK, substate=Substate.RUNNING, is_cancelled=True, executed_on="right", result=overdue)
     document = task_document(row, SUBMISSION, reasons=(), may_run_until=Instant(5 * SECOND))
     assert (document["state"], document["substate"], document["cause"]) == ("aborted", None, "time_limit")
