@@ -376,8 +376,7 @@ def test_what_the_owner_of_its_machine_does_to_a_task_is_told_and_kept(bound: Ri
     held = statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.SUSPENDED, text="the owner is back"))
     (stored,) = only(bound.hear(CHILD, held), Store)
     row = bound.state.origin.tasks[TASK]
-    assert stored == Store(row=row)
-    assert (row.substate, row.started_at) == (Substate.SUSPENDED, began_at)
+    assert (stored, row.substate, row.started_at) == (Store(row=row), Substate.SUSPENDED, began_at)
     assert only(bound.hear(CHILD, held), Store) == ()
     bound.hear(CHILD, statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.RUNNING)))
     leaving = statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.VACATING, text="the day begins"))
