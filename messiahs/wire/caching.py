@@ -1,11 +1,11 @@
-"""Results that are kept as long as they fit into so many bytes together, however many they are."""
+"""A cache that is bounded by the bytes of its entries, not by their number."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 _LEAST_BYTES = 64
-"""What a small entry counts: keeping it takes memory of its own."""
+"""Minimum size of an entry: an entry takes memory of its own."""
 
 Question = TypeVar("Question", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -14,9 +14,9 @@ Answer = TypeVar("Answer")
 def cached_by_bytes(
     function: Callable[[Question], Answer], *, limit_bytes: int, size: Callable[[Question, Answer], int]
 ) -> Callable[[Question], Answer]:
-    """Give a function that remembers what another one gave, and forgets what was not asked for longest.
+    """Wrap a function with a cache of at most `limit_bytes` that drops the least recently used entries.
 
-    `size` says how many bytes an answer counts. An error is not remembered.
+    `size` gives the bytes of an entry. Errors are not cached.
     """
     kept: OrderedDict[Question, Answer] = OrderedDict()
     used_bytes = 0

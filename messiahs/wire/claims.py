@@ -57,7 +57,7 @@ _HIGHEST_SIGNAL: Final = 127
 
 
 def write_task_status(wire: control_pb2.TaskStatus, status: TaskStatus) -> None:
-    """Fill in what became of the attempts of a claim."""
+    """Fill in states of a claim's attempts."""
     write_claim(wire.claim, status.claim)
     for attempt in status.attempts:
         _write_attempt_status(wire.attempts.add(), attempt)
@@ -65,7 +65,7 @@ def write_task_status(wire: control_pb2.TaskStatus, status: TaskStatus) -> None:
 
 
 def read_task_status(wire: control_pb2.TaskStatus) -> TaskStatus:
-    """Check what became of the attempts of a claim."""
+    """Check states of a claim's attempts."""
     at_most(len(wire.attempts), ATTEMPT_LIMIT, what="attempts")
     return TaskStatus(
         claim=read_claim(wire.claim),
@@ -96,7 +96,7 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
 def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
     state, substate = _FROM_STATE.get(wire.state), _FROM_SUBSTATE.get(wire.substate)
     if state is None or (substate is None and wire.substate):
-        raise CodecError(f"{wire.state}, {wire.substate} is no state of a task")
+        raise CodecError(f"{wire.state}, {wire.substate} is not a state of a task")
     at_most(len(wire.outputs), OUTPUT_LIMIT, what="outputs")
     return AttemptStatus(
         attempt=read_attempt(wire.attempt),
@@ -117,7 +117,7 @@ def _read_output(wire: control_pb2.Output) -> Output:
     size_bytes = counter(wire.size_bytes)
     name = relative_path(wire.name)
     if name not in LOGS and not name.startswith(DECLARED_PREFIX):
-        raise CodecError(f"{name[:80]!r} is no output of a task")
+        raise CodecError(f"{name[:80]!r} is not an output of a task")
     return Output(name=name, size_bytes=size_bytes, is_executable=wire.is_executable)
 
 
@@ -128,7 +128,7 @@ def _in_range(number: int, *, lowest: int, highest: int) -> int:
 
 
 def write_task_status_ack(wire: control_pb2.TaskStatusAck, ack: TaskStatusAck) -> None:
-    """Fill in what the origin has taken."""
+    """Fill in an acknowledgement."""
     write_claim(wire.claim, ack.claim)
     wire.taken.extend(attempts_to_wire(ack.taken))
     wire.unbound.extend(attempts_to_wire(ack.unbound))
@@ -137,7 +137,7 @@ def write_task_status_ack(wire: control_pb2.TaskStatusAck, ack: TaskStatusAck) -
 
 
 def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
-    """Check what the origin has taken."""
+    """Check an acknowledgement."""
     return TaskStatusAck(
         claim=read_claim(wire.claim),
         taken=read_attempts(wire.taken),
@@ -148,30 +148,30 @@ def read_task_status_ack(wire: control_pb2.TaskStatusAck) -> TaskStatusAck:
 
 
 def write_task_status_query(wire: control_pb2.TaskStatusQuery, query: TaskStatusQuery) -> None:
-    """Fill in a question about attempts."""
+    """Fill in a query for attempts."""
     write_claim(wire.claim, query.claim)
     wire.attempts.extend(attempts_to_wire(query.attempts))
 
 
 def read_task_status_query(wire: control_pb2.TaskStatusQuery) -> TaskStatusQuery:
-    """Check a question about attempts."""
+    """Check a query for attempts."""
     return TaskStatusQuery(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts))
 
 
 def write_task_kill(wire: control_pb2.TaskKill, kill: TaskKill) -> None:
-    """Fill in an order to end attempts."""
+    """Fill in a request to end attempts."""
     write_claim(wire.claim, kill.claim)
     wire.attempts.extend(attempts_to_wire(kill.attempts))
     wire.is_move = kill.is_move
 
 
 def read_task_kill(wire: control_pb2.TaskKill) -> TaskKill:
-    """Check an order to end attempts."""
+    """Check a request to end attempts."""
     return TaskKill(claim=read_claim(wire.claim), attempts=read_attempts(wire.attempts), is_move=wire.is_move)
 
 
 def write_task_revoke(wire: control_pb2.TaskRevoke, revoke: TaskRevoke) -> None:
-    """Fill in which attempts are to run elsewhere."""
+    """Fill in the attempts that are to move."""
     write_claim(wire.claim, revoke.claim)
     wire.attempts.extend(attempts_to_wire(revoke.attempts))
     wire.text = shortened(revoke.text, TEXT_LIMIT_BYTES)
@@ -182,7 +182,7 @@ def write_task_revoke(wire: control_pb2.TaskRevoke, revoke: TaskRevoke) -> None:
 
 
 def read_task_revoke(wire: control_pb2.TaskRevoke) -> TaskRevoke:
-    """Check which attempts are to run elsewhere."""
+    """Check the attempts that are to move."""
     return TaskRevoke(
         claim=read_claim(wire.claim),
         attempts=read_attempts(wire.attempts),

@@ -1,8 +1,8 @@
-"""Everything that the rest of the project calls: core messages to the wire format and back.
+"""Conversion between core messages and the wire format: the interface of this package.
 
-`encode_` and `decode_` work on protobuf messages, `_to_bytes` and `_from_bytes` on their serialised form. Every one
-raises a `CodecError` and nothing else; decoding gives exactly what was encoded, but for texts that were cut to their
-limit and reasons beyond theirs.
+`encode_` and `decode_` work on protobuf messages, `_to_bytes` and `_from_bytes` on their serialised form. They raise
+`CodecError` and nothing else. Decoding returns what was encoded, except that texts and lists of reasons are cut to
+their limits.
 """
 
 from messiahs.wire.control import (

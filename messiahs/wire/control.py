@@ -28,7 +28,7 @@ from messiahs.wire.v1 import control_pb2
 
 
 def encode_control(messages: Sequence[ControlMessage]) -> control_pb2.ControlBatch:
-    """Make a batch; a `CodecError` says why a message cannot be sent."""
+    """Encode a batch; a `CodecError` explains why a message cannot be sent."""
     at_most(len(messages), BATCH_LIMIT, what="messages")
     batch = control_pb2.ControlBatch()
     try:
@@ -42,10 +42,10 @@ def encode_control(messages: Sequence[ControlMessage]) -> control_pb2.ControlBat
 def decode_control(
     batch: control_pb2.ControlBatch, *, on_drop: Callable[[str], None] | None = None
 ) -> tuple[ControlMessage, ...]:
-    """Read a batch, without the messages whose kind this release does not know.
+    """Decode a batch, without messages of a kind that this release does not know.
 
-    A malformed message raises a `CodecError`. With `on_drop` it is left out instead, and `on_drop` is told of every
-    message that was left out, whatever the reason.
+    A malformed message raises a `CodecError`. With `on_drop` it is skipped instead, and `on_drop` gets the reason for
+    every skipped message, also for one of an unknown kind.
     """
     at_most(len(batch.messages), BATCH_LIMIT, what="messages")
     messages = []
@@ -65,17 +65,17 @@ def decode_control(
 
 
 def control_to_bytes(messages: Sequence[ControlMessage]) -> bytes:
-    """Make the bytes of a batch."""
+    """Serialise a batch."""
     return serialized(encode_control(messages))
 
 
 def control_from_bytes(content: bytes, *, on_drop: Callable[[str], None] | None = None) -> tuple[ControlMessage, ...]:
-    """Read the bytes of a batch, as `decode_control` does; what is no batch at all always raises."""
+    """Parse a batch as `decode_control` does; bytes that are not a batch always raise."""
     return decode_control(parsed(control_pb2.ControlBatch(), content), on_drop=on_drop)
 
 
 def joined_control(batches: Iterable[bytes]) -> bytes:
-    """Make one batch of several, in their order (a repeated field is the concatenation of its parts)."""
+    """Join serialised batches in their order (a repeated field is the concatenation of its parts)."""
     return b"".join(batches)
 
 

@@ -44,7 +44,7 @@ _NAME_STEP: Final = 8
 
 
 class _Shape(NamedTuple):
-    """A shape as it was received: names and kinds of the attributes, and how many values a class of it has."""
+    """A received shape: names and kinds of the attributes, and the number of values of a class that has it."""
 
     columns: tuple[tuple[str, int], ...]
     some_lack: tuple[str, ...]
@@ -61,7 +61,7 @@ def write_tdv(wire: descriptions_pb2.TaskDescription, tdv: TDV) -> None:
 
 
 def read_tdv(wire: descriptions_pb2.TaskDescription) -> TDV:
-    """Check the description of a task: sorted, no name twice, catalogued attributes of their kind."""
+    """Check the description of a task: names ascend without repetition, and catalogued attributes have their type."""
     at_most(len(wire.pairs), len(TASK_ATTRIBUTES) + EXTENSION_LIMIT, what="attributes")
     pairs = tuple(map(_read_pair, wire.pairs))
     names = [name for name, _ in pairs]
@@ -81,17 +81,17 @@ def _read_pair(wire: descriptions_pb2.Pair) -> tuple[str, Value]:
         case "text" if known is None or known.kind is Kind.STRING:
             return (name, line(wire.text, STRING_LIMIT_BYTES))
         case _:
-            raise CodecError(f"{name} has no value of its kind")
+            raise CodecError(f"{name} has no value of its type")
 
 
 def _check_names(names: Sequence[str], catalogue: dict[str, Attribute]) -> None:
     if any(one >= other for one, other in pairwise(names)):
-        raise CodecError("attributes are not sorted, or one stands twice")
+        raise CodecError("attributes are not sorted, or one appears twice")
     at_most(len(set(names) - catalogue.keys()), EXTENSION_LIMIT, what="extension attributes")
 
 
 def write_vector(wire: descriptions_pb2.Vector, vector: Vector) -> None:
-    """Fill in an update vector; a `CodecError` says that it is larger than a vector may be."""
+    """Fill in an update vector; a `CodecError` if it has too many classes or bytes."""
     at_most(len(vector.classes), CLASS_LIMIT, what="classes")
     strings: dict[str, int] = {}
     shapes: dict[tuple[int, ...], int] = {}
@@ -128,7 +128,7 @@ def _values(machine_class: MachineClass, strings: dict[str, int]) -> list[int]:
 
 
 def read_vector(wire: descriptions_pb2.Vector) -> Vector:
-    """Check an update vector and put its classes into their order."""
+    """Check an update vector and sort its classes."""
     at_most(wire.ByteSize(), VECTOR_LIMIT_BYTES, what="bytes of vector")
     at_most(len(wire.classes), CLASS_LIMIT, what="classes")
     at_most(len(wire.shapes), CLASS_LIMIT, what="shapes")
@@ -142,7 +142,7 @@ def read_vector(wire: descriptions_pb2.Vector) -> Vector:
 
 
 def _is_before(one: MachineClass, other: MachineClass) -> bool:
-    """Compare two classes as `sort_key` does, at the first attribute in which they differ: whole keys are dear."""
+    """Compare two classes by `sort_key` at the first attribute in which they differ; whole keys are expensive."""
     at = 0
     for said, other_said in zip(one.attributes, other.attributes, strict=False):
         if said != other_said:
@@ -188,7 +188,7 @@ def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, st
         if kind == _INTERVAL:
             low, distance = values[at], values[at + 1]
             if low < _LOWEST_BUCKET or distance < 0 or low + distance > _HIGHEST_BUCKET:
-                raise CodecError(f"{low} and {distance} more are no interval of buckets")
+                raise CodecError(f"{low} with a width of {distance} is not an interval of buckets")
             attributes.append((name, interval(low, low + distance)))
             at += 2
         elif kind == _STRING:
@@ -201,5 +201,5 @@ def _read_class(wire: descriptions_pb2.MachineClass, shapes: list[_Shape], *, st
 
 def _string(place: int, strings: list[str]) -> str:
     if not 0 <= place < len(strings):
-        raise CodecError("a class names a string that is not there")
+        raise CodecError("a class refers to a string that is missing")
     return strings[place]

@@ -1,4 +1,4 @@
-"""Files on the task channel: what a task's command says of them, and how they are brought (MESSIAHS 5.3.3)."""
+"""Files on the task channel: those that a command declares, and their transfer (MESSIAHS 5.3.3)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from messiahs.wire.v1 import task_pb2
 
 
 class PutFile(NamedTuple):
-    """A file that is brought: its hash and its size."""
+    """Hash and size of a file to transfer."""
 
     sha256: bytes
     size_bytes: int
@@ -33,7 +33,7 @@ class PutFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutRequest:
-    """The origin of a claim brings files to its executor."""
+    """Announces files that the origin of a claim sends to its executor."""
 
     claim: ClaimId
     ticket: Ticket
@@ -42,7 +42,7 @@ class PutRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutAnswer:
-    """How much of each file the executor has, or (`problem`) why it does not take them."""
+    """How much of each file the executor has, or in `problem` why it refuses them."""
 
     offsets_bytes: tuple[int, ...] = ()
     problem: str = ""
@@ -50,7 +50,7 @@ class PutAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadChunk:
-    """A piece of an output; at the end of a read from offset 0 the hash of all pieces instead."""
+    """A piece of an output, or after the last piece of a read from offset 0 the hash of all pieces."""
 
     content: bytes = b""
     sha256: bytes = b""
@@ -65,7 +65,7 @@ def write_files(wire: task_pb2.Command, command: Command) -> None:
 
 
 def check_files(wire: task_pb2.Command) -> None:
-    """Refuse files that no working directory could hold, and more than a message could."""
+    """Refuse files that a working directory cannot hold, and too many of them."""
     if not wire.inputs and not wire.outputs:
         return
     at_most(len(wire.inputs), FILE_LIMIT, what="inputs")
@@ -81,7 +81,7 @@ def check_files(wire: task_pb2.Command) -> None:
 
 
 def read_inputs(wire: task_pb2.Command) -> tuple[InputFile, ...]:
-    """Give the inputs of a command that was checked."""
+    """Return the inputs of a command that `check_files` has accepted."""
     return tuple(
         InputFile(name=one.name, sha256=one.sha256, size_bytes=one.size_bytes, is_executable=one.is_executable)
         for one in wire.inputs
@@ -89,7 +89,7 @@ def read_inputs(wire: task_pb2.Command) -> tuple[InputFile, ...]:
 
 
 def put_request_to_bytes(request: PutRequest) -> bytes:
-    """Make the bytes of the first message of a stream that brings files."""
+    """Serialise the first message of a stream of files."""
     at_most(len(request.files), FILE_LIMIT, what="files")
     wire = task_pb2.PutMessage()
     write_claim(wire.request.claim, request.claim)
@@ -100,38 +100,38 @@ def put_request_to_bytes(request: PutRequest) -> bytes:
 
 
 def put_request_from_bytes(content: bytes) -> PutRequest:
-    """Read the first message of a stream that brings files."""
+    """Parse the first message of a stream of files."""
     wire = parsed(task_pb2.PutMessage(), content)
     if wire.WhichOneof("kind") != "request":
-        raise CodecError("contents of files without a request")
+        raise CodecError("file contents arrived before a request")
     at_most(len(wire.request.files), FILE_LIMIT, what="files")
     files = tuple(PutFile(sha256(one.sha256), counter(one.size_bytes)) for one in wire.request.files)
     if len({one.sha256 for one in files}) != len(files):
-        raise CodecError("a file is brought twice")
+        raise CodecError("a request lists a file twice")
     return PutRequest(claim=read_claim(wire.request.claim), ticket=Ticket(secret(wire.request.ticket)), files=files)
 
 
 def put_content_to_bytes(content: bytes) -> bytes:
-    """Make the bytes of a piece of a file."""
+    """Serialise a piece of a file."""
     return serialized(task_pb2.PutMessage(content=content))
 
 
 def put_content_from_bytes(content: bytes) -> bytes:
-    """Read a piece of a file."""
+    """Parse a piece of a file."""
     wire = parsed(task_pb2.PutMessage(), content)
     if wire.WhichOneof("kind") != "content":
-        raise CodecError("a second request on one stream")
+        raise CodecError("a stream carries a second request")
     return wire.content
 
 
 def put_answer_to_bytes(answer: PutAnswer) -> bytes:
-    """Make the bytes of an answer to who brings files."""
+    """Serialise the answer to the sender of files."""
     problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
     return serialized(task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem))
 
 
 def put_answer_from_bytes(content: bytes) -> PutAnswer:
-    """Read an answer to who brings files."""
+    """Parse the answer to the sender of files."""
     wire = parsed(task_pb2.PutAnswer(), content)
     at_most(len(wire.offsets_bytes), FILE_LIMIT, what="offsets")
     return PutAnswer(
@@ -140,11 +140,11 @@ def put_answer_from_bytes(content: bytes) -> PutAnswer:
 
 
 def chunk_to_bytes(chunk: ReadChunk) -> bytes:
-    """Make a piece of an output."""
+    """Serialise a piece of an output."""
     return serialized(task_pb2.ReadChunk(content=chunk.content, sha256=chunk.sha256))
 
 
 def chunk_from_bytes(content: bytes) -> ReadChunk:
-    """Read a piece of an output."""
+    """Parse a piece of an output."""
     wire = parsed(task_pb2.ReadChunk(), content)
     return ReadChunk(content=wire.content, sha256=sha256(wire.sha256) if wire.sha256 else b"")

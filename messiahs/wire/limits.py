@@ -1,6 +1,6 @@
-"""What a message may hold at most, and the checks that everything received passes.
+"""Limits of messages on the wire, and checks of everything that is received.
 
-A check returns what it was given, or raises a `CodecError`; nothing that a neighbor sends raises anything else.
+A check returns its argument or raises a `CodecError`. Input from a neighbor raises nothing else.
 """
 
 import re
@@ -26,10 +26,10 @@ _LONGEST_CHARACTER_BYTES: Final = 4
 COMMAND_LIMIT_BYTES: Final = 128 << 10
 ATTEMPT_LIMIT: Final = 8192
 FILE_LIMIT: Final = 1024
-"""Inputs of a task, declared outputs, outputs that are told, and files of one request."""
+"""Maximum number of a task's inputs, its declared outputs, its reported declared outputs, and files of one request."""
 OUTPUT_LIMIT: Final = FILE_LIMIT + 2
 NAMES_LIMIT_BYTES: Final = 128 << 10
-"""All names of a task's inputs and outputs together."""
+"""Maximum length of the names of a task's inputs and outputs together."""
 WORD_LIMIT_BYTES: Final = 64
 RULE_LIMIT_BYTES: Final = 256
 TEXT_LIMIT_BYTES: Final = 512
@@ -39,7 +39,7 @@ SHA256_BYTES: Final = 32
 SECRET_BYTES: Final = 16
 WIRE_VERSION_LIMIT: Final = 16
 ROOT_LIMIT: Final = 16
-"""Fingerprints of roots; a module that has more says nothing of them."""
+"""Maximum number of root fingerprints; a module that has more sends none."""
 AVOID_LIMIT: Final = 64
 NEIGHBOR_LIMIT: Final = 1024
 
@@ -51,71 +51,71 @@ _ADDRESS = re.compile(r"[!-~]{0,300}")
 def system_id(text: str) -> SystemId:
     """Check the name of a system."""
     if _SYSTEM.fullmatch(text) is None:
-        raise CodecError(f"{text[:80]!r} is no name of a system")
+        raise CodecError(f"{text[:80]!r} is not the name of a system")
     return SystemId(text)
 
 
 def attribute_name(text: str) -> str:
     """Check the name of an attribute (without `$`)."""
     if _NAME.fullmatch(text) is None:
-        raise CodecError(f"{text[:80]!r} is no name of an attribute")
+        raise CodecError(f"{text[:80]!r} is not the name of an attribute")
     return text
 
 
 def address(text: str) -> str:
-    """Check an address; it may be empty."""
+    """Check an address, which may be empty."""
     if _ADDRESS.fullmatch(text) is None:
-        raise CodecError(f"{text[:80]!r} is no address")
+        raise CodecError(f"{text[:80]!r} is not an address")
     return text
 
 
 def counter(number: int) -> int:
-    """Check a number that counts messages, tasks, bytes or nanoseconds: it fits a signed 64-bit integer."""
+    """Check that a number of messages, tasks, bytes or nanoseconds fits a signed 64-bit integer."""
     if number >= COUNTER_END:
         raise CodecError(f"{number} is too large")
     return number
 
 
 def amount(number: int, *, lowest: int = 0) -> int:
-    """Check how many machines, places or asks there are."""
+    """Check a number of machines, places or requests."""
     if not lowest <= number < COUNT_END:
         raise CodecError(f"{number} is not in {lowest} to {COUNT_END - 1}")
     return number
 
 
 def at_most(length: int, limit: int, *, what: str) -> None:
-    """Refuse what is longer than its limit."""
+    """Raise if `length` exceeds `limit`; `what` names the counted items."""
     if length > limit:
         raise CodecError(f"{length} {what}, at most {limit} are allowed")
 
 
 def secret(content: bytes) -> bytes:
-    """Check a random id or a ticket."""
+    """Check the length of a random id or ticket."""
     if len(content) != SECRET_BYTES:
-        raise CodecError(f"an id of {len(content)} bytes instead of {SECRET_BYTES}")
+        raise CodecError(f"an id has {len(content)} bytes instead of {SECRET_BYTES}")
     return content
 
 
 def bounded(text: str, limit_bytes: int) -> str:
-    """Check the length of a text."""
-    # A character takes at most 4 bytes, so that most texts need not be encoded to be measured.
+    """Check the length of a text in UTF-8."""
+    # A character takes at most 4 bytes, so most texts need not be encoded to be measured.
     if len(text) * 4 > limit_bytes and len(text.encode()) > limit_bytes:
         raise CodecError(f"a text of {len(text.encode())} bytes, at most {limit_bytes} are allowed")
     return text
 
 
 def line(text: str, limit_bytes: int) -> str:
-    """Check a text that people may read: its length, and that it has no control characters (core/texts.py)."""
+    """Check the length of a text for people, and that it has no control characters (core/model/texts.py)."""
     if has_control(text):
         raise CodecError(f"control characters in {text[:80]!r}")
     return bounded(text, limit_bytes)
 
 
 def predicate_text(content: bytes) -> str:
-    """Give the text of a predicate, of which its parser is the judge.
+    """Decode a predicate without judging it: the parser reports what is wrong, so that the sender gets an answer.
 
-    Of one that is too long so much is left that it still is, and where it is no UTF-8 it ends in a NUL, which no
-    predicate has: the sender is answered, and never left to wait.
+    A text that is too long is cut, but stays too long. A text that is not UTF-8 is cut at the first wrong byte and ends
+    in NUL, which no predicate contains.
     """
     kept = content[: PREDICATE_LIMIT_BYTES + _LONGEST_CHARACTER_BYTES]
     try:
@@ -125,7 +125,7 @@ def predicate_text(content: bytes) -> str:
 
 
 def shortened(text: str, limit_bytes: int) -> str:
-    """Give the longest beginning of a text that the other side's `line` takes; control characters are escaped."""
+    """Cut a text to its longest prefix that `line` accepts; control characters are escaped."""
     text = printable(text[:limit_bytes])
     if text.isascii():
         return text[:limit_bytes]
@@ -133,36 +133,36 @@ def shortened(text: str, limit_bytes: int) -> str:
 
 
 def relative_path(text: str) -> str:
-    """Check the name of an input or output: a path that cannot lead out of the folder it is put into.
+    """Check the name of an input or output: a relative path that stays within its folder.
 
-    It has no control characters: names are shown on terminals.
+    Names are shown on terminals, so control characters are refused.
     """
     bounded(text, PATH_LIMIT_BYTES)
     parts = text.split("/")
     if has_control(text) or not {"", ".", ".."}.isdisjoint(parts):
-        raise CodecError(f"{text[:80]!r} is no relative path of a file")
+        raise CodecError(f"{text[:80]!r} is not a relative path of a file")
     for part in parts:
         bounded(part, PATH_PART_LIMIT_BYTES)
     return text
 
 
 def separate_paths(names: Iterable[str]) -> list[str]:
-    """Check names of inputs: no two are the same, and none is a folder of another; give them as `path_order` sorts."""
+    """Sort names of inputs by `path_order`; raise if two are equal or one is a folder of another."""
     ascending = sorted(names, key=path_order)
     for name, following in pairwise(ascending):
         if name == following or following.startswith(f"{name}/"):
-            raise CodecError(f"two inputs cannot have the places {name[:80]!r} and {following[:80]!r}")
+            raise CodecError(f"two inputs cannot have the names {name[:80]!r} and {following[:80]!r}")
     return ascending
 
 
 def path_order(name: str) -> str:
-    """Give a key by which what is in a folder follows directly on the folder's name."""
-    # With a separator that sorts before every other character.
+    """Give a sort key by which the content of a folder directly follows the folder."""
+    # The separator becomes the character that sorts before every other.
     return name.replace("/", "\0")
 
 
 def sha256(content: bytes) -> bytes:
-    """Check the hash of a file."""
+    """Check the length of a SHA-256."""
     if len(content) != SHA256_BYTES:
         raise CodecError(f"a SHA-256 of {len(content)} bytes")
     return content

@@ -1,4 +1,4 @@
-"""From a protobuf message to bytes and back, with every kind of trouble turned into a `CodecError`."""
+"""Parsing and serialising protobuf messages; every error becomes a `CodecError`."""
 
 from typing import TypeVar
 
@@ -11,14 +11,14 @@ SomeMessage = TypeVar("SomeMessage", bound=Message)
 
 
 def serialized(wire: Message) -> bytes:
-    """Give the bytes of a message that is small enough to be sent."""
+    """Serialise a message; a `CodecError` if it exceeds the limit for messages."""
     content = wire.SerializeToString()
     at_most(len(content), MESSAGE_LIMIT_BYTES, what="bytes of message")
     return content
 
 
 def parsed(wire: SomeMessage, content: bytes) -> SomeMessage:
-    """Fill in a message from bytes that anybody may have sent."""
+    """Parse untrusted bytes into `wire`, and return it."""
     at_most(len(content), MESSAGE_LIMIT_BYTES, what="bytes of message")
     try:
         wire.ParseFromString(content)

@@ -1,4 +1,4 @@
-"""The messages that find places for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
+"""Messages that request places for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
 
 from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
@@ -50,7 +50,7 @@ _FROM_CODE: Final[dict[int, DenyCode]] = {number: code for code, number in _TO_C
 
 
 def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
-    """Fill in what opens a connection."""
+    """Fill in a hello."""
     wire.system, wire.epoch = hello.system, hello.epoch
     wire.wire_versions.extend(hello.wire_versions)
     wire.release = shortened(hello.release, WORD_LIMIT_BYTES)
@@ -61,7 +61,7 @@ def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
 
 
 def read_hello(wire: control_pb2.Hello) -> Hello:
-    """Check what opens a connection."""
+    """Check a hello."""
     at_most(len(wire.wire_versions), WIRE_VERSION_LIMIT, what="wire versions")
     return Hello(
         system=system_id(wire.system),
@@ -114,14 +114,14 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
 
 
 def write_trust(wire: control_pb2.Trust, trust: Trust) -> None:
-    """Fill in which roots a system trusts; of too many nothing is said."""
+    """Fill in the roots that a system trusts, or none if there are too many."""
     if max(len(trust.roots), len(trust.vouchers)) <= ROOT_LIMIT:
         wire.roots.extend(trust.roots)
         wire.vouchers.extend(trust.vouchers)
 
 
 def read_trust(wire: control_pb2.Trust) -> Trust:
-    """Check which roots a system trusts."""
+    """Check the roots that a system trusts."""
     return Trust(
         roots=_digests(wire.roots, ROOT_LIMIT, what="roots"),
         vouchers=_digests(wire.vouchers, ROOT_LIMIT, what="roots"),
@@ -157,7 +157,7 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
 
 
 def write_sched_deny(wire: control_pb2.SchedDeny, deny: SchedDeny) -> None:
-    """Fill in a denial; reasons beyond the limits of number and depth are left out."""
+    """Fill in a denial; reasons beyond the limits of number and depth are omitted."""
     wire.request, wire.asks_left = deny.request, deny.asks_left
     write_reasons(wire.reasons, deny.reasons)
 
@@ -172,12 +172,12 @@ def read_sched_deny(wire: control_pb2.SchedDeny) -> SchedDeny:
 
 
 def write_reasons(wires: MutableSequence[control_pb2.Reason], reasons: Iterable[Reason]) -> None:
-    """Fill in why something was denied; reasons beyond the limits of number and depth are left out."""
+    """Fill in reasons of a denial; those beyond the limits of number and depth are omitted."""
     wires.extend(_reasons_to_wire(reasons, depth=1, left=[REASON_LIMIT]))
 
 
 def read_reasons(wires: Sequence[control_pb2.Reason]) -> tuple[Reason, ...]:
-    """Check why something was denied."""
+    """Check reasons of a denial."""
     return _read_reasons(wires, depth=1, left=[REASON_LIMIT])
 
 
@@ -204,14 +204,14 @@ def _reasons_to_wire(reasons: Iterable[Reason], *, depth: int, left: list[int]) 
 def _read_reasons(wires: Sequence[control_pb2.Reason], *, depth: int, left: list[int]) -> tuple[Reason, ...]:
     left[0] -= len(wires)
     if left[0] < 0 or (wires and depth > REASON_DEPTH_LIMIT):
-        raise CodecError(f"more than {REASON_LIMIT} reasons, or more than {REASON_DEPTH_LIMIT} below one another")
+        raise CodecError(f"more than {REASON_LIMIT} reasons, or nested deeper than {REASON_DEPTH_LIMIT}")
     return tuple(_read_reason(wire, depth=depth, left=left) for wire in wires)
 
 
 def _read_reason(wire: control_pb2.Reason, *, depth: int, left: list[int]) -> Reason:
     code = _FROM_CODE.get(wire.code)
     if code is None:
-        raise CodecError(f"{wire.code} is no code of a denial")
+        raise CodecError(f"{wire.code} is not the code of a denial")
     return Reason(
         module=system_id(wire.module),
         code=code,

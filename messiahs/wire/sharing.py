@@ -1,4 +1,4 @@
-"""The messages by which modules ask for tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
+"""Messages that request tasks, on the wire (MESSIAHS 5.3.2, 6.2)."""
 
 from messiahs.core.interface.messages import TaskAccept, TaskDeny, TaskRequest
 from messiahs.core.model.ids import MessageId, SearchId
@@ -46,13 +46,13 @@ def read_task_accept(wire: control_pb2.TaskAccept) -> TaskAccept:
 
 
 def write_task_deny(wire: control_pb2.TaskDeny, deny: TaskDeny) -> None:
-    """Fill in a denial."""
+    """Fill in a denial of tasks."""
     wire.request, wire.asks_left = deny.request, deny.asks_left
     write_reasons(wire.reasons, deny.reasons)
 
 
 def read_task_deny(wire: control_pb2.TaskDeny) -> TaskDeny:
-    """Check a denial."""
+    """Check a denial of tasks."""
     return TaskDeny(
         request=MessageId(counter(wire.request)),
         reasons=read_reasons(wire.reasons),

@@ -26,7 +26,7 @@ from messiahs.wire.v1 import task_pb2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """Ask an executor for what an attempt left behind, from an offset on; `follow` goes on until the attempt ends."""
+    """Requests an output of an attempt from an offset on; with `follow`, new output is sent until the attempt ends."""
 
     claim: ClaimId
     ticket: Ticket
@@ -37,7 +37,7 @@ class ReadRequest:
 
 
 def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task_pb2.TaskTransfer:
-    """Make a transfer, with contents of small inputs; a `CodecError` says why it cannot be sent."""
+    """Encode a transfer and the contents of small inputs; a `CodecError` explains why it cannot be sent."""
     wire = task_pb2.TaskTransfer(files=files)
     at_most(len(transfer.tasks), BATCH_LIMIT, what="tasks")
     try:
@@ -83,20 +83,20 @@ def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
 
 
 def _check_command(command: task_pb2.Command) -> None:
-    """Refuse what no process could be started with."""
+    """Refuse a command that cannot start a process."""
     names = [variable.name for variable in command.env]
     parts = [*command.argv, *names, *(variable.value for variable in command.env)]
     at_most(sum(map(len, parts)) + len(parts), COMMAND_LIMIT_BYTES, what="bytes of command and environment")
     if not command.argv or not command.argv[0]:
         raise CodecError("a task without a command")
     if any(b"\0" in part for part in parts):
-        raise CodecError("a zero byte in a command or its environment")
+        raise CodecError("a command or its environment contains a zero byte")
     if any(not name or b"=" in name for name in names):
-        raise CodecError("an environment variable without a proper name")
+        raise CodecError("an environment variable has no name, or its name contains =")
 
 
 def _to_bytes(text: str) -> bytes:
-    # A UnicodeError is a ValueError: what is no Unicode cannot be stored either, and never gets as far as here.
+    # A UnicodeError is a ValueError. Text that is not Unicode cannot be stored either, so it never gets here.
     return text.encode()
 
 
@@ -104,43 +104,43 @@ def _to_text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise CodecError("a command or its environment is no UTF-8") from error
+        raise CodecError("a command or its environment is not UTF-8") from error
 
 
 def transfer_to_bytes(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> bytes:
-    """Make the bytes of a transfer, with contents of small inputs."""
+    """Serialise a transfer, with the contents of small inputs."""
     return serialized(encode_transfer(transfer, files))
 
 
 def transfer_from_bytes(content: bytes) -> TaskTransfer:
-    """Read the bytes of a transfer; contents of files are left out."""
+    """Parse a transfer; contents of files are ignored."""
     return decode_transfer(parsed(task_pb2.TaskTransfer(), content))
 
 
 def transfer_and_files_from_bytes(content: bytes) -> tuple[TaskTransfer, tuple[bytes, ...]]:
-    """Read the bytes of a transfer, and the contents of files that came with it."""
+    """Parse a transfer and the contents of files in it."""
     wire = parsed(task_pb2.TaskTransfer(), content)
     at_most(len(wire.files), FILE_LIMIT, what="files")
     return decode_transfer(wire), tuple(wire.files)
 
 
 def joined_transfers(transfers: Sequence[bytes]) -> bytes:
-    """Make one transfer of several of the same claim and ticket, with their tasks in order."""
+    """Join serialised transfers of the same claim and ticket; their tasks stay in order."""
     return b"".join(transfers)
 
 
 def answer_to_bytes(problem: str) -> bytes:
-    """Make the answer to a transfer that was dropped."""
+    """Serialise the answer to a dropped transfer."""
     return serialized(task_pb2.TransferAnswer(problem=shortened(problem, TEXT_LIMIT_BYTES)))
 
 
 def answer_from_bytes(content: bytes) -> str:
-    """Read why a transfer was dropped."""
+    """Parse the reason why a transfer was dropped."""
     return line(parsed(task_pb2.TransferAnswer(), content).problem, TEXT_LIMIT_BYTES)
 
 
 def read_request_to_bytes(request: ReadRequest) -> bytes:
-    """Make the bytes of a request for an output."""
+    """Serialise a request for an output."""
     wire = task_pb2.ReadRequest(
         ticket=request.ticket, name=request.name, offset_bytes=request.offset_bytes, follow=request.follow
     )
@@ -150,7 +150,7 @@ def read_request_to_bytes(request: ReadRequest) -> bytes:
 
 
 def read_request_from_bytes(content: bytes) -> ReadRequest:
-    """Read the bytes of a request for an output."""
+    """Parse a request for an output."""
     wire = parsed(task_pb2.ReadRequest(), content)
     return ReadRequest(
         claim=read_claim(wire.claim),

@@ -12,7 +12,7 @@ from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import descriptions_pb2, update_pb2
 
 _CACHED_BYTES: Final = 512 << 10
-"""Most vectors are those of the last period again; what is known of one takes some 25 times its bytes."""
+"""Most vectors equal those of the last period. A decoded vector takes about 25 times its bytes."""
 
 _TO_KIND: Final = {
     VectorKind.FOR_PARENTS: update_pb2.VECTOR_KIND_FOR_PARENTS,
@@ -23,7 +23,7 @@ _FROM_KIND: Final[dict[int, VectorKind]] = {number: kind for kind, number in _TO
 
 
 def encode_status_vector(message: StatusVector) -> update_pb2.StatusVector:
-    """Make a status vector; a `CodecError` says why it cannot be sent (64 classes, 4,096 bytes)."""
+    """Encode a status vector; a `CodecError` if it exceeds 64 classes or 4,096 bytes."""
     wire = update_pb2.StatusVector()
     try:
         wire.kind = _TO_KIND[message.kind]
@@ -40,8 +40,8 @@ def decode_status_vector(wire: update_pb2.StatusVector) -> StatusVector:
     """Check a status vector."""
     kind = _FROM_KIND.get(wire.kind)
     if kind is None:
-        raise CodecError(f"{wire.kind} is no kind of vector")
-    at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings heard")
+        raise CodecError(f"{wire.kind} is not a kind of vector")
+    at_most(len(wire.hears), NEIGHBOR_LIMIT, what="siblings")
     return StatusVector(
         kind=kind,
         vector=_vector_of(wire.vector),
@@ -70,10 +70,10 @@ _vector_of = cached_by_bytes(_read, limit_bytes=_CACHED_BYTES, size=lambda conte
 
 
 def status_vector_to_bytes(message: StatusVector) -> bytes:
-    """Make the bytes of a status vector."""
+    """Serialise a status vector."""
     return serialized(encode_status_vector(message))
 
 
 def status_vector_from_bytes(content: bytes) -> StatusVector:
-    """Read the bytes of a status vector."""
+    """Parse a status vector."""
     return decode_status_vector(parsed(update_pb2.StatusVector(), content))

@@ -78,7 +78,7 @@ def test_a_long_command_is_shown_in_part() -> None:
 @pytest.mark.parametrize("item", ["../../../tasks", "/etc/passwd", "", "a\0b", "..", "a//b"])
 def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(item: str) -> None:
     body = SubmitBody(key="k", argv=("true",), outputs=("{}",), items=("fine/name", item), members=2)
-    assert "is no relative path" in problem_of(body)
+    assert "is not a relative path" in problem_of(body)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_no_input_of_one_task_is_in_the_way_of_those_of_all(
 ) -> None:
     inputs, members = _inputs(shared), ((), _inputs(own), ())
     body = SubmitBody(key="k", argv=("true",), inputs=inputs, member_inputs=members, members=3)
-    assert problem_of(body) == (f"two inputs cannot have the places {clash}" if clash else "")
+    assert problem_of(body) == (f"two inputs cannot have the names {clash}" if clash else "")
 
 
 def test_inputs_of_all_are_not_looked_at_again_for_each_task() -> None:
