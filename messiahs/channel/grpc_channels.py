@@ -48,16 +48,16 @@ class DialedConnection:
         self._channel, self.control, self._updates = channel, control, updates
 
     async def updates(self) -> GrpcStream:
-        """Give the update channel."""
+        """Return the update channel."""
         return self._updates
 
     async def close(self) -> None:
-        """End all that runs over the connection."""
+        """Close the connection and every stream on it."""
         await self._channel.close(None)
 
 
 class AcceptedConnection:
-    """A connection that a neighbor opened: its update channel may come a moment after its control channel."""
+    """A connection that a neighbor opened. Its update channel may arrive later than its control channel."""
 
     def __init__(self, control: GrpcStream) -> None:
         self.control = control
@@ -69,11 +69,11 @@ class AcceptedConnection:
         return await asyncio.shield(self._updates)
 
     async def close(self) -> None:
-        """Let go of the update channel; gRPC ends both when their handlers return."""
+        """End the update channel; gRPC ends both streams when their handlers return."""
         self._closed.set()
 
     async def serve_updates(self, updates: GrpcStream) -> bool:
-        """Use an update channel until the connection ends; False if there is one already."""
+        """Use an update channel until the connection ends; False if the connection has one already."""
         if self._updates.done():
             return False
         self._updates.set_result(updates)
@@ -82,7 +82,7 @@ class AcceptedConnection:
 
 
 class GrpcTransport:
-    """One server, and a client for each connection that this side opens."""
+    """One server, and one client for each connection that this side opens."""
 
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
@@ -90,7 +90,7 @@ class GrpcTransport:
         self._server: grpc.aio.Server | None = None
 
     async def start(self, incoming: Incoming) -> str:
-        """Listen at the address of the settings."""
+        """Listen at the configured address."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
         services = _Services(incoming, self._callbacks, self._settings.federation, Vouching(self._tls))
         server.add_generic_rpc_handlers(services.handlers())
@@ -106,7 +106,7 @@ class GrpcTransport:
         return f"{self._settings.listen.rpartition(':')[0]}:{port}"
 
     async def stop(self) -> None:
-        """Close the port and every connection."""
+        """Close the port and all connections."""
         await self._connections.stop()
         if self._server is not None:
             await self._server.stop(grace=None)
@@ -125,16 +125,16 @@ class GrpcTransport:
         return self._connections.open_transfers(peer, address)
 
     def open_put(self, peer: SystemId, address: str) -> GrpcTransfers:
-        """Open a stream that brings files."""
+        """Open a stream for files."""
         return self._connections.open_put(peer, address)
 
     def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
-        """Ask an executor for an output."""
+        """Request an output from an executor."""
         return self._connections.read(peer, address, request)
 
 
 class _Services:
-    """What others call. Every caller is known by its certificate before anything that it says is looked at."""
+    """Handlers of incoming calls. Every caller is identified by its certificate before its messages are read."""
 
     def __init__(self, incoming: Incoming, callbacks: Callbacks, federation: str, vouching: Vouching) -> None:
         self._incoming, self._callbacks, self._federation = incoming, callbacks, federation
@@ -142,7 +142,7 @@ class _Services:
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
 
     def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
-        """Give the three services, without (de)serialisers: messages are bytes here."""
+        """Return the three services without (de)serialisers: messages stay bytes here."""
         streams = grpc.stream_stream_rpc_method_handler
         read = grpc.unary_stream_rpc_method_handler(self.read)
         task = {"Transfer": streams(self.transfer), "Put": streams(self.put), "Read": read}
@@ -153,7 +153,7 @@ class _Services:
         )
 
     async def control(self, _: object, context: Context) -> None:
-        """Keep a link that a neighbor opens."""
+        """Serve a link that a neighbor opens."""
         peer, name = await self._caller(context), _link_name(context)
         refusal = self._incoming.refusal(peer)
         if not refusal and (not name or (peer, name) in self._accepted):
@@ -177,25 +177,25 @@ class _Services:
             await self._refuse(context, peer=peer, text="an update channel without its control channel")
 
     async def transfer(self, _: object, context: Context) -> None:
-        """Take tasks."""
+        """Receive tasks."""
         peer = await self._caller(context)
         try:
             await self._incoming.serve_transfers(peer, GrpcStream(context))
         except ChannelError:
-            # The peer is gone, and repeats what matters when it is back.
+            # The peer is gone; it repeats what matters after it reconnects.
             return
 
     async def put(self, _: object, context: Context) -> None:
-        """Take files."""
+        """Receive files."""
         peer = await self._caller(context)
         try:
             await self._incoming.serve_put(peer, GrpcStream(context))
         except ChannelError:
-            # The peer is gone, and goes on when it is back.
+            # The peer is gone; it continues after it reconnects.
             return
 
     async def read(self, request: bytes, context: Context) -> None:
-        """Give an output."""
+        """Send an output."""
         peer = await self._caller(context)
         try:
             async with aclosing(self._incoming.serve_read(peer, request)) as contents:
@@ -216,11 +216,11 @@ class _Services:
                 context, peer=context.peer(), text=f"its certificate names no system of {self._federation}"
             )
         if not self._vouching.is_vouched_for(peer, auth_context):
-            # Whoever it is, it is not known to be that system, and is told of under its address.
+            # The peer has not proved that name, so it is reported by its address.
             await self._refuse(
                 context,
                 peer=context.peer(),
-                text=f"its certificate names {peer}, but is by no root that vouches for {peer}",
+                text=f"its certificate names {peer}, but no root that vouches for {peer} signed it",
             )
         return peer
 

@@ -1,7 +1,7 @@
-"""gRPC's streams as this project's: raw bytes in both directions, and every kind of trouble a `ChannelError`.
+"""Streams of gRPC as `Stream`: raw bytes in both directions, and every error as a `ChannelError`.
 
-The generated stubs are not used here: they parse inside gRPC, where one malformed message ends the whole stream. The
-bytes are parsed by `wire` instead, and only the message is lost.
+The generated stubs are unused: they parse inside gRPC, where one malformed message ends the stream. Here `wire` parses
+the bytes, and only the malformed message is lost.
 """
 
 import asyncio
@@ -31,21 +31,21 @@ _TOO_LARGE: Final = "message larger than max"
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
 _BOTH_SIDES: Final[Options] = (
-    # Above the codec's own limit, which costs a sender one message: this one costs it the stream.
+    # Larger than the codec's limit: exceeding that one costs the sender a message, exceeding this one the stream.
     ("grpc.max_receive_message_length", 4 * MESSAGE_LIMIT_BYTES),
     ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 )
 _SERVER_SIDE: Final[Options] = (
-    # Two modules at one port would each get half of the connections.
+    # Otherwise two modules at one port would share its connections.
     ("grpc.so_reuseport", 0),
-    # From the first byte until TLS and HTTP/2 are agreed: a connection that never gets there is closed.
+    # Time for TLS and HTTP/2 to be agreed; then the connection is closed.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_concurrent_streams", 256),
 )
 _CLIENT_SIDE: Final[Options] = (
-    # One connection per link: channels to the same address must not share theirs.
+    # One connection per link: channels to the same address must not share one.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -55,37 +55,37 @@ _CLIENT_SIDE: Final[Options] = (
 
 
 def _pings(silence_seconds: float) -> Options:
-    """Ask after two thirds of the time for a sign of life, and wait for it for the last third."""
+    """Ping after two thirds of the time without traffic, and wait one third for the answer."""
     third = int(silence_seconds * 1000 / 3)
     return (
         ("grpc.keepalive_time_ms", 2 * third),
         ("grpc.keepalive_timeout_ms", third),
-        # In newer releases of gRPC it is this one that counts, and a minute unless told.
+        # Newer releases of gRPC read this option instead; its default is a minute.
         ("grpc.http2.ping_timeout_ms", third),
     )
 
 
 def server_options(silence_seconds: float) -> Options:
-    """Give the options of the listening side; neighbors may ping as often as this module does."""
+    """Return the options of the listening side; neighbors may ping as often as this module does."""
     allowed = ("grpc.http2.min_ping_interval_without_data_ms", int(silence_seconds * 1000 / 3))
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Who is not known yet can take connections from neighbors, but never the files that everything else needs.
+    # Unknown peers may take connections from neighbors, but not the file descriptors of the rest of the daemon.
     connections = ("grpc.max_allowed_incoming_connections", files // 2)
     return (*_BOTH_SIDES, *_SERVER_SIDE, *_pings(silence_seconds), allowed, connections)
 
 
 class _Ends(Protocol):
-    """What a call of a client and the context of a server have in common."""
+    """The methods that a client call and a server context have in common."""
 
     async def read(self) -> object:
-        """Give the next message, or `grpc.aio.EOF`."""
+        """Return the next message, or `grpc.aio.EOF`."""
 
     async def write(self, message: bytes) -> None:
         """Send a message."""
 
 
 def open_channel(tls: TlsMaterial, peer: SystemId, *, address: str, silence_seconds: float) -> grpc.aio.Channel:
-    """Make a channel to a system: who answers must have a certificate with exactly its name, by a root of its own."""
+    """Open a channel to a system, which must present a certificate with exactly its name by one of its roots."""
     credentials = grpc.ssl_channel_credentials(tls.roots_for(peer), tls.key, tls.certificate)
     options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(silence_seconds), ("grpc.ssl_target_name_override", str(peer)))
     return grpc.aio.secure_channel(address, credentials, options=options)
@@ -99,7 +99,7 @@ def open_stream(
 
 
 class GrpcStream:
-    """One end of a stream, whichever side opened it."""
+    """One end of a stream, opened by either side."""
 
     def __init__(self, end: _Ends) -> None:
         self._end = end
@@ -121,14 +121,14 @@ class GrpcStream:
 
 
 def text_of(error: Exception) -> str:
-    """Say in a few words what gRPC says in many."""
+    """Return gRPC's error in short."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name.lower()}: {printable(error.details() or 'no details')}"
     return printable(str(error)) or type(error).__name__
 
 
 class _Pooled:
-    """A channel and how many use it; mutable."""
+    """A channel and the number of its users (mutable)."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self.channel, self.users = channel, 0
@@ -136,7 +136,7 @@ class _Pooled:
 
 
 class TaskConnections:
-    """Connections for task channels: one to each executor and address, closed when nobody used it for long."""
+    """Connections for task channels: one for each executor and address, closed when unused for long."""
 
     def __init__(self, settings: ChannelSettings, tls: TlsMaterial) -> None:
         self._settings, self._tls = settings, tls
@@ -144,17 +144,17 @@ class TaskConnections:
         self._closing: set[asyncio.Task[None]] = set()
 
     def open_transfers(self, peer: SystemId, address: str) -> "GrpcTransfers":
-        """Open the stream on which tasks travel."""
+        """Open a stream for tasks."""
         channel = self._acquire(peer, address)
         return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Transfer"))
 
     def open_put(self, peer: SystemId, address: str) -> "GrpcTransfers":
-        """Open a stream on which files travel."""
+        """Open a stream for files."""
         channel = self._acquire(peer, address)
         return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Put"))
 
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
-        """Ask for an output and give the pieces of the answer."""
+        """Request an output and yield the pieces of the answer."""
         call = self._acquire(peer, address).unary_stream(f"/{TASK}/Read", None, None)(request)
         try:
             async for content in call:
@@ -166,7 +166,7 @@ class TaskConnections:
             self.release(peer, address)
 
     def release(self, peer: SystemId, address: str) -> None:
-        """Say that one user less needs a connection."""
+        """Note that a connection has one user less."""
         pooled = self._pooled.get((peer, address))
         if pooled is None:
             return
@@ -203,7 +203,7 @@ class TaskConnections:
 
 
 class GrpcTransfers:
-    """A stream of tasks that this side opened."""
+    """A stream for tasks or files that this side opened."""
 
     def __init__(
         self, connections: TaskConnections, peer: SystemId, address: str, call: grpc.aio.StreamStreamCall[bytes, bytes]
@@ -216,11 +216,11 @@ class GrpcTransfers:
         return await self._stream.read()
 
     async def write(self, content: bytes) -> None:
-        """Send tasks."""
+        """Send a message."""
         await self._stream.write(content)
 
     async def finish(self) -> None:
-        """Say that no more tasks come."""
+        """End this direction of the stream."""
         try:
             await self._call.done_writing()
         except _TROUBLE as error:
@@ -242,13 +242,13 @@ def _read_error(error: Exception) -> Exception:
 
 
 def _channel_error(error: Exception) -> ChannelError:
-    """Tell what does not pass from other trouble: a message that is too large, or a lack of trust."""
+    """Distinguish permanent errors, a message that is too large and a lack of trust, from temporary ones."""
     if isinstance(error, grpc.aio.AioRpcError):
-        # Quotas and a peer that asks for fewer pings have the same code, and pass.
+        # Quotas and a peer that wants fewer pings have the same code, and are temporary.
         if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in (error.details() or ""):
             return ProtocolError(text_of(error))
         if error.code() is grpc.StatusCode.PERMISSION_DENIED:
             return UntrustedError(f"it refuses this module: {printable(error.details() or '')}")
         if _NO_ROOT in (error.details() or ""):
-            return UntrustedError("no root that is trusted here has signed its certificate")
+            return UntrustedError("its certificate is signed by no root that this module trusts")
     return ChannelError(text_of(error))

@@ -25,10 +25,10 @@ _WRITE_LIMIT_BYTES: Final = 256 << 10
 
 
 class Link:
-    """A connection, from the moment both sides have agreed to it until it ends; `end` ends it once and for all.
+    """A connection, from the agreement of both sides until it ends; `end` ends it permanently.
 
-    Control messages leave in the order in which they came, several in one write. Of each kind of vector only the
-    newest waits to be sent.
+    Control messages are sent in the order of their queue, several in one write. Of each kind of vector, only the newest
+    waits.
     """
 
     def __init__(self, peer: SystemId, connection: Connection, callbacks: Callbacks, counters: Counters) -> None:
@@ -41,17 +41,17 @@ class Link:
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     @property
-    def is_over(self) -> bool:
-        """Whether the connection ended."""
+    def has_ended(self) -> bool:
+        """Whether the connection has ended."""
         return self._ended.done()
 
     def end(self, text: str) -> None:
-        """End the connection; only the first text counts."""
+        """End the connection; the first text is its reason."""
         if not self._ended.done():
             self._ended.set_result(text)
 
     def send_control(self, message: ControlMessage) -> None:
-        """Queue a message; a neighbor that does not keep up loses its connection, as nothing may be left out."""
+        """Queue a message. A neighbor that does not keep up loses its connection, because no message may be skipped."""
         try:
             content = control_to_bytes((message,))
         except CodecError as error:
@@ -61,15 +61,15 @@ class Link:
         self._queued_bytes += len(content)
         self._has_control.set()
         if len(self._queue) > QUEUE_LIMIT_MESSAGES or self._queued_bytes > QUEUE_LIMIT_BYTES:
-            self.end("the neighbor does not take its messages")
+            self.end("the neighbor does not read its messages")
 
     def send_vector(self, message: StatusVector) -> None:
-        """Put a vector into the place of an older one of its kind."""
+        """Replace the waiting vector of the same kind."""
         self._vectors[message.kind] = message
         self._has_vector.set()
 
     async def run(self) -> str:
-        """Exchange messages until the connection ends, and say why it did."""
+        """Exchange messages until the connection ends; return the reason."""
         pumps = [
             asyncio.create_task(self._pump(pump))
             for pump in (self._read_control(), self._write_control(), self._read_vectors(), self._write_vectors())
@@ -84,12 +84,12 @@ class Link:
             await self._connection.close()
 
     async def _pump(self, pump: Coroutine[object, object, None]) -> None:
-        """Run one direction of one channel; when it is over, so is the connection."""
+        """Run one direction of one channel; its end ends the connection."""
         try:
             await pump
         except ChannelError as error:
             self.end(str(error))
-        except Exception as error:  # noqa: BLE001 - a bug of ours goes to the loop's handler and costs this link only
+        except Exception as error:  # noqa: BLE001 - a bug goes to the loop's handler and costs only this link
             context = {"message": f"link with {self.peer}", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
             self.end("an internal error")
@@ -104,7 +104,7 @@ class Link:
                 self._drop(str(error))
                 continue
             for message in messages:
-                if self.is_over:
+                if self.has_ended:
                     return
                 self._counters.received += 1
                 self._callbacks.on_event(ControlReceived(sender=self.peer, message=message))
@@ -137,7 +137,7 @@ class Link:
             except CodecError as error:
                 self._drop(str(error))
                 continue
-            if self.is_over:
+            if self.has_ended:
                 return
             self._counters.received += 1
             self._callbacks.on_event(VectorReceived(sender=self.peer, message=message))

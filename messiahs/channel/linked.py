@@ -1,4 +1,4 @@
-"""The channels of one module over any transport: links with neighbors are made, kept, replaced and made again."""
+"""The channels of one module over any transport: links with neighbors are opened, served, replaced and reopened."""
 
 import asyncio
 import hashlib
@@ -18,8 +18,8 @@ from messiahs.channel.contract import (
     Transport,
 )
 from messiahs.channel.link import Link
-from messiahs.channel.puts import bring_files, take_files
-from messiahs.channel.transfers import Transfers, take_transfers
+from messiahs.channel.puts import receive_files, send_files
+from messiahs.channel.transfers import Transfers, receive_transfers
 from messiahs.core.interface.events import LinkDown, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.model.ids import SystemId
@@ -53,16 +53,16 @@ class LinkedChannels:
 
     @property
     def address(self) -> str:
-        """Where others dial this module."""
+        """Address at which others dial this module."""
         return self._address
 
     @property
     def counters(self) -> Mapping[SystemId, Counters]:
-        """Counters by peer: every neighbor, and whoever else brought or took tasks."""
+        """Counters by peer: all neighbors, and other systems that exchanged tasks."""
         return self._counters
 
     async def start(self) -> None:
-        """Listen, and begin to dial."""
+        """Listen, and begin to dial neighbors."""
         self._address = await self._transport.start(self)
         self._dialing = [
             asyncio.create_task(self._keep_linked(neighbor.system, neighbor.address))
@@ -99,12 +99,12 @@ class LinkedChannels:
     def send_tasks(
         self, to: SystemId, address: str, message: TaskTransfer, /, *, files: Mapping[bytes, bytes] = NO_FILES
     ) -> None:
-        """Bring tasks to another system (never to the own one: that is the core's own affair)."""
+        """Send tasks to another system; tasks for this system stay in the core."""
         self._transfers.send(to, address, transfer=message, files=files)
 
     async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
-        """Bring files to an executor."""
-        await bring_files(self._transport.open_put(to, address), request, read)
+        """Send files to an executor."""
+        await send_files(self._transport.open_put(to, address), request, read)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""
@@ -113,30 +113,30 @@ class LinkedChannels:
             link.end(text or "dropped by this module")
 
     async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
-        """Read an output at its executor; from its beginning, what came is compared with what was sent."""
-        seen, said = hashlib.sha256(), b""
+        """Read an output from its executor; a complete read is compared with the sender's hash."""
+        received, sent_digest = hashlib.sha256(), b""
         async with aclosing(self._transport.read(to, address, request_to_bytes(request))) as contents:
             async for content in contents:
                 chunk = _chunk(content)
-                said = chunk.sha256
+                sent_digest = chunk.sha256
                 if chunk.content:
-                    seen.update(chunk.content)
+                    received.update(chunk.content)
                     yield chunk.content
-        if not request.offset_bytes and said != seen.digest():
-            raise ChannelError(f"{request.name} of {request.attempt} came cut or damaged")
+        if not request.offset_bytes and sent_digest != received.digest():
+            raise ChannelError(f"{request.name} of {request.attempt} arrived incomplete or damaged")
 
     def refusal(self, peer: SystemId) -> str:
-        """Say why a peer may not open a link with this module; empty: it may."""
+        """Return why a peer may not open a link with this module; "" if it may."""
         neighbor = self._neighbors.get(peer)
         if neighbor is None:
             return f"{peer} is no neighbor of {self._settings.name}"
         if neighbor.address is not None:
-            # If both dialed, each connection would replace the other's for ever.
+            # If both dialed, each connection would keep replacing the other.
             return f"{self._settings.name} dials {peer}, so {peer} must not dial it"
         return ""
 
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
-        """Keep a link until it ends."""
+        """Serve a link until it ends."""
         known = self._links.get(peer)
         if known is not None:
             self._detach(known, "replaced by a newer connection")
@@ -150,17 +150,17 @@ class LinkedChannels:
             self._detach(link, text)
 
     async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
-        """Take tasks until the peer ends the stream."""
-        await take_transfers(
+        """Receive tasks until the peer ends the stream."""
+        await receive_transfers(
             peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer, Counters())
         )
 
     async def serve_put(self, peer: SystemId, stream: Stream) -> None:
-        """Take the files that a peer brings on a stream."""
-        await take_files(peer, stream, self._callbacks)
+        """Receive files from a peer."""
+        await receive_files(peer, stream, self._callbacks)
 
     async def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
-        """Answer a request for an output, in pieces that fit into a message."""
+        """Answer a request for an output, in pieces that fit into messages."""
         request = read_request_from_bytes(content)
         served = hashlib.sha256()
         async with aclosing(self._callbacks.read_output(request, peer)) as pieces:
@@ -172,29 +172,29 @@ class LinkedChannels:
             yield chunk_to_bytes(ReadChunk(sha256=served.digest()))
 
     def _detach(self, link: Link, text: str) -> None:
-        """End a link and say so, unless that was said before."""
+        """End a link and report that once."""
         link.end(text)
         if self._links.get(link.peer) is link:
             del self._links[link.peer]
             self._callbacks.on_event(LinkDown(neighbor=link.peer, text=text))
 
     async def _keep_linked(self, peer: SystemId, address: str) -> None:
-        """Dial again whenever there is no connection, the less often the longer that lasts.
+        """Dial whenever there is no connection, with growing pauses.
 
-        A connection that lived for longer than the last pause shows that the peer is there: it is dialed soon again.
+        A connection that outlived the last pause resets the pause, because the peer is alive.
         """
-        delay, said = FIRST_RETRY_SECONDS, ""
+        delay, reported = FIRST_RETRY_SECONDS, ""
         loop = asyncio.get_running_loop()
         while True:
             lasted = 0.0
             try:
                 connection = await self._transport.dial(peer, address)
             except ChannelError as error:
-                if str(error) != said:
-                    said = str(error)
-                    self._callbacks.on_refused(peer, said)
+                if str(error) != reported:
+                    reported = str(error)
+                    self._callbacks.on_refused(peer, reported)
             else:
-                said, began = "", loop.time()
+                reported, began = "", loop.time()
                 await self.serve_link(peer, connection)
                 lasted = loop.time() - began
             if lasted > delay:

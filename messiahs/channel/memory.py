@@ -1,4 +1,4 @@
-"""The in-process twin of the gRPC channels: no sockets, but the same bytes and the same behavior."""
+"""Channels within one process, with the bytes and the behavior of the gRPC channels."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -14,14 +14,14 @@ _WINDOW: Final = 64
 
 
 class MemoryNetwork:
-    """Everything that listens, by address. `:0` at the end of an address stands for a port of its own."""
+    """All listening transports by address. An address that ends in `:0` gets a port of its own."""
 
     def __init__(self) -> None:
         self._listening: dict[str, MemoryTransport] = {}
         self._ports = 0
 
     def listen(self, address: str, transport: "MemoryTransport") -> str:
-        """Take an address; a `ChannelError` if somebody has it."""
+        """Register a transport; a `ChannelError` if the address is in use."""
         host, _, port = address.rpartition(":")
         if port == "0":
             self._ports += 1
@@ -32,26 +32,26 @@ class MemoryNetwork:
         return address
 
     def forget(self, address: str) -> None:
-        """Give an address back."""
+        """Release an address."""
         self._listening.pop(address, None)
 
     def find(self, peer: SystemId, address: str) -> "MemoryTransport":
-        """Give whoever listens at an address, if it is who it should be."""
+        """Return the transport that listens at an address; a `ChannelError` if it is not that of `peer`."""
         transport = self._listening.get(address)
         if transport is None:
-            raise ChannelError(f"{address}: nobody listens")
+            raise ChannelError(f"{address}: connection refused")
         if transport.name != peer:
             raise ChannelError(f"{address}: {transport.name} answers instead of {peer}")
         return transport
 
 
 def memory_channels(settings: ChannelSettings, callbacks: Callbacks, network: MemoryNetwork, /) -> LinkedChannels:
-    """Make channels to the other modules of the same network object."""
+    """Make channels to other modules of the same network object."""
     return LinkedChannels(settings, callbacks, MemoryTransport(settings, callbacks, network))
 
 
 class MemoryStream:
-    """One end of a stream; what one end writes the other reads, at most a window ahead of it."""
+    """One end of a stream. A writer may be at most a window ahead of the reader."""
 
     def __init__(self) -> None:
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue(_WINDOW)
@@ -59,19 +59,19 @@ class MemoryStream:
         self._is_closed = False
 
     async def read(self) -> bytes | None:
-        """Wait for the next message; None once the other end has finished."""
+        """Wait for the next message; None if the other end has finished."""
         if self._is_closed:
             raise ChannelError("the connection is closed")
         return await self._inbox.get()
 
     async def write(self, content: bytes) -> None:
-        """Put a message into the window."""
+        """Send a message; waits while the window is full."""
         if self._is_closed:
             raise ChannelError("the connection is closed")
         await self._other._inbox.put(content)  # noqa: SLF001 - the two ends are one thing
 
     async def finish(self) -> None:
-        """Let the other end read None after everything written before."""
+        """End this direction after everything written before."""
         await self._other._inbox.put(None)  # noqa: SLF001 - the two ends are one thing
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class MemoryConnection:
         self.control, self._updates = control, updates
 
     async def updates(self) -> MemoryStream:
-        """Give the update channel."""
+        """Return the update channel."""
         return self._updates
 
     async def close(self) -> None:
@@ -106,7 +106,7 @@ class MemoryConnection:
 
 
 class MemoryTransport:
-    """One module's place in a network."""
+    """The transport of one module in a network."""
 
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, network: MemoryNetwork) -> None:
         self.name = settings.name
@@ -115,13 +115,13 @@ class MemoryTransport:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self, incoming: Incoming) -> str:
-        """Take the address."""
+        """Register at the address."""
         self._address = self._network.listen(self._address, self)
         self._incoming = incoming
         return self._address
 
     async def stop(self) -> None:
-        """Give the address back and end what was served."""
+        """Release the address and end everything that is served."""
         if self._incoming is not None:
             self._network.forget(self._address)
             self._incoming = None
@@ -144,7 +144,7 @@ class MemoryTransport:
         return here
 
     def open_put(self, peer: SystemId, address: str) -> MemoryStream:
-        """Open a stream that brings files."""
+        """Open a stream for files."""
         here, there = _pair()
         try:
             self._network.find(peer, address).accept_put(self.name, there)
@@ -153,7 +153,7 @@ class MemoryTransport:
         return here
 
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
-        """Ask an executor for an output."""
+        """Request an output from an executor."""
         try:
             async with aclosing(self._network.find(peer, address).serve_read(self.name, request)) as contents:
                 async for content in contents:
@@ -166,8 +166,8 @@ class MemoryTransport:
             raise ChannelError(str(error)) from error
 
     def accept_link(self, peer: SystemId) -> MemoryConnection:
-        """Serve a new link and give its other side."""
-        assert self._incoming is not None, "only who listens is found"
+        """Serve a new link and return its other side."""
+        assert self._incoming is not None, "find() returns listening transports only"
         refusal = self._incoming.refusal(peer)
         if refusal:
             self._callbacks.on_refused(peer, refusal)
@@ -179,17 +179,17 @@ class MemoryTransport:
 
     def accept_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new task channel."""
-        assert self._incoming is not None, "only who listens is found"
+        assert self._incoming is not None, "find() returns listening transports only"
         self._begin(self._serve(self._incoming.serve_transfers(peer, stream), stream))
 
     def accept_put(self, peer: SystemId, stream: MemoryStream) -> None:
-        """Serve a new stream that brings files."""
-        assert self._incoming is not None, "only who listens is found"
+        """Serve a new stream for files."""
+        assert self._incoming is not None, "find() returns listening transports only"
         self._begin(self._serve(self._incoming.serve_put(peer, stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
-        assert self._incoming is not None, "only who listens is found"
+        assert self._incoming is not None, "find() returns listening transports only"
         return self._incoming.serve_read(peer, request)
 
     def _begin(self, serving: Coroutine[None, None, None]) -> None:
@@ -202,7 +202,7 @@ class MemoryTransport:
             await serving
             await stream.finish()
         except ChannelError:
-            # The peer is gone, and repeats what matters when it is back.
+            # The peer is gone; it repeats what matters after it reconnects.
             return
         except BaseException:
             stream.close()

@@ -1,4 +1,4 @@
-"""Files on their way to executors, on streams of their own (MESSIAHS 5.3.3)."""
+"""Transfer of files to executors, on separate streams (MESSIAHS 5.3.3)."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,25 +20,25 @@ from messiahs.wire.codec import (
 )
 
 _PIECE_LIMIT_BYTES: Final = 960 << 10
-_LAST_WORD_SECONDS: Final = 5.0
+_FINAL_ANSWER_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
-"""A peer that brings nothing for so long, while it should, has gone."""
+"""A peer that sends nothing for this long in the middle of a file is considered gone."""
 
 
-async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFile, /) -> None:
-    """Bring what the executor lacks of some files; the stream is over when this returns or raises `ChannelError`."""
+async def send_files(stream: OutgoingStream, request: PutRequest, read: ReadFile, /) -> None:
+    """Send what the executor lacks of the files; closes the stream. Raises `ChannelError`."""
     sending: asyncio.Task[None] | None = None
     try:
         await stream.write(put_request_to_bytes(request))
         offsets = await _answer(stream, request)
         sending = asyncio.create_task(_send(stream, request, offsets, read))
-        # Listened to at once: an executor that takes no more says why, and then nobody reads what is sent.
+        # Read at once: an executor that refuses the files answers early and stops reading.
         final = asyncio.create_task(_answer(stream, request))
         try:
             await asyncio.wait({sending, final}, return_when=asyncio.FIRST_COMPLETED)
             if not final.done() and isinstance(sending.exception(), ChannelError):
-                # The executor's last word may still be on its way.
-                await asyncio.wait({final}, timeout=_LAST_WORD_SECONDS)
+                # The executor's final answer may still be in transit.
+                await asyncio.wait({final}, timeout=_FINAL_ANSWER_SECONDS)
             if not final.done():
                 await sending
             offsets = await final
@@ -47,7 +47,7 @@ async def bring_files(stream: OutgoingStream, request: PutRequest, read: ReadFil
             final.cancel()
             await asyncio.gather(sending, final, return_exceptions=True)
         if offsets != tuple(one.size_bytes for one in request.files):
-            raise ChannelError("the executor has not all of the files that it was brought")
+            raise ChannelError("the executor did not store all files")
     except CodecError as error:
         raise ProtocolError(f"the executor's answer is malformed: {error}") from error
     finally:
@@ -80,8 +80,8 @@ async def _send_file(stream: Stream, pieces: AsyncGenerator[bytes, None]) -> Non
                 await stream.write(put_content_to_bytes(piece[start : start + _PIECE_LIMIT_BYTES]))
 
 
-async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) -> None:
-    """Take the files that a peer brings on a stream, or tell it and the administrator why not."""
+async def receive_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) -> None:
+    """Receive files from a peer on a stream; a refusal is reported to the peer and to the administrator."""
     try:
         content = await stream.read()
         if content is None:
@@ -99,7 +99,7 @@ async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) ->
         sizes = tuple(one.size_bytes for one in request.files)
         await stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=sizes)))
     except ChannelError:
-        # The peer has gone, and goes on when it is back.
+        # The peer is gone; it continues after it reconnects.
         return
     except MessiahsError as error:
         callbacks.on_dropped(peer, str(error))
@@ -107,7 +107,7 @@ async def take_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) ->
 
 
 async def _take(stream: Stream, receipt: Receipt, lacking_bytes: int) -> None:
-    """Take what is lacking; while one piece is hashed and written, the next one is read."""
+    """Receive missing contents; the next piece is read while one is hashed and written."""
     adding: asyncio.Task[None] | None = None
     try:
         while lacking_bytes > 0:
@@ -120,7 +120,7 @@ async def _take(stream: Stream, receipt: Receipt, lacking_bytes: int) -> None:
             await adding
     finally:
         if adding is not None:
-            # Also when the stream was cut: what has come is not to come again.
+            # Also after an interruption: what has arrived need not be sent again.
             await asyncio.gather(adding, return_exceptions=True)
 
 
@@ -129,7 +129,7 @@ async def _next(stream: Stream) -> bytes:
         async with asyncio.timeout(_SILENCE_SECONDS):
             content = await stream.read()
     except TimeoutError as error:
-        raise ChannelError("nothing came for long") from error
+        raise ChannelError("the peer sent nothing for too long") from error
     if content is None:
         raise ChannelError("the peer ended the stream")
     return content

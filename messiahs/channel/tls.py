@@ -1,6 +1,6 @@
-"""Keys and certificates: every channel is mutual TLS, and a certificate names its module in a SAN URI.
+"""Keys and certificates: every channel uses mutual TLS, and a certificate names its module in a SAN URI.
 
-Cryptography is imported when something is made, so that a running daemon does without it.
+The module cryptography is imported only where something is created, because a running daemon does not need it.
 """
 
 import re
@@ -28,9 +28,9 @@ _URI = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Where a module's own certificate and key lie, and the roots that it trusts (all PEM).
+    """Paths of a module's certificate, its key, and the roots that it trusts, all in PEM.
 
-    The roots in `trust_file` vouch for everybody but the neighbors with a file of their own in `neighbor_trust_files`.
+    Roots in `trust_file` vouch for every system except neighbors that have their own file in `neighbor_trust_files`.
     """
 
     certificate_file: Path
@@ -49,12 +49,12 @@ class TlsMaterial:
     neighbor_trust: tuple[tuple[SystemId, bytes], ...] = ()
 
     def roots_for(self, peer: SystemId) -> bytes:
-        """Give the roots that vouch for this name, and no others."""
+        """Return the roots that vouch for this name."""
         return dict(self.neighbor_trust).get(peer, self.trust)
 
     @property
     def all_roots(self) -> bytes:
-        """Give the roots that vouch for anybody: what a handshake can ask of a peer whose name is not known yet."""
+        """Return all roots: a handshake accepts any of them, because it does not know the peer's name yet."""
         return b"\n".join(dict.fromkeys((self.trust, *dict(self.neighbor_trust).values())))
 
 
@@ -67,7 +67,7 @@ class KeyAndCertificate:
 
 
 def load(files: TlsFiles) -> TlsMaterial:
-    """Read what a module needs to speak TLS; a `ChannelError` names the file that cannot be read."""
+    """Read the files for TLS; a `ChannelError` names a file that cannot be read."""
     try:
         return TlsMaterial(
             certificate=_certificates(files.certificate_file),
@@ -82,21 +82,21 @@ def load(files: TlsFiles) -> TlsMaterial:
 def _certificates(file: Path) -> bytes:
     content = read_regular(file)
     if _PEM_CERTIFICATE not in content:
-        raise ChannelError(f"{file}: it holds no certificate in PEM")
+        raise ChannelError(f"{file}: it contains no certificate in PEM")
     return content
 
 
 def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path) -> None:
-    """Write a key, which only its owner can read, and a certificate."""
+    """Write a certificate, and a key that only its owner can read."""
     for path, content, mode in ((key_file, material.key, 0o600), (certificate_file, material.certificate, 0o644)):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content, mode=mode)
 
 
 def peer_name(auth_context: Mapping[str, Iterable[bytes]], federation: str) -> SystemId | None:
-    """Give the system that the peer's certificate names in this federation; None if it names none, or several."""
+    """Return the system that the peer's certificate names in this federation; None if it names none or several."""
     names = set()
-    # gRPC lists the URIs apart from other alternative names, so that no DNS name can pass for one.
+    # gRPC lists URIs separately from other alternative names, so that a DNS name cannot impersonate one.
     for uri in auth_context.get("peer_uri", ()):
         match = _URI.fullmatch(uri.decode(errors="replace"))
         if match is not None and match[1] == federation:
@@ -105,7 +105,7 @@ def peer_name(auth_context: Mapping[str, Iterable[bytes]], federation: str) -> S
 
 
 def make_root(federation: str) -> KeyAndCertificate:
-    """Make a root that can sign modules and nothing below them."""
+    """Make a root that can sign modules, but no further authorities."""
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
 
     key = _new_key()
@@ -120,7 +120,7 @@ def make_root(federation: str) -> KeyAndCertificate:
 
 
 def issue(root: KeyAndCertificate, *, federation: str, name: str) -> KeyAndCertificate:
-    """Make a module's key, and a certificate that says it is that system of that federation."""
+    """Make a key for a module, and a certificate that names it in its federation."""
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
@@ -153,7 +153,7 @@ def _name(text: str) -> "x509.Name":
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.x509.oid import NameOID  # noqa: PLC0415 - as above
 
-    # 64 characters is all that a common name may have; nobody reads it but people.
+    # A common name has at most 64 characters; only people read it.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
 
 

@@ -1,4 +1,4 @@
-"""The task channel: tasks on their way to their executors (MESSIAHS 5.3.3)."""
+"""The task channel: tasks in transit to their executors (MESSIAHS 5.3.3)."""
 
 import asyncio
 from collections import deque
@@ -25,23 +25,23 @@ _WRITE_LIMIT_TASKS: Final = 256
 _TASKS_IN_PART: Final = 4
 _WRITE_LIMIT_BYTES: Final = 512 << 10
 _KNOWN_SECONDS: Final = 600.0
-"""So long a file is not sent again on a stream; an executor keeps what is not needed any more for longer."""
+"""A file is not sent again on a stream for this long. Executors keep unused files longer."""
 
 
 class _Queued(NamedTuple):
-    """A transfer, serialised; those of one claim and ticket can be joined."""
+    """A serialised transfer. Transfers of the same claim and ticket can be joined."""
 
     key: tuple[ClaimId, bytes]
     content: bytes
     tasks: int
     file: bytes = b""
-    """The hash, if it is a file."""
+    """Hash of the file, if this is a file."""
 
 
 class Transfers:
-    """One stream to each executor, opened when there is something to bring and closed when it was idle for long.
+    """One stream to each executor, opened when needed and closed when idle.
 
-    Every claim that was sent on a stream is known until the stream is over, and has `TransferFailed` if it breaks.
+    The claims that were sent on a stream are remembered until it ends; each gets `TransferFailed` if it breaks.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Transfers:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, to: SystemId, address: str, *, transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> None:
-        """Bring tasks to their executor, after the files; each claim's tasks arrive in order, at worst not all."""
-        assert to != self._own, "tasks for the own machine use no channel"
+        """Send tasks after their files; those of a claim arrive in order, and a broken stream loses the last ones."""
+        assert to != self._own, "tasks for this system use no channel"
         counters = self._counters.setdefault(to, Counters())
         try:
             queued = _serialized(transfer, files)
@@ -80,7 +80,7 @@ class Transfers:
             stream.put(part)
 
     async def stop(self) -> None:
-        """End every stream, without a word: whoever stops knows."""
+        """End every stream without reporting failures."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -110,11 +110,11 @@ class TransferStream:
         self.is_closing = False
 
     def put(self, queued: _Queued) -> None:
-        """Queue a transfer; an executor that does not keep up loses the stream."""
+        """Queue a transfer. An executor that does not keep up loses the stream."""
         if queued.file and self._is_known(queued.file):
             return
         claim = queued.key[0]
-        # Taken out first, so that the oldest claims are the ones that have been silent for longest.
+        # Removed first, so that claims stay ordered by their last transfer.
         self._claims.pop(claim, None)
         self._claims[claim] = None
         if len(self._claims) > CLAIM_LIMIT:
@@ -133,7 +133,7 @@ class TransferStream:
         return False
 
     async def run(self) -> None:
-        """Send and listen until the stream is idle for long or breaks."""
+        """Send tasks and read answers until the stream breaks or is idle for long."""
         answers = asyncio.create_task(self._read_answers())
         writing = asyncio.create_task(self._write())
         try:
@@ -158,12 +158,12 @@ class TransferStream:
         while await self._is_woken():
             while self._queue:
                 if self._queued_tasks > QUEUE_LIMIT_TASKS:
-                    raise ChannelError("the executor does not take its tasks")
+                    raise ChannelError("the executor does not read its tasks")
                 await self._stream.write(joined_transfers(self._next_batch()))
                 self._counters.sent += 1
 
     async def _is_woken(self) -> bool:
-        """Wait for something to send; False once there was nothing for long, and nothing can come any more."""
+        """Wait for something to send; False after a long idle time, when the stream closes."""
         try:
             await asyncio.wait_for(self._wake.wait(), self._idle_seconds)
         except TimeoutError:
@@ -194,13 +194,13 @@ class TransferStream:
                 self._fail(f"the executor's answer is malformed: {error}", is_refused=True)
 
     def _break(self, text: str, *, is_untrusted: bool = False) -> None:
-        # First of all, so that what is sent in answer to the events takes a new stream.
+        # Set first, so that transfers sent in reaction to the events use a new stream.
         self.is_closing = True
         self._fail(text, is_untrusted=is_untrusted)
 
     def _fail(self, text: str, *, is_refused: bool = False, is_untrusted: bool = False) -> None:
         claims, self._claims = self._claims, {}
-        # It may be that one of them could not be stored.
+        # The executor may have failed to store one of them.
         self._files.clear()
         for claim in claims:
             self._callbacks.on_event(
@@ -209,7 +209,7 @@ class TransferStream:
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:
-    """Serialise files and then the transfer, in parts that fit into a message."""
+    """Serialise files and then the transfer, in parts that fit into messages."""
     key = (transfer.claim, bytes(transfer.ticket))
     empty = replace(transfer, tasks=())
     parts = [_Queued(key, transfer_to_bytes(empty, (content,)), 1, sha256) for sha256, content in files.items()]
@@ -221,8 +221,8 @@ def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Q
     return parts
 
 
-async def take_transfers(peer: SystemId, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
-    """Deliver what a peer brings until it ends the stream; the answer to a malformed transfer says so."""
+async def receive_transfers(peer: SystemId, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
+    """Deliver tasks from a peer until it ends the stream; malformed transfers are reported to the peer."""
     while (content := await stream.read()) is not None:
         try:
             transfer, files = transfer_and_files_from_bytes(content)

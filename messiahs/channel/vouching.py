@@ -1,9 +1,9 @@
-"""Which root may vouch for which name: trust is per link, and no authority stands above all.
+"""Which root may vouch for which name: trust belongs to a link, and there is no global authority.
 
-A handshake knows no names, so a listening side takes every peer that any of its roots has signed. Only then is it
-looked at whether that root vouches for the name: a neighbor with a trust file of its own must be signed by a root in
-that file, and everybody else by a root of this module's own federation. So the root of another site cannot make a peer
-that passes for one of ours, and ours cannot make one that passes for theirs.
+A handshake does not know names, so a listening side accepts every peer that any of its roots has signed. Afterwards the
+root is checked against the name: a neighbor with its own trust file must be signed by a root in that file, and every
+other system by a root of this module's federation. A root of another site thus cannot impersonate a system of this
+site, nor the reverse.
 """
 
 import binascii
@@ -22,12 +22,12 @@ _FINGERPRINT_BYTES: Final = 16
 
 
 def trust_of(tls: TlsMaterial) -> Trust:
-    """Say which roots a module trusts for systems without roots of their own, and which of those vouch for itself.
+    """Return the roots that a module trusts for systems without roots of their own, and those that vouch for itself.
 
-    It is unknown if a certificate cannot be read.
+    Unknown if a certificate cannot be read.
     """
     roots = [match[0] for match in _PEM.finditer(tls.trust)]
-    # One root needs no proof: a module that it does not vouch for has no link with anybody of its site.
+    # A single root needs no proof: a module that it does not vouch for has no link within its site.
     vouchers = roots if len(roots) == 1 else [each for each in roots if _vouches(each, tls.certificate)]
     try:
         return Trust(roots=tuple(map(fingerprint, roots)), vouchers=tuple(map(fingerprint, vouchers)))
@@ -36,7 +36,7 @@ def trust_of(tls: TlsMaterial) -> Trust:
 
 
 def fingerprint(certificate: bytes) -> bytes:
-    """Give the first bytes of the SHA-256 of a certificate in PEM; a `binascii.Error` if it is none."""
+    """Return the first bytes of the SHA-256 of a certificate in PEM; a `binascii.Error` if it is not a certificate."""
     match = _PEM.search(certificate)
     if match is None:
         raise binascii.Error("no certificate in PEM")
@@ -48,16 +48,16 @@ def _vouches(root: bytes, certificate: bytes) -> bool:
 
 
 class Vouching:
-    """Judges peers after the handshake. The last good certificate of each is remembered (mutable)."""
+    """Checks peers after the handshake. Remembers the last valid certificate of each (mutable)."""
 
     def __init__(self, tls: TlsMaterial) -> None:
         self._tls = tls
-        # With one set of roots for everybody the handshake has said it all, and cryptography need not be loaded.
+        # With one set of roots for all systems, the handshake suffices and cryptography is not loaded.
         self._is_needed = any(roots != tls.trust for _, roots in tls.neighbor_trust)
         self._known: dict[SystemId, bytes] = {}
 
     def is_vouched_for(self, peer: SystemId, auth_context: Mapping[str, Iterable[bytes]], /) -> bool:
-        """Say whether a peer whose handshake has succeeded was signed by a root that may vouch for its name."""
+        """Whether a peer that completed the handshake was signed by a root that may vouch for its name."""
         if not self._is_needed:
             return True
         certificate = b"".join(auth_context.get(_CERTIFICATE, ()))
@@ -71,8 +71,8 @@ class Vouching:
 
 
 def is_signed(certificate: bytes, *, chain: bytes, roots: bytes) -> bool:
-    """Say whether a chain leads from a peer's certificate to one of the roots (all PEM)."""
-    # Heavy, and only wanted where sites with different roots meet.
+    """Whether a chain leads from a peer's certificate to one of the roots (all PEM)."""
+    # An expensive import, needed only where sites with different roots meet.
     from cryptography import x509  # noqa: PLC0415 # see above
     from cryptography.x509.verification import PolicyBuilder, Store, VerificationError  # noqa: PLC0415 # as above
 

@@ -156,7 +156,7 @@ def separate_paths(names: Iterable[str]) -> list[str]:
 
 
 def path_order(name: str) -> str:
-    """Give a sort key by which the content of a folder directly follows the folder."""
+    """Return a sort key by which the content of a folder directly follows the folder."""
     # The separator becomes the character that sorts before every other.
     return name.replace("/", "\0")
 

@@ -184,7 +184,7 @@ def test_a_neighbor_that_takes_nothing_loses_its_link(make: MakeChannels) -> Non
             # In one go: the channel has no chance to write between two of them.
             xinu.channels.send_control(CS, kill(number))
         await until(lambda: xinu.of_kind(LinkDown), "the end of the link")
-        assert xinu.of_kind(LinkDown) == [LinkDown(neighbor=CS, text="the neighbor does not take its messages")]
+        assert xinu.of_kind(LinkDown) == [LinkDown(neighbor=CS, text="the neighbor does not read its messages")]
 
     play(make, scene)
 

@@ -96,5 +96,5 @@ def test_what_comes_whole_is_taken() -> None:
 
 @pytest.mark.parametrize("damage", [flipped, lost, without_end])
 def test_what_comes_cut_or_changed_is_a_channel_error(damage: Damage) -> None:
-    with pytest.raises(ChannelError, match="cut or damaged"):
+    with pytest.raises(ChannelError, match="incomplete or damaged"):
         asyncio.run(read_with(damage))

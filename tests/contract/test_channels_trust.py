@@ -137,7 +137,7 @@ def test_the_root_of_another_site_vouches_for_none_of_our_names(sites: Sites, na
         forged = replace(sites.issued(sites.theirs, name), trust_file=sites.files[CS].trust_file)
         assert await codes(forged, cs.channels.address) == {grpc.StatusCode.PERMISSION_DENIED}
         assert {text for _, text in cs.refused} == {
-            f"its certificate names {name}, but is by no root that vouches for {name}"
+            f"its certificate names {name}, but no root that vouches for {name} signed it"
         }
         # A name that is not proven is nobody's: the refusals stand under the address.
         assert all(peer.startswith("ipv4:127.0.0.1:") for peer, _ in cs.refused)
@@ -185,7 +185,7 @@ def test_who_dials_takes_only_the_roots_of_that_link(sites: Sites) -> None:
         (failed,) = cs.of_kind(TransferFailed)
         assert (failed.is_untrusted, failed.text) == (
             True,
-            "no root that is trusted here has signed its certificate",
+            "its certificate is signed by no root that this module trusts",
         )
 
     play(sites, scene)
@@ -200,7 +200,7 @@ def test_an_executor_that_does_not_vouch_for_an_origin_is_known_to_be_untrusting
         await until(lambda: xinu.of_kind(TransferFailed), "a transfer that fails")
         (failed,) = xinu.of_kind(TransferFailed)
         assert failed.is_untrusted
-        assert "by no root that vouches for xinu" in failed.text
+        assert "no root that vouches for xinu signed it" in failed.text
 
     play(sites, scene)
 
@@ -238,5 +238,5 @@ assert not [name for name in sys.modules if name.startswith("cryptography")]
 @pytest.mark.parametrize("content", [b"", b"no certificate\n"])
 def test_a_trust_file_without_a_certificate_is_a_channel_error_that_names_it(sites: Sites, content: bytes) -> None:
     sites.files[GATE].trust_file.write_bytes(content)
-    with pytest.raises(ChannelError, match=r"theirs/root\.pem: it holds no certificate in PEM"):
+    with pytest.raises(ChannelError, match=r"theirs/root\.pem: it contains no certificate in PEM"):
         tls.load(sites.files[CS])
