@@ -11,7 +11,8 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
-from messiahs.core.state.module import HeldClaim, ModuleState, Shape
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim, Shape
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
 
 

@@ -7,7 +7,7 @@ same actions on any machine. Messages of a module to itself never leave it.
 from collections import deque
 from typing import Final, assert_never
 
-from messiahs.core import link, recovery, reload
+from messiahs.core import claim_messages, link, recovery, reload, view_changes
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.events import (
@@ -48,7 +48,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import delivery, placement, submission, task_kill, task_status, time_limits
 from messiahs.core.recovery import Remains
-from messiahs.core.relay import claim_relay, search_memory
+from messiahs.core.relay import search_memory
 from messiahs.core.search import routing, sched_request, task_request
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
@@ -110,7 +110,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case ControlReceived():
             return _on_neighbor(state, event.sender, event.message, now)
         case VectorReceived():
-            return status_vector.on_status_vector(state, event.message, sender=event.sender, now=now)
+            return view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
         case TransferReceived():
             return attempts.on_task_transfer(state, event.message, sender=event.sender, now=now)
         case TransferFailed():
@@ -177,16 +177,16 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
         case SystemStatusQuery():
             return advertising.advertise_to(state, sender, now)
         case _:
-            return claim_relay.on_claim_message(state, message, sender=sender, now=now)
+            return claim_messages.on_claim_message(state, message, sender=sender, now=now)
 
 
 def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[Action, ...]:
     match timeout[0]:
         # The most frequent stand first.
         case TimerKind.OUTPUT:
-            return status_vector.on_output_timeout(state, now)
+            return view_changes.on_output_timeout(state, now)
         case TimerKind.CHANGE:
-            return status_vector.on_change_timeout(state, now)
+            return view_changes.on_change_timeout(state, now)
         case TimerKind.ASK:
             return task_request.on_ask_timeout(state, timeout[1], now)
         case TimerKind.SEEN:

@@ -35,7 +35,9 @@ from messiahs.core.origin.placement import hold, place
 from messiahs.core.origin.shape_queue import add_members, shape_of
 from messiahs.core.origin.submission import enter
 from messiahs.core.origin.task_kill import is_cancelled
-from messiahs.core.state.module import GrantedClaim, HeldClaim, ModuleState
+from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 from messiahs.core.task_filter.matching import need_of
 
 _RENEWAL_BITS = 48

@@ -4,6 +4,7 @@ What was granted, bound or searched for under the old one stays. The new one is 
 once what it tells them, tasks that wait get a new round, and what is waited for is counted from now.
 """
 
+from messiahs.core import view_changes
 from messiahs.core.executor import owner_rules
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.events import PolicyChanged
@@ -23,5 +24,5 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
         placement.await_status(state, claim, now)
     owner_rules.count_anew(state, now)
     status_vector.forget_told(state)
-    advertised = status_vector.on_output_timeout(state, now)
+    advertised = view_changes.on_output_timeout(state, now)
     return (*advertised, *placement.look_everywhere(state, now))

@@ -20,9 +20,9 @@ from typing import Final
 from messiahs.core.interface.actions import Action, Decision, Report, SendVector
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.process.forking import fork_daemon, load_code
 from messiahs.daemon.process.pid_files import end_modules
 from messiahs.daemon.storage.store import RowStore, Write
+from messiahs.daemon.supervision.forking import fork_daemon, load_code
 
 ARMED: Final = "crash.json"
 CRASH_EXIT: Final = 77

@@ -14,7 +14,8 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import HOUR, Instant, after
 from messiahs.core.origin import placement, submission, task_status
-from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 from messiahs.core.update import outgoing
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.split_tree import Memory

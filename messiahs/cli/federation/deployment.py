@@ -24,7 +24,7 @@ from messiahs.daemon.process.pid_files import (
     recorded_process,
     recorded_processes,
 )
-from messiahs.daemon.process.supervisor import PLAN_FILE
+from messiahs.daemon.supervision.supervisor import PLAN_FILE
 from messiahs.errors import ClientError
 
 LOOPBACK = "127.0.0.1"

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from messiahs.config.regular_files import read_regular
-from messiahs.daemon.process.supervisor import PLAN_FILE
+from messiahs.daemon.supervision.supervisor import PLAN_FILE
 from messiahs.errors import ClientError, MessiahsError
 
 _FEDERATION = re.compile(r"^federation:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)

@@ -52,7 +52,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
     lock = lock_federation(directory)
     with starting(directory):
         modules = prepare(topology, directory, file=topology_file)
-    command = [sys.executable, "-m", "messiahs.daemon.process.supervisor", str(directory)]
+    command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(directory)]
     if not detach:
         hold_hangups()
         sys.stdout.flush()

@@ -47,10 +47,11 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.module import GrantedClaim, ModuleState
+from messiahs.core.state.changes import mark_changed
+from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.matching import time_limit_ns
-from messiahs.core.update.advertising import mark_changed
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
 """A start is reported only if the attempt still runs then: short tasks cost one message, not two."""

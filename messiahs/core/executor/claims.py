@@ -28,11 +28,12 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import layout_of
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
-from messiahs.core.state.module import TURN_NS, GrantedClaim, ModuleState
+from messiahs.core.state.changes import mark_changed
+from messiahs.core.state.executor import TURN_NS, GrantedClaim
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import free_here, reserved_places, wake
 from messiahs.core.task_filter.matching import has_room
 from messiahs.core.task_filter.task_order import is_outranked
-from messiahs.core.update.advertising import mark_changed
 
 UNUSED_NS = 30 * SECOND
 """A claim without a task for so long ends."""

@@ -29,11 +29,12 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
-from messiahs.core.state.module import GrantedClaim, Guard, ModuleState
+from messiahs.core.state.changes import mark_changed
+from messiahs.core.state.executor import GrantedClaim, Guard
+from messiahs.core.state.module import ModuleState
 from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_look
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import wake
-from messiahs.core.update.advertising import mark_changed
 
 """Causes: an owner's rule let an attempt vacate its machine, or killed it."""
 _LOOK_NS = 1 * SECOND

@@ -18,11 +18,13 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
-from messiahs.core.state.module import ModuleState, Reservation, Search, Starved, StarvedKey
+from messiahs.core.state.changes import mark_changed
+from messiahs.core.state.executor import Reservation, Starved, StarvedKey
+from messiahs.core.state.hop import Search
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import free_here, is_ready, reserved_places, reserving_claims
 from messiahs.core.task_filter.matching import why_not_here
-from messiahs.core.update.advertising import mark_changed
 
 PATIENCE_NS = 5 * SECOND
 """A shape that was denied for so long gets a reservation when it asks again."""

@@ -10,7 +10,8 @@ from messiahs.core.interface.messages import Substate, TaskRevoke, TaskState
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.relay.disclosure import as_shown
 from messiahs.core.relay.search_memory import way_to
-from messiahs.core.state.module import GrantedClaim, ModuleState
+from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.state.module import ModuleState
 
 
 def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:

@@ -5,7 +5,8 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.state.module import GrantedClaim, Guard, ModuleState
+from messiahs.core.state.executor import GrantedClaim, Guard
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.task_order import waiting_above
 
 _KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")

@@ -10,7 +10,8 @@ from messiahs.core.interface.rows import EndedMembers, TaskRow, UntriedEnd
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.module import ModuleState, Submission
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Submission
 
 
 def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:

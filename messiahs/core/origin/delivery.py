@@ -17,7 +17,8 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.origin.placement import bound_task, send_tasks
 from messiahs.core.relay.reachability import avoid
-from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 
 RESEND_NS = 1 * SECOND
 ASK_AGAIN_NS = 5 * SECOND

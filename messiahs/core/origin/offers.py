@@ -10,7 +10,8 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import RunningQuery
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.state.module import ModuleState, Shape
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Shape
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.task_order import facts_of_shape, in_turn
 

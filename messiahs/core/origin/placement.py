@@ -30,7 +30,9 @@ from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.relay.reachability import avoided_in, is_avoided
-from messiahs.core.state.module import FIRST_ROUND_DELAY_NS, TURN_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.state.executor import TURN_NS
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
 from messiahs.core.task_filter.matching import could_hold
 from messiahs.core.task_filter.task_order import in_turn

@@ -7,7 +7,8 @@ whoever asked for tasks goes only to a place that the one search for it has foun
 from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.messages import TaskKill
 from messiahs.core.model.ids import AttemptId, SystemId
-from messiahs.core.state.module import HeldClaim, ModuleState, Shape
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim, Shape
 
 _WINDOW_LIMIT = 1_280
 """No executor gets more tasks of one claim at once, whatever window it names."""

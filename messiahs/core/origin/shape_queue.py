@@ -10,7 +10,8 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import runs_of
-from messiahs.core.state.module import ModuleState, Shape, ShapeKey
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Shape, ShapeKey
 from messiahs.core.task_filter.matching import need_of
 
 

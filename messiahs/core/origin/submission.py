@@ -17,7 +17,8 @@ from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
 from messiahs.core.origin.placement import command_size, deny_waiting, look_now, place
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
-from messiahs.core.state.module import ModuleState, Submission
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Submission
 
 COMMAND_LIMIT_BYTES = 128 * 1_024
 MEMBER_LIMIT = 1_000_000

@@ -13,7 +13,8 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 
 KILL_AGAIN_NS = 10 * SECOND
 

@@ -21,7 +21,8 @@ from messiahs.core.origin.offers import is_free
 from messiahs.core.origin.placement import longer, look_now, place, promise
 from messiahs.core.origin.relocation import stay
 from messiahs.core.relay.search_memory import remember_way
-from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 
 _MOVES = 3
 """A task that has moved so often begins anew no more because somebody asks."""

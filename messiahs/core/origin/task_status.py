@@ -41,7 +41,8 @@ from messiahs.core.origin.shape_queue import add_again
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
-from messiahs.core.state.module import FIRST_ROUND_DELAY_NS, HeldClaim, ModuleState, Shape
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 
 _MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""

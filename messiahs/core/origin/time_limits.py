@@ -15,7 +15,8 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of
-from messiahs.core.state.module import HeldClaim, ModuleState
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
 from messiahs.core.state.run_clock import RunClock
 from messiahs.core.task_filter.matching import time_limit_ns
 

@@ -6,93 +6,38 @@ any of the modules on the path.
 
 from dataclasses import replace
 
-from messiahs.core.executor import attempts, claims
 from messiahs.core.interface.actions import Action, Forget, Report, ReportCode, SendControl
-from messiahs.core.interface.messages import (
-    ClaimEnd,
-    ClaimMessage,
-    TaskKill,
-    TaskRevoke,
-    TaskStatus,
-    TaskStatusAck,
-    TaskStatusQuery,
-)
-from messiahs.core.interface.rows import RowKind
+from messiahs.core.interface.messages import ClaimEnd, ClaimMessage, TaskRevoke
+from messiahs.core.interface.rows import PassedClaimRow, RowKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin import task_revoke, task_status
 from messiahs.core.relay.disclosure import as_shown
 from messiahs.core.relay.search_memory import remember_way, way_to
 from messiahs.core.state.module import ModuleState
 
 
-def on_claim_message(
-    state: ModuleState, message: ClaimMessage, *, sender: SystemId, now: Instant
+def pass_on(
+    state: ModuleState, passed: PassedClaimRow, message: ClaimMessage, /, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Pass a message on, or handle it at the end of its path; one from off the path is reported.
+    """Forward a message of a claim that passes here; one from off its path is reported.
 
-    The origin's `ClaimEnd` is the last word about a claim, and hops forget it then.
+    The origin's `claim_end` is the last message of a claim, and hops forget it then.
     """
-    passed = state.hop.passed.get(message.claim)
-    if passed is not None:
-        if sender == passed.toward_executor:
-            if isinstance(message, TaskRevoke) and message.answers is not None:
-                remember_way(state, message, sender=sender, now=now)
-                message = replace(message, toward=way_to(state, message.answers))
-                message = as_shown(state, message, to=passed.toward_origin)
-            return (SendControl(to=passed.toward_origin, message=message),)
-        if sender != passed.toward_origin:
-            return _off_path(sender, message)
-        forward = SendControl(to=passed.toward_executor, message=message)
-        if isinstance(message, ClaimEnd):
-            del state.hop.passed[message.claim]
-            return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), forward)
-        return (forward,)
-    if isinstance(message, TaskStatus):
-        return task_status.on_task_status(state, message, sender=sender, now=now)
-    if isinstance(message, TaskRevoke):
-        return task_revoke.on_task_revoke(state, message, sender=sender, now=now)
-    if isinstance(message, ClaimEnd) and message.claim in state.origin.claims:
-        # On one module both ends hear both words: the origin forgets a claim before it speaks its last about it.
-        return task_status.on_claim_end(state, message, sender=sender, now=now)
-    granted = state.executor.claims.get(message.claim)
-    if granted is not None and granted.row.via == sender:
-        return _at_executor(state, message, now)
-    if granted is None and isinstance(message, TaskStatusQuery):
-        return _on_query_of_unknown_claim(state, message, sender)
-    return _on_end_of_unknown_claim(sender, message) if isinstance(message, ClaimEnd) else _off_path(sender, message)
+    if sender == passed.toward_executor:
+        if isinstance(message, TaskRevoke) and message.answers is not None:
+            remember_way(state, message, sender=sender, now=now)
+            message = replace(message, toward=way_to(state, message.answers))
+            message = as_shown(state, message, to=passed.toward_origin)
+        return (SendControl(to=passed.toward_origin, message=message),)
+    if sender != passed.toward_origin:
+        return off_path(sender, message)
+    forward = SendControl(to=passed.toward_executor, message=message)
+    if isinstance(message, ClaimEnd):
+        del state.hop.passed[message.claim]
+        return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), forward)
+    return (forward,)
 
 
-def _on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, sender: SystemId) -> tuple[Action, ...]:
-    """Answer for the executor, or as a hop that lost its row: then no message of this claim can pass here any more.
-
-    A hop does not answer for attempts, since they may still run: the origin waits for the end of their lease.
-    """
-    if query.claim.executor == state.system:
-        return attempts.on_query_of_unknown_claim(state, query, sender=sender)
-    if query.attempts or query.claim in state.origin.claims:
-        return _off_path(sender, query)
-    return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
-
-
-def _on_end_of_unknown_claim(sender: SystemId, end: ClaimEnd) -> tuple[Action, ...]:
-    """Send a final claim_end for a claim unknown at both ends, so hops drop it; any other end needs no answer."""
-    return (SendControl(to=sender, message=ClaimEnd(claim=end.claim)),) if end.is_forgotten else ()
-
-
-def _at_executor(state: ModuleState, message: ClaimMessage, now: Instant) -> tuple[Action, ...]:
-    match message:
-        case TaskStatusAck():
-            return attempts.on_task_status_ack(state, message, now)
-        case TaskStatusQuery():
-            return attempts.on_task_status_query(state, message, now)
-        case TaskKill():
-            return attempts.on_task_kill(state, message, now)
-        case ClaimEnd():
-            return claims.on_claim_end(state, message.claim, now)
-        case TaskStatus() | TaskRevoke():
-            raise AssertionError("it goes to the origin")
-
-
-def _off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:
+def off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:
+    """Report a message of a claim that this neighbor has no part in."""
     return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(message.claim)),)

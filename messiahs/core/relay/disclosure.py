@@ -11,7 +11,8 @@ from messiahs.core.interface.messages import DenyCode, Reason, TaskRequest, Task
 from messiahs.core.interface.policies import Asker
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.module import ModuleState, Search, SearchRequest
+from messiahs.core.state.hop import Search, SearchRequest
+from messiahs.core.state.module import ModuleState
 
 
 def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:

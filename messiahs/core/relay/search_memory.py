@@ -11,7 +11,8 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.module import ModuleState, SearchRequest, Seen
+from messiahs.core.state.hop import SearchRequest, Seen
+from messiahs.core.state.module import ModuleState
 
 OPEN_LIMIT = 256
 SEEN_LIMIT = 4_096

@@ -21,7 +21,8 @@ from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.origin import placement
 from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.search_memory import remember, why_too_many
-from messiahs.core.state.module import ModuleState, Search, SearchRequest, Seen
+from messiahs.core.state.hop import Search, SearchRequest, Seen
+from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import View
 from messiahs.core.task_filter.acceptance import is_child, summary_of
 from messiahs.core.update.sums import viewed_kind

@@ -36,7 +36,8 @@ from messiahs.core.search.routing import (
     take_in,
     view_behind,
 )
-from messiahs.core.state.module import ModuleState, Search
+from messiahs.core.state.hop import Search
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly

@@ -34,7 +34,8 @@ from messiahs.core.search.routing import (
     take_in,
     view_behind,
 )
-from messiahs.core.state.module import ModuleState, Search
+from messiahs.core.state.hop import Search
+from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import own_sdv
 

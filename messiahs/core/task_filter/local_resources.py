@@ -8,7 +8,8 @@ from messiahs.core.model.attributes import OWNERS_FACTS, Value
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.state.module import GrantedClaim, Guard, ModuleState, Reservation
+from messiahs.core.state.executor import GrantedClaim, Guard, Reservation
+from messiahs.core.state.module import ModuleState
 
 _FULL_SHARE = 10_000
 

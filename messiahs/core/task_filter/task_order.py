@@ -12,7 +12,8 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import Description, sorted_pairs
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.module import ModuleState, Shape
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Shape
 from messiahs.core.task_filter.acceptance import judging_for
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import own_sdv

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.state.module import Demand, DemandKey, ModuleState, Search
+from messiahs.core.state.hop import Demand, DemandKey, Search
+from messiahs.core.state.module import ModuleState
 
 _REMEMBERED_NS = 30 * SECOND
 _LIMIT = 64

@@ -13,9 +13,9 @@ from messiahs.core.interface.actions import Action, SendVector
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.instants import MILLISECOND, Instant, after
+from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.origin.placement import on_view_changed
+from messiahs.core.state.changes import CHANGE_INTERVAL_NS, mark_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot
 from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, take_another_turn, tell_child
@@ -44,30 +44,11 @@ from messiahs.core.update.transmission import (
 )
 from messiahs.core.vectors.division import Division
 
-_CHANGE_INTERVAL_NS = 50 * MILLISECOND
-_CHANGE_DELAY_NS = 10 * MILLISECOND
-"""Suppresses changes that revert within the delay, as a place for a short task does."""
-
-
-def mark_changed(state: ModuleState, now: Instant) -> None:
-    """Advertise soon: something that a vector shows may have changed."""
-    if not state.timers.is_set(TimerKind.CHANGE, state.system):
-        at, sent_at = after(now, _CHANGE_DELAY_NS), state.updates.sent_at
-        if sent_at is not None:
-            at = max(at, after(sent_at, _CHANGE_INTERVAL_NS))
-        state.timers.set(TimerKind.CHANGE, state.system, at)
-
 
 def note_waiting(state: ModuleState, now: Instant) -> None:
     """Advertise soon if tasks began to wait here, or wait no longer; how many there are can wait for the period."""
     if bool(state.origin.waiting) != state.updates.had_waiting:
         mark_changed(state, now)
-
-
-def mark_news(state: ModuleState, now: Instant) -> None:
-    """Compute the sums anew and advertise them soon: a neighbor's view came, went, or changed in a key."""
-    state.updates.has_news = True
-    mark_changed(state, now)
 
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -112,7 +93,6 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     """Send every neighbor its vectors, or with `only_changed` those that say something new."""
     updates = state.updates
     updates.sent_at = now
-    before = updates.own
     has_waiting = bool(state.origin.waiting)
     has_news = updates.has_news or has_waiting != updates.had_waiting
     has_news |= describe(state, now, only_changed=only_changed)
@@ -126,10 +106,7 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
         *_tell_others(state, turn, only_changed=only_changed),
         *begin_round(state, turn, only_changed=only_changed),
     ]
-    actions: list[Action] = [*_in_order(state, told)]
-    if updates.own != before:
-        actions.extend(on_view_changed(state, before, updates.own, now))
-    return tuple(actions)
+    return _in_order(state, told)
 
 
 def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -150,7 +127,7 @@ def _tell_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tu
         updates.others_have_news = False
         return _go_on_summing(state, turn, snapshot_of(state, turn), only_changed=only_changed)
     if updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
-        at = max(after(turn.now, _CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
+        at = max(after(turn.now, CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
         state.timers.set(TimerKind.CHANGE, state.system, at)
     if only_changed:
         return ()

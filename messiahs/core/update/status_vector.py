@@ -9,7 +9,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Final
 
-from messiahs.core import epochs
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.events import Measured
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
@@ -18,10 +17,10 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.origin.placement import on_view_changed
+from messiahs.core.state.changes import mark_changed, mark_news
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Round, View
-from messiahs.core.update.advertising import advertise, mark_changed, mark_news
+from messiahs.core.update.advertising import advertise
 from messiahs.core.update.sums import viewed_kind
 from messiahs.core.update.transmission import forget_sent
 from messiahs.core.vectors.vectors import EMPTY, Place, Vector, places_of
@@ -33,7 +32,7 @@ _COUNT_OF: Final = attrgetter("count")
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Recompute the update vectors and advertise them to every neighbor (MESSIAHS 6.1)."""
     state.timers.set(TimerKind.OUTPUT, state.system, after(now, state.policy.timeouts.update_period_ns))
-    return (*epochs.tell(state, now), *advertise(state, now, only_changed=False))
+    return advertise(state, now, only_changed=False)
 
 
 def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -77,9 +76,14 @@ def on_status_vector(
     elif previous.message.vector == message.vector:
         return ()
     state.updates.has_news = True
-    if message.kind is not viewed_kind(neighbor):
-        return ()
-    return on_view_changed(state, previous.message.vector if previous is not None else EMPTY, message.vector, now)
+    return ()
+
+
+def viewed(state: ModuleState, system: SystemId) -> Vector:
+    """Return the machines that can be reached through a neighbor, as it reported them last; empty for a stranger."""
+    neighbor = state.neighbors.get(system)
+    view = state.updates.views.get((system, viewed_kind(neighbor))) if neighbor is not None else None
+    return view.message.vector if view is not None else EMPTY
 
 
 def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Action, ...]:

@@ -11,7 +11,7 @@ from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
-from messiahs.core.state.module import GrantedClaim
+from messiahs.core.state.executor import GrantedClaim
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host

@@ -1,1 +1,1 @@
-"""Daemons as processes: supervisor, forks, pid files, signals and log."""
+"""A daemon as a process: its pid file, signals, environment and log."""

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from messiahs.daemon.process.pid_files import PID_FILE, recorded_process
-from messiahs.daemon.process.supervisor import PLAN_FILE
+from messiahs.daemon.supervision.supervisor import PLAN_FILE
 
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
     (tmp_path / "left").mkdir()
     (tmp_path / PLAN_FILE).write_text(json.dumps({"modules": ["left", "gone"]}))
-    command = [sys.executable, "-m", "messiahs.daemon.process.supervisor", str(tmp_path)]
+    command = [sys.executable, "-m", "messiahs.daemon.supervision.supervisor", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         yield process
         process.kill()

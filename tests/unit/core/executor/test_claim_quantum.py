@@ -6,7 +6,7 @@ from messiahs.core.interface.rows import Row
 from messiahs.core.model.ids import SearchId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.recovery import Remains
-from messiahs.core.state.module import TURN_NS
+from messiahs.core.state.executor import TURN_NS
 from messiahs.core.task_filter.local_resources import reserved_places
 from tests.unit.core.rig import (
     CHILD,

@@ -9,7 +9,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.array_members import command_of, name_of, runs_of, tdv_of
-from messiahs.core.state.module import Submission
+from messiahs.core.state.origin import Submission
 from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, only, sent, status, statuses, tdv, told
 
 SHARED = InputFile(name="shared", sha256=b"s" * 32, size_bytes=1)

@@ -12,7 +12,7 @@ from messiahs.core.interface.rows import AttemptRow, SubmissionRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.module import Submission
+from messiahs.core.state.origin import Submission
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
 from messiahs.daemon.transfer.retention import collect_for_ever, live_inputs

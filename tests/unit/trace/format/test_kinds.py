@@ -7,7 +7,9 @@ import pytest
 
 from messiahs.core.interface.events import ControlReceived
 from messiahs.core.interface.rows import TaskRow
-from messiahs.core.state.module import ModuleState, Search, Shape
+from messiahs.core.state.hop import Search
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import Shape
 from messiahs.trace.format.kinds import PORTS, kinds_in
 from messiahs.trace.format.records import contents
 

@@ -17,7 +17,7 @@ import pytest
 
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.config.settings import MachineSettings, ModuleSettings, save_settings
-from messiahs.daemon.process.supervisor import PLAN_FILE
+from messiahs.daemon.supervision.supervisor import PLAN_FILE
 
 OLD = 'policy "old"; accept from any { limit 1 tasks; }'
 NEW = 'policy "new"; accept from any { limit 2 tasks; }'
@@ -72,7 +72,7 @@ def process(folder: Path, gate: Path, request: pytest.FixtureRequest) -> Iterato
     assert gate.is_fifo()
     words = {
         "alone": ["messiahs.daemon", str(folder / "a" / "settings.json")],
-        "supervised": ["messiahs.daemon.process.supervisor", str(folder)],
+        "supervised": ["messiahs.daemon.supervision.supervisor", str(folder)],
     }
     with subprocess.Popen([sys.executable, "-m", *words[request.param]], stdin=subprocess.DEVNULL) as started:
         yield started

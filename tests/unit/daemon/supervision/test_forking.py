@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 LOADED = """
-from messiahs.daemon.process.forking import load_code
+from messiahs.daemon.supervision.forking import load_code
 from messiahs.language.predicate.parsing import _grammar
 before = _grammar.cache_info().currsize
 load_code()

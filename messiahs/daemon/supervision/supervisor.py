@@ -1,8 +1,8 @@
 """The supervisor of `messiahs up`: one process that keeps the daemon of every module of a federation running.
 
-`python -m messiahs.daemon.process.supervisor DIRECTORY` reads DIRECTORY/up.json (the names of the modules) and starts a
-daemon with DIRECTORY/NAME/settings.json for each, as a fork of itself. It ends on SIGTERM or SIGINT, and then no daemon
-and no starter is left.
+`python -m messiahs.daemon.supervision.supervisor DIRECTORY` reads DIRECTORY/up.json (the names of the modules) and
+starts a daemon with DIRECTORY/NAME/settings.json for each, as a fork of itself. It ends on SIGTERM or SIGINT, and then
+no daemon and no starter is left.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from messiahs.daemon.process.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
 from messiahs.daemon.process.hangup import hold_hangups, on_hangup
 from messiahs.daemon.process.pid_files import PID_FILE, end_modules, record_this_process
+from messiahs.daemon.supervision.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
 from messiahs.errors import UnusableStateError
 
 PLAN_FILE: Final = "up.json"
