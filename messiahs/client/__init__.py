@@ -5,8 +5,8 @@
         task = module.submit(Submission(argv=("hostname",)))
         print(module.wait(task)["exit_code"])
 
-Files travel with tasks: those of `prepare_inputs` are brought to the module by `upload`, and what a task left behind
-is listed by `outputs_of` and written by `fetch`:
+Files travel with tasks: `upload` sends those of `prepare_inputs` to the module; `outputs_of` lists what a task left
+behind, and `fetch` writes it:
 
     prepared = prepare_inputs([Source(path="data.csv")])
     upload(module, prepared.contents)
@@ -14,7 +14,7 @@ is listed by `outputs_of` and written by `fetch`:
     module.wait(task)
     for output in fetch(module, outputs_of(module, task), into=Path("results")): ...
 
-Only the standard library is needed: whoever scripts tasks loads neither the wire nor the channels.
+It needs only the standard library, so scripts load neither protobuf nor gRPC.
 """
 
 from messiahs.client.fetching import OutputFile, fetch, outputs_of

@@ -1,8 +1,8 @@
 """HTTP over a module's Unix socket, through restarts of the daemon.
 
-Every request of the local API may be repeated without harm (a submit carries its own key), so whatever was cut off is
-simply asked again until the module answers or patience ends. Whoever is kept waiting is told by the logger
-`messiahs.client`: without any handler that is a line on stderr.
+Every request of the local API may be repeated without harm (a submit carries its own key), so an interrupted request is
+repeated until the module answers or patience ends. The logger `messiahs.client` reports waiting; without a handler that
+is a line on stderr.
 """
 
 import http.client
@@ -19,7 +19,7 @@ from messiahs.client.locating import check_socket_path
 from messiahs.errors import ClientError, ModuleUnreachableError
 
 Document = dict[str, Any]
-"""A JSON object as the module sent it."""
+"""A JSON object from the module."""
 
 PATIENCE_SECONDS: Final = 10.0
 _ANSWER_SECONDS = 60.0
@@ -33,9 +33,9 @@ _CUT_OFF = (ConnectionError, FileNotFoundError, TimeoutError, http.client.HTTPEx
 
 @dataclass(slots=True)
 class Connection:
-    """A connection that is made when it is needed and kept while it lasts; used by one thread at a time.
+    """A connection that is opened when needed and kept open; used by one thread at a time.
 
-    An answer that is late by `quiet_seconds` is told to be awaited.
+    A warning is logged when an answer is late by `quiet_seconds`.
     """
 
     socket_path: Path
@@ -51,10 +51,10 @@ class Connection:
         patience: float | None = PATIENCE_SECONDS,
         answer_seconds: float = _ANSWER_SECONDS,
     ) -> Document:
-        """Give the module's answer.
+        """Send a request and return the module's answer.
 
-        While the module is away or starting the request is repeated for `patience` seconds (None: for ever), then it
-        is a `ModuleUnreachableError`. A `ClientError` is the module's own refusal.
+        While the module is away or starting, the request is repeated for `patience` seconds (None: without limit); then
+        `ModuleUnreachableError` is raised. A refusal by the module is a `ClientError`.
         """
         payload = None if body is None else json.dumps(body).encode()
         return self._patiently(
@@ -62,7 +62,7 @@ class Connection:
         )
 
     def ask_held(self, path: str, *, held_seconds: float, patience: float | None) -> Document:
-        """Give an answer that the module may hold back for so long on purpose."""
+        """Request an answer that the module may hold back for `held_seconds` on purpose."""
         answer_seconds = held_seconds + _SLACK_SECONDS
         return self._patiently(
             lambda: self.send("GET", path, answer_seconds=answer_seconds, held_seconds=held_seconds), patience=patience
@@ -76,7 +76,7 @@ class Connection:
         size_bytes: int,
         patience: float | None = PATIENCE_SECONDS,
     ) -> Document:
-        """Send a body piece by piece and give the answer; `pieces` begins anew whenever it was cut off."""
+        """Send a body piece by piece and return the answer; after an interruption, `pieces` is called again."""
         return self._patiently(lambda: self._send_pieces(path, pieces(), size_bytes), patience=patience)
 
     def send(
@@ -88,20 +88,20 @@ class Connection:
         answer_seconds: float = _ANSWER_SECONDS,
         held_seconds: float = 0.0,
     ) -> http.client.HTTPResponse:
-        """Send one request and give the response before its body was read; whatever goes wrong is raised."""
+        """Send one request and return the response with its body unread; every error is raised."""
         headers = {} if payload is None else {"Content-Type": "application/json"}
         connection = self._ready(answer_seconds)
         connection.request(method, path, body=payload, headers=headers)
         if held_seconds + self.quiet_seconds < answer_seconds:
-            self._tell_if_quiet(connection, held_seconds + self.quiet_seconds)
+            self._report_if_quiet(connection, held_seconds + self.quiet_seconds)
         return self._response()
 
-    def _tell_if_quiet(self, connection: http.client.HTTPConnection, seconds: float) -> None:
+    def _report_if_quiet(self, connection: http.client.HTTPConnection, seconds: float) -> None:
         assert isinstance(connection.sock, socket.socket)
         answering = select.poll()
         answering.register(connection.sock, select.POLLIN)
         if not answering.poll(seconds * 1000):
-            _tell(f"the module `{self.socket_path.stem}` runs but does not answer; still waiting")
+            _report(f"the module `{self.socket_path.stem}` runs but does not answer; still waiting")
 
     def _send_pieces(self, path: str, pieces: Iterable[bytes], size_bytes: int) -> http.client.HTTPResponse:
         connection = self._ready(_ANSWER_SECONDS)
@@ -109,10 +109,10 @@ class Connection:
         try:
             connection.request("PUT", path, body=pieces, headers=headers)
         except ConnectionError:
-            # A module that refuses says so at once and hangs up, while we still send; its words tell more.
+            # A module that refuses answers at once and closes while the body is being sent; its answer has the reason.
             return self._response()
         except ClientError:
-            # The body ended before its announced end: this connection is of no more use.
+            # The body ended early, so this connection cannot be used again.
             self.close()
             raise
         return self._response()
@@ -126,7 +126,7 @@ class Connection:
                 status, raw = response.status, response.read()
             except _CUT_OFF as error:
                 self.close()
-                # What was not answered in all that time has used up its patience.
+                # The time without an answer counts as patience used up.
                 waiting.pause(_cause_of(error), since=began if isinstance(error, TimeoutError) else None)
                 continue
             if status != http.client.SERVICE_UNAVAILABLE:
@@ -145,12 +145,12 @@ class Connection:
         assert self._open is not None
         response = self._open.getresponse()
         if response.will_close:
-            # The response keeps its own hold of the socket; the next request needs a new one.
+            # The response keeps the socket; the next request needs a new one.
             self._open = None
         return response
 
     def close(self) -> None:
-        """End the connection; a later request makes a new one."""
+        """Close the connection; a later request opens a new one."""
         if self._open is not None:
             self._open.close()
         self._open = None
@@ -158,18 +158,18 @@ class Connection:
 
 @dataclass(slots=True)
 class Waiting:
-    """How long a module has been away, and how long that is borne; it is started anew by `reset`."""
+    """The time since a module went away, and the limit for it; `reset` restarts both."""
 
     socket_path: Path
     patience: float | None = PATIENCE_SECONDS
     since: float | None = None
     next_pause: float = _FIRST_PAUSE_SECONDS
-    is_told: bool = False
+    is_reported: bool = False
 
     def pause(self, cause: str, *, since: float | None = None) -> None:
         """Sleep before the next try, longer each time; a `ModuleUnreachableError` when patience has ended.
 
-        The module has been away `since` then, if that is known, else from now on.
+        The module has been away from `since`, or from now if that is unknown.
         """
         now = time.monotonic()
         if self.since is None:
@@ -177,20 +177,20 @@ class Waiting:
         away_seconds = now - self.since
         if self.patience is not None and away_seconds >= self.patience:
             raise ModuleUnreachableError(_unreachable_text(self.socket_path, cause))
-        if away_seconds >= _AWAY_SECONDS and not self.is_told:
-            self.is_told = True
+        if away_seconds >= _AWAY_SECONDS and not self.is_reported:
+            self.is_reported = True
             until = "until it is back" if self.patience is None else f"for {self.patience - away_seconds:.0f} s more"
-            _tell(f"the module `{self.socket_path.stem}` is away ({cause}); trying {until}")
+            _report(f"the module `{self.socket_path.stem}` is away ({cause}); trying {until}")
         time.sleep(self.next_pause)
         self.next_pause = min(2 * self.next_pause, _LONGEST_PAUSE_SECONDS)
 
     def reset(self) -> None:
         """Note that the module answered."""
-        self.since, self.next_pause, self.is_told = None, _FIRST_PAUSE_SECONDS, False
+        self.since, self.next_pause, self.is_reported = None, _FIRST_PAUSE_SECONDS, False
 
 
-def _tell(text: str) -> None:
-    import logging  # noqa: PLC0415 - few commands need it, and all of them start faster without
+def _report(text: str) -> None:
+    import logging  # noqa: PLC0415 - few commands need it, and the others start faster
 
     logging.getLogger("messiahs.client").warning(text)
 
@@ -202,11 +202,11 @@ def _connected(path: Path) -> http.client.HTTPConnection:
         plug.connect(str(path))
     except PermissionError as error:
         plug.close()
-        raise ClientError(f"you may not talk to the module at {path}: {error.strerror}") from error
+        raise ClientError(f"you may not use the module at {path}: {error.strerror}") from error
     except OSError:
         plug.close()
         raise
-    # http.client dials nothing by itself when it is handed a socket.
+    # http.client opens no connection of its own when it has a socket.
     connection = http.client.HTTPConnection("localhost")
     connection.sock = plug
     return connection
@@ -218,14 +218,14 @@ def _document(status: int, raw: bytes) -> Document:
     try:
         document = json.loads(raw)
     except ValueError as error:
-        raise ClientError(f"the module's answer is no JSON: {error}") from error
+        raise ClientError(f"the module's answer is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise ClientError("the module's answer is no JSON object")
+        raise ClientError("the module's answer is not a JSON object")
     return document
 
 
 def refusal(status: int, raw: bytes) -> ClientError:
-    """Give the error that stands for an answer other than 200."""
+    """Return the error for an answer other than 200."""
     is_usage = status == http.client.BAD_REQUEST
     return ClientError(_error_text(raw) or f"the module answered {status}", code=_USAGE_EXIT if is_usage else 1)
 

@@ -1,6 +1,6 @@
-"""Outputs of ended tasks, from their module to the user's own folder.
+"""Outputs of ended tasks, written from their module to the user's folder.
 
-A file appears under its name when it is whole, and nothing is ever written outside the folder that was named.
+A file appears under its name when it is complete. Nothing is ever written outside the given folder.
 """
 
 import os
@@ -24,7 +24,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFile:
-    """A file that a task left behind; `place` is where it goes, relative to the folder that it is fetched into."""
+    """A file that a task left behind; `place` is its path relative to the folder into which it is fetched."""
 
     task: str
     name: str
@@ -33,7 +33,7 @@ class OutputFile:
     is_executable: bool
 
     def document(self, folder: Path) -> Document:
-        """Describe it once it was written."""
+        """Describe the file after it was written."""
         return {
             "task": self.task,
             "name": self.name,
@@ -44,10 +44,10 @@ class OutputFile:
 
 
 def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | None = None) -> tuple[OutputFile, ...]:
-    """List what an ended task left behind; that of member 3 of an array goes to the folder `3`.
+    """List what an ended task left behind; files of member 3 of an array go to the folder `3`.
 
-    What is not among the `declared` names (by default those that the module has stored), or below one of them, is a
-    `ClientError`: whatever ran the task chose its name.
+    A name that is neither in `declared` (default: the names that the module has stored) nor below one of those is a
+    `ClientError`, because the executor chose it.
     """
     number = member_of(task)
     folder = f"{number}/" if number else ""
@@ -68,7 +68,7 @@ def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | N
 
 
 def check_places(outputs: Iterable[OutputFile]) -> None:
-    """Refuse outputs of several tasks that would be written over each other."""
+    """Refuse outputs of several tasks that would overwrite each other."""
     placed = list(outputs)
     count = Counter(output.place for output in placed)
     alike = [output for output in placed if count[output.place] > 1]
@@ -82,7 +82,7 @@ def check_places(outputs: Iterable[OutputFile]) -> None:
 def fetch(
     module: ModuleClient, outputs: Iterable[OutputFile], *, into: Path, on_progress: OnProgress = silent
 ) -> Iterator[OutputFile]:
-    """Write outputs below `into` and give each when it is there; what was there under its name is replaced."""
+    """Write outputs below `into`, replacing existing files, and yield each when it is written."""
     wanted = list(outputs)
     total, done = sum(output.size_bytes for output in wanted), 0
     for output in wanted:
@@ -110,7 +110,7 @@ def _write(pieces: Iterator[bytes], output: OutputFile, into: Path) -> None:
     *folders, name = output.place.split("/")
     folder = _opened_folder(into, folders)
     draft = _PART_NAME.format(os.urandom(8).hex())
-    # The user's own mask takes away what is not wanted.
+    # The umask removes the permissions that the user does not want.
     mode = 0o777 if output.is_executable else 0o666
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -126,7 +126,7 @@ def _write(pieces: Iterator[bytes], output: OutputFile, into: Path) -> None:
 
 
 def _opened_folder(into: Path, parts: list[str]) -> int:
-    """Make and open the folders of a name; one that is a link could lead anywhere, and is refused."""
+    """Create and open the folders of a name. A link is refused, because it could lead anywhere."""
     into.mkdir(parents=True, exist_ok=True)
     folder = os.open(into, _FOLDER)
     for number, part in enumerate(parts, 1):

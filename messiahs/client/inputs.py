@@ -1,6 +1,6 @@
-"""The files that a user gives to tasks: found, named and hashed before anything is submitted.
+"""Input files of tasks: found, named and hashed before the submit.
 
-A file is known by the SHA-256 of its content. One that is given to thousands of members is read once.
+A file is identified by the SHA-256 of its content. A file for thousands of members is read once.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ _PIECE_BYTES = 1_048_576
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file or folder of the user, and its name in the working directory (empty: its own).
+    """A file or folder of the user, and its name in the working directory (empty: its own name).
 
-    A name that ends with `/` is a folder to put it in.
+    A name that ends with `/` is a folder for the source.
     """
 
     path: str
@@ -32,16 +32,16 @@ class Source:
 
     @property
     def is_per_member(self) -> bool:
-        """Say whether each member has its own."""
+        """Whether each member has its own source."""
         return PLACEHOLDER in self.path or PLACEHOLDER in self.name
 
     def of_item(self, item: str) -> "Source":
-        """Give the source of the member for `item`."""
+        """Return the source for the member with `item`."""
         return Source(path=self.path.replace(PLACEHOLDER, item), name=self.name.replace(PLACEHOLDER, item))
 
 
 def source_of(text: str) -> Source:
-    """Read `SRC` or `SRC:DST`; a path that has a colon and is there is taken as it is."""
+    """Parse `SRC` or `SRC:DST`; an existing path that contains a colon is taken as `SRC`."""
     path, colon, name = text.rpartition(":")
     if not colon or not path or not name or (Path(text).exists() and not Path(path).exists()):
         return Source(path=text)
@@ -50,7 +50,7 @@ def source_of(text: str) -> Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalContent:
-    """What a file of the user held when it was read."""
+    """Size and hash of a user's file when it was read."""
 
     path: str
     sha256: str
@@ -60,7 +60,7 @@ class LocalContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedInputs:
-    """Inputs that are ready to be submitted, and by hash what must be uploaded before that."""
+    """Inputs that are ready to submit, and contents by hash that must be uploaded first."""
 
     inputs: tuple[InputFile, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
@@ -72,7 +72,7 @@ def prepare_inputs(
 ) -> PreparedInputs:
     """Find and hash the files of all members; `{}` in a source stands for a member's item.
 
-    Raises `ClientError` for what is not there or cannot be read, and for two files with one name.
+    Raises `ClientError` for a file that is missing or unreadable, and for two files with one name.
     """
     finder = _Finder()
     names = TakenNames()
@@ -113,7 +113,7 @@ def content_of(path: str, on_piece: Callable[[int], None]) -> LocalContent:
 
 
 def pieces_of(content: LocalContent) -> Iterator[bytes]:
-    """Give the bytes of a file once more; a `ClientError` if they are not those that were hashed."""
+    """Read a file again; a `ClientError` if its content is not that which was hashed."""
     digest, left = hashlib.sha256(), content.size_bytes
     try:
         with open_regular(content.path) as file:
@@ -129,13 +129,13 @@ def pieces_of(content: LocalContent) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Finder:
-    """Walks sources, each once; mutable. `sizes` has every file that was found."""
+    """Walks each source once (mutable). `sizes` has every file that was found."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     walked: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def placed(self, sources: Iterable[Source], names: TakenNames) -> tuple[tuple[str, str], ...]:
-        """Give (name, path) of every file of some sources."""
+        """Return (name, path) of every file of the sources."""
         placed: list[tuple[str, str]] = []
         for source in sources:
             for below, path in self._files(source.path):
@@ -169,11 +169,11 @@ class _Finder:
 
 
 def _base(source: Source) -> str:
-    # A link has its own name, not that of what it leads to.
+    # A link keeps its own name, not that of its target.
     own = Path(os.path.normpath(Path(source.path).absolute())).name
     if source.name.endswith("/"):
         return f"{source.name}{own}"
-    # What is put at `.` lies in the working directory itself: a file under its own name, a folder's files as they are.
+    # At `.`, a file lies in the working directory under its own name, and a folder's files lie there directly.
     if source.name in {".", "./"}:
         return own if Path(source.path).is_file() else ""
     return source.name or own

@@ -1,4 +1,4 @@
-"""Find the socket of a module: STATE/FEDERATION/MODULE.sock, from what the user said or from what is there."""
+"""Finding the socket of a module: STATE/FEDERATION/MODULE.sock, from an explicit name or from existing modules."""
 
 import os
 import socket
@@ -9,12 +9,12 @@ from pathlib import Path
 from messiahs.errors import ClientError
 
 SOCKET_PATH_LIMIT_BYTES = 107
-"""What the kernel takes as the path of a Unix socket, without the closing zero."""
+"""Maximum length of the path of a Unix socket, without the closing zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class ModulePlace:
-    """A module that has, or had, its state under a state directory."""
+    """A module with a folder under a state directory, whether it runs or not."""
 
     federation: str
     module: str
@@ -22,29 +22,29 @@ class ModulePlace:
 
     @property
     def socket(self) -> Path:
-        """Where its local API listens while it runs."""
+        """Path of the local API's socket while the module runs."""
         return self.state_directory / self.federation / f"{self.module}.sock"
 
     @property
     def directory(self) -> Path:
-        """Its own folder."""
+        """The module's folder."""
         return self.state_directory / self.federation / self.module
 
 
-def state_directory(told: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:
-    """Give the state directory: told, or MESSIAHS_STATE, or under XDG_STATE_HOME, or under the user's home."""
-    if told is not None:
-        return told.absolute()
+def state_directory(explicit: Path | None = None, *, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return `explicit`, else MESSIAHS_STATE, else a folder under XDG_STATE_HOME or the user's home."""
+    if explicit is not None:
+        return explicit.absolute()
     if environment.get("MESSIAHS_STATE"):
         return Path(environment["MESSIAHS_STATE"]).absolute()
     base = environment.get("XDG_STATE_HOME", "")
-    # A relative XDG path is to be ignored, says its specification.
+    # The XDG specification requires that a relative path is ignored.
     home = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
     return home / "messiahs"
 
 
 def known_modules(state: Path) -> tuple[ModulePlace, ...]:
-    """Give every module under a state directory, running or not, sorted by federation and name."""
+    """Return every module under a state directory, sorted by federation and name."""
     found = set()
     for settings in state.glob("*/*/settings.json"):
         found.add(ModulePlace(federation=settings.parts[-3], module=settings.parts[-2], state_directory=state))
@@ -54,7 +54,7 @@ def known_modules(state: Path) -> tuple[ModulePlace, ...]:
 
 
 def running_modules(state: Path) -> tuple[ModulePlace, ...]:
-    """Give every module under a state directory that answers; a `ClientError` if none does."""
+    """Return every module under a state directory that answers; a `ClientError` if none does."""
     running = tuple(place for place in known_modules(state) if _answers(place))
     if not running:
         check_permission(state)
@@ -69,15 +69,15 @@ def locate_module(
     state: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> ModulePlace:
-    """Give the module that is meant; a `ClientError` lists the choices.
+    """Return the module that is meant; a `ClientError` lists the choices.
 
-    It is the one with that name, else the one that the task's id names, else MESSIAHS_MODULE, else the only one
-    there, else the only one that answers.
+    The first that applies: the module with `name`, the module in the task's id, MESSIAHS_MODULE, the only existing
+    module, the only running module.
     """
     directory = state_directory(state, environment=environment)
     known = known_modules(directory)
     if name is None and task is not None:
-        # A task's id that names no module here may still be known to the module that the user means.
+        # A task's id that names no module here may still be known to the chosen module.
         named = tuple(place for place in known if place.module == module_of(task))
         if named:
             return _checked(_only(named, module_of(task)))
@@ -87,17 +87,17 @@ def locate_module(
     if not known:
         check_permission(directory)
         raise ClientError(
-            f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`, or name the state "
-            "directory of somebody else's with `--state` or MESSIAHS_STATE"
+            f"no module has ever run under {directory}; start one with `messiahs up TOPOLOGY`, or name another state "
+            "directory with `--state` or MESSIAHS_STATE"
         )
     candidates = known if len(known) == 1 else tuple(place for place in known if _answers(place)) or known
     if len(candidates) > 1:
-        raise ClientError(f"which module? say `--module` and one of {_list(candidates)}")
+        raise ClientError(f"which module? add `--module` with one of {_list(candidates)}")
     return _checked(candidates[0])
 
 
 def module_of(task: str) -> str:
-    """Give the module that a task's id names: `blays` for `blays.17` and for `blays.17.3`."""
+    """Return the module in a task's id: `blays` for `blays.17` and for `blays.17.3`."""
     labels = task.split(".")
     while len(labels) > 1 and labels[-1].isdigit():
         labels.pop()
@@ -105,7 +105,7 @@ def module_of(task: str) -> str:
 
 
 def member_of(task: str) -> int:
-    """Give the number of the member that a task's id names: 3 for `blays.17.3`, 0 for `blays.17`."""
+    """Return the member in a task's id: 3 for `blays.17.3`, 0 for `blays.17`."""
     numbers = task.removeprefix(module_of(task)).split(".")[1:]
     return int(numbers[1]) if len(numbers) > 1 else 0
 
@@ -123,7 +123,7 @@ def _named(known: tuple[ModulePlace, ...], wanted: str, directory: Path) -> Modu
 
 
 def check_permission(state: Path) -> None:
-    """Refuse a state directory, or a federation in it, into which this user may not look: that is not an empty one."""
+    """Raise if this user may not read a state directory or a federation in it; otherwise it would look empty."""
     try:
         federations = sorted(state.iterdir())
     except PermissionError:
@@ -137,7 +137,7 @@ def check_permission(state: Path) -> None:
 
 def _closed(folder: Path) -> ClientError:
     return ClientError(
-        f"you have no permission to look into {folder}: modules there are for the account of its owner. Run this as "
+        f"you have no permission to read {folder}: its modules are for the account of its owner. Run this command as "
         f"that account, or let the owner open the folder and those above it to others (`chmod o+rx {folder}`)"
     )
 
@@ -145,7 +145,7 @@ def _closed(folder: Path) -> ClientError:
 def _only(named: tuple[ModulePlace, ...], wanted: str) -> ModulePlace:
     if len(named) > 1:
         choices = ", ".join(f"{place.federation}/{place.module}" for place in named)
-        raise ClientError(f"module `{wanted}` is in several federations: say `--module` and one of {choices}")
+        raise ClientError(f"module `{wanted}` is in several federations: add `--module` with one of {choices}")
     return named[0]
 
 
@@ -155,7 +155,7 @@ def _checked(place: ModulePlace) -> ModulePlace:
 
 
 def check_socket_path(path: Path) -> None:
-    """Refuse a path that is too long for a Unix socket, before the kernel does so in fewer words."""
+    """Refuse a path that is too long for a Unix socket; the kernel's own message would be unclear."""
     length = len(os.fsencode(path))
     if length > SOCKET_PATH_LIMIT_BYTES:
         raise ClientError(

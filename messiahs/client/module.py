@@ -1,4 +1,4 @@
-"""A scheduling module as its local users see it: the local API, one method per question."""
+"""A scheduling module as its local users see it: the local API, one method per request."""
 
 import http.client
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,10 +21,10 @@ _LOG_SILENCE_SECONDS = 3600.0
 
 @dataclass(slots=True)
 class ModuleClient:
-    """Asks one module; not to be shared between threads. Answers are the documents of the local API.
+    """A client of one module, for one thread. Answers are documents of the local API.
 
-    Every method rides out a restart of the daemon for `patience` seconds (None: for ever), then raises
-    `ModuleUnreachableError`; a refusal of the module is a `ClientError`.
+    Every method waits through a restart of the daemon for `patience` seconds (None: without limit), then raises
+    `ModuleUnreachableError`; a refusal by the module is a `ClientError`.
     """
 
     socket_path: Path
@@ -44,39 +44,39 @@ class ModuleClient:
         self.close()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
         self._reader.close()
 
     def module(self) -> Document:
-        """Give who the module is, who its neighbors are, and from whom it has heard."""
+        """Return the module's identity, its neighbors, and which of them it hears."""
         return self._connection.ask("GET", "/v1/module", patience=self.patience)
 
     def vectors(self) -> Document:
-        """Give the module's sums and views (MESSIAHS 7.2)."""
+        """Return the module's sums and views (MESSIAHS 7.2)."""
         return self._connection.ask("GET", "/v1/vectors", patience=self.patience)
 
     def record(self, size_bytes: int | None) -> Document:
-        """Let the module record everything that it hears and does, in at most so many bytes; None ends that.
+        """Record every event and action of the module in at most `size_bytes` on disk; None stops the recording.
 
-        Gives `{"recording", "folder"}`. Only root and the module's own user may.
+        Returns `{"recording", "folder"}`. Only root and the module's own user may do this.
         """
         return self._connection.ask("POST", "/v1/trace", body={"size_bytes": size_bytes}, patience=self.patience)
 
     def policy(self) -> Document:
-        """Give the policy that is in force: its name, file and hash, and since when."""
+        """Return the policy in force: its name, file and hash, and since when."""
         return self._connection.ask("GET", "/v1/policy", patience=self.patience)
 
     def load_policy(self, text: str | None, *, file: str = "") -> Document:
-        """Put a policy in place of the running one; None: the module's own file again.
+        """Replace the policy in force; None restores the module's own file.
 
-        Gives what is in force then, and `problems`, with which nothing has changed. Only root and the module's own user
-        may.
+        Returns the policy in force afterwards, and `problems`; with problems nothing has changed. Only root and the
+        module's own user may do this.
         """
         return self._connection.ask("POST", "/v1/policy", body={"text": text, "file": file}, patience=self.patience)
 
     def preview(self, neighbor: str, *, text: str | None = None, file: str = "") -> Document:
-        """Give what a neighbor is told `now`, and with the text of a policy what it would be told `under` that.
+        """Return the vector that a neighbor gets `now`, and with a policy's text the one `under` that policy.
 
         Only root and the module's own user may try a policy.
         """
@@ -84,30 +84,30 @@ class ModuleClient:
         return self._connection.ask("POST", "/v1/preview", body=body, patience=self.patience)
 
     def attempts(self) -> list[Document]:
-        """List what runs or waits on the module's machine, whoever submitted it; only root and its own user may."""
+        """List attempts that run or wait on the module's machine, of all users; only root and the module's user may."""
         return list(self._connection.ask("GET", "/v1/attempts", patience=self.patience)["attempts"])
 
     def revoke(self, name: str, *, kill: bool = False, reason: str = "") -> list[str]:
-        """Revoke an attempt, a task or an array that runs on the module's machine, and name the attempts.
+        """Revoke an attempt, a task or an array that runs on the module's machine, and return the attempts' names.
 
-        Its origin is told the reason and lets it run elsewhere. Only root and the module's own user may.
+        Its origin receives the reason and runs it elsewhere. Only root and the module's own user may do this.
         """
         body = {"id": name, "kill": kill, "reason": reason}
         return list(self._connection.ask("POST", "/v1/attempts/revoke", body=body, patience=self.patience)["revoked"])
 
     def submit(self, submission: Submission) -> str:
-        """Hand a task in and give its id; it is stored when this returns."""
+        """Submit a task and return its id; it is stored when this returns."""
         body = submission.document()
         return str(self._connection.ask("POST", "/v1/tasks", body=body, patience=self.patience)["id"])
 
     def tasks(self, *ids: str, members: bool = False) -> Document:
-        """Give `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` unfolds arrays."""
+        """Return `{"tasks": […], "unknown": [ids]}` for these ids, or for all tasks; `members` expands arrays."""
         asked = [("id", task) for task in ids] + ([("members", "1")] if members else [])
         path = f"/v1/tasks?{urlencode(asked)}" if asked else "/v1/tasks"
         return self._connection.ask("GET", path, patience=self.patience)
 
     def wait(self, task: str, *, timeout: float | None = None) -> Document:
-        """Give the task's document once its state is final, or after `timeout` seconds as it is then."""
+        """Return the task's document when its state is final, or after `timeout` seconds in its current state."""
         poll = _POLL_SECONDS if timeout is None else timeout
         while True:
             path = f"{_path(task)}/wait?timeout={poll:g}"
@@ -116,27 +116,27 @@ class ModuleClient:
                 return document
 
     def cancel(self, task: str) -> None:
-        """Ask for the end of a task, or of every member of an array; `wait` says when it has come."""
+        """Request the end of a task, or of every member of an array; `wait` returns when it has ended."""
         self._connection.ask("POST", f"{_path(task)}/cancel", body={}, patience=self.patience)
 
     def retry(self, task: str) -> int:
-        """Let a task that failed, or the members of an array that did, run again; give how many those are.
+        """Run a failed task, or the failed members of an array, again; return their number.
 
-        Whatever ended otherwise than with exit code 0 has failed, also what was killed or denied. Ids stay the same.
+        Every end other than exit code 0 is a failure, including killed and denied tasks. Ids stay the same.
         """
         return int(self._connection.ask("POST", f"{_path(task)}/retry", body={}, patience=self.patience)["retried"])
 
     def missing_files(self, hashes: Sequence[str]) -> list[str]:
-        """Give those of some SHA-256 hashes (in hexadecimal) whose content the module does not have."""
+        """Return those SHA-256 hashes (in hexadecimal) whose content the module lacks."""
         body = {"sha256": list(hashes)}
         return list(self._connection.ask("POST", "/v1/files/missing", body=body, patience=self.patience)["missing"])
 
     def put_file(self, sha256: str, pieces: Callable[[], Iterable[bytes]], *, size_bytes: int) -> None:
-        """Bring a content to the module, which checks its hash; `pieces` is called anew after each interruption."""
+        """Upload a content, whose hash the module checks; after an interruption, `pieces` is called again."""
         self._connection.put(f"/v1/files/{sha256}", pieces, size_bytes=size_bytes, patience=self.patience)
 
     def put_files(self, contents: Sequence[bytes]) -> list[str]:
-        """Bring small files, together less than 8 MiB, in one request; gives their hashes as the module has them."""
+        """Upload small files, together less than 8 MiB, in one request; return the hashes that the module computed."""
         pieces = [part for content in contents for part in (len(content).to_bytes(_LENGTH_BYTES), content)]
         body = b"".join(pieces)
         answer = self._connection.put("/v1/files", lambda: [body], size_bytes=len(body), patience=self.patience)
@@ -151,7 +151,7 @@ class ModuleClient:
         return self._connection.ask("GET", f"{_path(task)}/outputs", patience=self.patience)
 
     def read_output(self, task: str, name: str, *, size_bytes: int) -> Iterator[bytes]:
-        """Give an output piece by piece, taken up where it was cut; read it to its end before the next one."""
+        """Yield an output piece by piece, through interruptions; finish it before reading the next one."""
 
         def path(offset: int) -> str:
             return f"{_path(task)}/outputs/{quote(name)}?offset={offset}"
@@ -159,9 +159,9 @@ class ModuleClient:
         return self._read_on(self._reader, path, size_bytes=size_bytes)
 
     def logs(self, task: str, *, stream: str = "stdout", follow: bool = False) -> Iterator[bytes]:
-        """Give what the task wrote, piece by piece; with `follow` until the task is final and everything was sent.
+        """Yield what the task wrote, piece by piece; with `follow` until the task is final and everything was sent.
 
-        A cut connection is taken up at the byte where it was cut.
+        After an interruption it continues at the same byte.
         """
 
         def path(offset: int) -> str:
@@ -182,7 +182,7 @@ class ModuleClient:
             while not is_whole:
                 try:
                     for piece in _pieces(connection, path(offset)):
-                        # An answer alone is a sign of life only where the end is not known.
+                        # Where the length is known, only content shows progress.
                         if piece or size_bytes is None:
                             waiting.reset()
                         offset += len(piece)
@@ -195,12 +195,12 @@ class ModuleClient:
                     is_whole = True
         finally:
             if not is_whole:
-                # What is left of the answer must not be taken for that to the next request.
+                # The rest of this answer must not be taken for the answer to the next request.
                 connection.close()
 
 
 def is_final(document: Document) -> bool:
-    """Say whether a task, or every member of an array, has reached its last state."""
+    """Whether a task, or every member of an array, has reached a final state."""
     if "counts" in document:
         ended = sum(count for state, count in document["counts"].items() if state in FINAL_STATES)
         return bool(ended == document["members"])
@@ -225,8 +225,8 @@ def _pieces(connection: Connection, path: str) -> Iterator[bytes]:
         raise http.client.RemoteDisconnected("the module is starting")
     if response.status != http.client.OK:
         raise refusal(response.status, response.read())
-    yield b""  # The module answers, however long the task may be silent.
+    yield b""  # The module answers, although the task may write nothing for long.
     while piece := response.read1(_CHUNK_BYTES):
         yield piece
-    # Before Python 3.13 `read1` does not close it at its end, and the connection takes no other request until then.
+    # Before Python 3.13 `read1` does not close the response at its end, which would block the next request.
     response.close()

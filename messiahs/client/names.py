@@ -1,4 +1,4 @@
-"""Names of files in a task's working directory: relative, within it, and no two of them in each other's way."""
+"""Names of files in a task's working directory: relative, inside it, and without conflicts."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _USAGE = 2
 
 
 def checked_name(name: str) -> str:
-    """Give a name without needless dots and slashes; a `ClientError` if it leads out of the working directory."""
+    """Normalise a name; a `ClientError` if it leads out of the working directory."""
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if name.startswith("/") or ".." in parts:
         raise _bad(name, "it leads out of the task's working directory")
@@ -24,12 +24,12 @@ def checked_name(name: str) -> str:
 
 
 def check_received_name(name: str, declared: Collection[str]) -> None:
-    """Refuse the name of an output unless it was declared, or lies below a folder that was.
+    """Refuse the name of an output unless it was declared or lies below a declared folder.
 
-    It is a plain relative path without control characters, since it is shown on terminals.
+    It must be a plain relative path without control characters, because it is shown on terminals.
     """
     if checked_name(name) != name or has_control(name):
-        raise _bad(name, "it is no plain relative path")
+        raise _bad(name, "it is not a plain relative path")
     if not is_declared(name, declared):
         raise ClientError(f"`{name}` was not declared as an output of the task: nothing was written")
 
@@ -51,14 +51,14 @@ def _bad(name: str, why: str) -> ClientError:
 
 @dataclass(slots=True)
 class TakenNames:
-    """The names that are taken and by whom, also below `common`, which is shared and left as it is; mutable."""
+    """Names in use and their sources, in addition to those in `common`, which is shared and not modified (mutable)."""
 
     common: Self | None = None
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
 
     def take(self, name: str, source: str) -> None:
-        """Give a name to a source; a `ClientError` names both if it is another's file or folder."""
+        """Reserve a name for a source; a `ClientError` names both sources if the name is taken as a file or folder."""
         above = [name[:end] for end, letter in enumerate(name) if letter == "/"]
         other = self.owner_of(name) or next(filter(None, map(self.owner_of_file, above)), None)
         if other is not None:
@@ -72,10 +72,10 @@ class TakenNames:
             self.folders.setdefault(folder, source)
 
     def owner_of(self, name: str) -> str | None:
-        """Give what has a name, or something in the folder of that name."""
+        """Return the source of a name, or of something in the folder of that name."""
         own = self.owner_of_file(name) or self.folders.get(name)
         return own or (self.common.owner_of(name) if self.common is not None else None)
 
     def owner_of_file(self, name: str) -> str | None:
-        """Give the file that has a name."""
+        """Return the source of the file with a name."""
         return self.files.get(name) or (self.common.owner_of_file(name) if self.common is not None else None)

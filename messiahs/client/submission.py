@@ -1,4 +1,4 @@
-"""What a user hands in: a command, what it needs, and the files that travel with it."""
+"""A submission: a command, its requirements, and its files."""
 
 import os
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from messiahs.client.connection import Document
 
 
 def new_key() -> str:
-    """Give a key under which a submit can be repeated without doubling it."""
+    """Return a random key that makes repeating a submit harmless."""
     return os.urandom(16).hex()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file that a task finds at `name` in its working directory; the module has its content under `sha256`."""
+    """A file at `name` in a task's working directory; the module has its content under `sha256`."""
 
     name: str
     sha256: str
@@ -22,17 +22,17 @@ class InputFile:
     is_executable: bool = False
 
     def document(self) -> Document:
-        """Give its part of the request."""
+        """Return the part of the request for this file."""
         return {"name": self.name, "sha256": self.sha256, "size": self.size_bytes, "executable": self.is_executable}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What a user wants to run; `tdv` says what one task needs, `members` is 0 for a single task.
+    """What a user wants to run; `tdv` describes one task, and `members` is 0 for a single task.
 
-    With `items` there is one member for each, and `{}` stands for it; without them `{}` stands for a member's number.
-    `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is drawn
-    anew for each submission: one that is sent twice is still one.
+    With `items` there is one member for each, for which `{}` stands; without them `{}` stands for a member's number.
+    `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
+    that a submission that is sent twice is stored once.
     """
 
     argv: tuple[str, ...]
@@ -55,7 +55,7 @@ class Submission:
         assert not self.member_inputs or self.members == len(self.member_inputs), "every member has its inputs"
 
     def document(self) -> Document:
-        """Give the body of the request; files and items that there are none of are left out."""
+        """Return the body of the request, without empty files and items."""
         files: Document = {
             "inputs": [each.document() for each in self.inputs],
             "outputs": list(self.outputs),

@@ -1,4 +1,4 @@
-"""Files to a module: each content once, only what it does not have yet, and small ones together."""
+"""Uploading files to a module: each content once, only those that it lacks, and small ones in groups."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -8,18 +8,18 @@ from messiahs.client.progress import OnProgress, silent
 from messiahs.errors import ClientError
 
 QUESTION_LIMIT = 10_000
-"""How many hashes are asked for in one question."""
+"""Number of hashes in one request."""
 _SMALL_BYTES = 64 << 10
 _GROUP_BYTES = 4 << 20
 GROUP_FILES = 2_000
-"""Smaller files travel together, up to so many bytes and files in one request."""
+"""Smaller files are grouped, up to this many bytes and files in one request."""
 
 
 def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_progress: OnProgress = silent) -> int:
-    """Bring contents, by hash, to a module and give the bytes that were sent; repeating it sends nothing twice.
+    """Upload contents, by hash, and return the number of bytes sent; a repetition sends nothing twice.
 
-    Nothing is kept in memory but one piece, or one group of small files, at a time. A file that changed since it was
-    hashed is a `ClientError`.
+    Memory holds one piece, or one group of small files, at a time. A file that changed since it was hashed is a
+    `ClientError`.
     """
     missing = [contents[sha256] for sha256 in _missing(module, sorted(contents))]
     total, done = sum(content.size_bytes for content in missing), 0
@@ -27,7 +27,7 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
         if len(group) > 1:
             stored = module.put_files([b"".join(pieces_of(content)) for content in group])
             if stored != [content.sha256 for content in group]:
-                raise ClientError("the module stored other files than it was sent")
+                raise ClientError("the module stored other files than those that were sent")
             done += sum(content.size_bytes for content in group)
             on_progress("uploading", done, total)
             continue
@@ -46,7 +46,7 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
 
 
 def _grouped(missing: Iterable[LocalContent]) -> Iterator[list[LocalContent]]:
-    """Give large files alone, and then small ones in groups."""
+    """Yield large files alone, then small ones in groups."""
     small: list[LocalContent] = []
     for content in missing:
         if content.size_bytes > _SMALL_BYTES:

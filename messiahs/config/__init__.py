@@ -1,1 +1,1 @@
-"""What an administrator writes for a module: its settings and the topology."""
+"""Configuration that an administrator writes: settings of a module, and the topology."""

@@ -1,4 +1,4 @@
-"""Room on a disk, files that are written with holes where they hold nothing but zeros, and one sync for many."""
+"""Disk space, sparse files, and syncing many files at once."""
 
 import ctypes
 import os
@@ -10,13 +10,13 @@ _KEPT_SHARE = 20
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how much more the disk of a folder takes without its last twentieth, which others' files never use."""
+    """Return the free bytes of a folder's disk, without the last twentieth, which is reserved for other uses."""
     found = os.statvfs(folder)
     return max(0, (found.f_bavail - found.f_blocks // _KEPT_SHARE) * found.f_frsize)
 
 
 def write_sparsely(file: BinaryIO, piece: bytes) -> None:
-    """Append a piece, as a hole if it is all zeros; `truncate` at the end makes a hole there part of the file."""
+    """Append a piece, as a hole if it is all zeros; a final hole becomes part of the file by `truncate` at the end."""
     if is_zeros(piece):
         file.seek(len(piece), os.SEEK_CUR)
     else:
@@ -24,19 +24,19 @@ def write_sparsely(file: BinaryIO, piece: bytes) -> None:
 
 
 def is_zeros(piece: bytes) -> bool:
-    """Whether a piece can as well be a hole."""
+    """Whether a piece consists of zeros and can be a hole."""
     return piece.count(0) == len(piece)
 
 
 def can_sync_disks() -> bool:
-    """Whether this system can sync a whole disk and report what went wrong."""
+    """Whether this system can sync a whole disk and report errors."""
     return _libc_syncfs() is not None
 
 
 def sync_disk(folder: Path) -> None:
-    """Return when all that was written to the disk of a folder is on it; cheaper than a sync for each of many files."""
+    """Return when everything written to a folder's disk is durable; cheaper than syncing many files one by one."""
     syncfs = _libc_syncfs()
-    assert syncfs is not None, "the caller has asked for it"
+    assert syncfs is not None, "the caller has checked can_sync_disks()"
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if syncfs(descriptor):

@@ -1,7 +1,7 @@
-"""Numbers with their units, as people write them: `8GiB`, `500MB`, `15min`, `500ms`, `12.5%`.
+"""Numbers with units: `8GiB`, `500MB`, `15min`, `500ms`, `12.5%`.
 
-A bare number and a bare letter are refused with the nearest right spelling: a guess could be wrong by a factor of a
-billion, and nobody would see it.
+A number without a unit and an ambiguous letter are refused with a suggestion, because a silent guess could be wrong by
+a factor of a billion.
 """
 
 import re
@@ -31,17 +31,17 @@ _NEAR_UNITS = {"sec": "s", "m": "min", "mins": "min", "minutes": "min", "hours":
 
 
 def size_bytes(text: str) -> int:
-    """Give the bytes of a size such as `8GiB`; a `MessiahsError` suggests what to write instead."""
+    """Return the bytes of a size such as `8GiB`; a `MessiahsError` suggests a correct spelling."""
     return _whole(text, SIZES, "a size", "8GiB, 500MB or 10B")
 
 
 def duration_ns(text: str) -> int:
-    """Give the nanoseconds of a duration such as `15min`; a `MessiahsError` suggests what to write instead."""
+    """Return the nanoseconds of a duration such as `15min`; a `MessiahsError` suggests a correct spelling."""
     return _whole(text, DURATIONS, "a duration", "15min, 2d or 500ms")
 
 
 def duration_seconds(text: str) -> int:
-    """Give the whole seconds of a duration; half a second is refused, because tasks are limited in seconds."""
+    """Return the whole seconds of a duration; fractions are refused, because limits of tasks are in seconds."""
     nanoseconds = duration_ns(text)
     if nanoseconds % SECOND:
         raise MessiahsError(f"`{text}` is not a whole number of seconds")
@@ -49,7 +49,7 @@ def duration_seconds(text: str) -> int:
 
 
 def share(text: str) -> int:
-    """Give a percentage such as `12.5%` in steps of 1/100 %."""
+    """Return a percentage such as `12.5%` in steps of 1/100 %."""
     return _whole(text, {"%": _SHARE_STEPS_PER_PERCENT}, "a percentage", "0% or 12.5%")
 
 
@@ -67,9 +67,9 @@ def _whole(text: str, units: dict[str, int], what: str, examples: str) -> int:
     scale: int = 10 ** len(decimals)
     steps, rest = divmod(int(number[: _DIGITS + 1]) * units[unit], scale)
     if len(number) > _DIGITS or steps > INTEGER_HIGHEST:
-        raise MessiahsError(f"`{text[:40]}` is more than can be kept")
+        raise MessiahsError(f"`{text[:40]}` is larger than can be stored")
     if rest:
-        raise MessiahsError(f"`{text}` is finer than can be kept")
+        raise MessiahsError(f"`{text}` is finer than can be stored")
     return steps
 
 

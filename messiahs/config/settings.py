@@ -1,4 +1,4 @@
-"""The settings of one module, as its daemon reads them: made from a topology, one JSON file per module."""
+"""The settings of one module for its daemon: derived from a topology, one JSON file per module."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +15,9 @@ from messiahs.errors import MessiahsError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighborSettings:
-    """A neighbor and how to reach it: `address` (host:port) is where this module dials it, None if it dials us.
+    """A neighbor; `address` (host:port) is where this module dials it, None if the neighbor dials.
 
-    Only the roots in `trust_file` vouch for it; None: those of the module's own trust file.
+    Only the roots in `trust_file` vouch for it; None: the roots in the module's own trust file.
     """
 
     neighbor: Neighbor
@@ -29,7 +29,7 @@ class NeighborSettings:
 class MachineSettings:
     """The machine of a system: `probe` is `proc` (measured) or `fixed`; `attributes` (without `$`) override it.
 
-    The age of `console_file` says how long nobody used the console; None: when a terminal was read last.
+    The last use of `console_file` counts as use of the console; None: the last read of a terminal counts.
     """
 
     probe: str = "proc"
@@ -39,20 +39,20 @@ class MachineSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleSettings:
-    """Everything a daemon needs to be told; paths are absolute, durations are nanoseconds."""
+    """Everything that a daemon needs to know; paths are absolute, durations are nanoseconds."""
 
     federation: str
     name: str
     state_directory: Path
-    """Holds `NAME.sock` and the folder `NAME/` with the module's database, log and attempts."""
+    """Contains `NAME.sock` and the folder `NAME/` with the module's database, log and attempts."""
     listen: str
-    """host:port to listen on, and what others dial."""
+    """host:port on which the module listens, and which others dial."""
     certificate_file: Path
     key_file: Path
     trust_file: Path
-    """The roots of the own federation: they vouch for everybody but the neighbors that have a trust file."""
+    """Roots of this federation; they vouch for every system except neighbors with their own trust file."""
     policy_file: Path | None = None
-    """The system's policy; None: the one that accepts everything."""
+    """The system's policy file; None: accept everything."""
     neighbors: tuple[NeighborSettings, ...] = ()
     machine: MachineSettings | None = None
     update_period_ns: int = 2 * SECOND
@@ -61,17 +61,17 @@ class ModuleSettings:
 
     @property
     def socket(self) -> Path:
-        """Where the local API listens."""
+        """Path of the local API's socket."""
         return self.state_directory / f"{self.name}.sock"
 
     @property
     def directory(self) -> Path:
-        """The module's own folder."""
+        """The module's folder."""
         return self.state_directory / self.name
 
 
 def load_settings(path: Path) -> ModuleSettings:
-    """Read a settings file; a `MessiahsError` says what is wrong with it."""
+    """Read a settings file; a `MessiahsError` explains what is wrong with it."""
     try:
         return msgspec.json.decode(read_regular(path), type=ModuleSettings, dec_hook=_from_text)
     except (OSError, ValueError) as error:
@@ -79,7 +79,7 @@ def load_settings(path: Path) -> ModuleSettings:
 
 
 def save_settings(settings: ModuleSettings, path: Path) -> None:
-    """Write a settings file in one step, readable by its owner alone."""
+    """Write a settings file atomically, readable only by its owner."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, msgspec.json.format(msgspec.json.encode(settings, enc_hook=str)), mode=0o600)
 

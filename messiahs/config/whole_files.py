@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Atomic writing of files: a file is complete or absent, whatever happens during the write."""
 
 import os
 import stat
@@ -10,19 +10,19 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def write_whole(path: Path, content: bytes, *, mode: int = _READABLE) -> None:
-    """Put a file in the place of one, if there is one; it is on disk when this returns, a power cut notwithstanding.
+    """Write or replace a file; its content is durable when this returns, even after a power failure.
 
-    Who reads meanwhile, or after a crash, finds the old file or the new one. Raises OSError; the old one is still there
-    then, unless the folder was the last thing that the disk refused. A full disk refuses nothing that is there already.
+    Readers, also after a crash, see the old file or the new one. Raises OSError; the old file is intact then, unless
+    syncing the folder failed. If the file already has this content, a full disk raises nothing.
     """
     if _is_there(path, content, mode):
         return
-    # Of its own for each process: two that write at once must not rename each other's.
+    # A name for each process: concurrent writers must not rename each other's file.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(draft, _NEW, mode), "wb") as file:
-            # However narrow the mask of the process is.
+            # Independent of the process's umask.
             os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
@@ -36,7 +36,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = _READABLE) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Return when it is on disk which files a folder has."""
+    """Return when the folder's list of files is durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""How long nobody has used the console of this machine (MESSIAHS 2: owners come first on their own machines).
+"""Time since the console of this machine was last used (MESSIAHS 2: owners have priority on their own machines).
 
-The kernel notes when a terminal was last read, to within 8 s. Of keyboards and mice it notes nothing of that kind, and
-a graphical session reads no terminal: what watches the session can touch a file, and that file is looked at instead if
-the topology names it.
+The kernel records when a terminal was last read, to within 8 s. It records nothing about keyboards and mice, and a
+graphical session reads no terminal. A session monitor can touch a file instead; if the topology names that file, it is
+used in place of the terminals.
 """
 
 import os
@@ -19,9 +19,9 @@ _TERMINALS = (
 
 
 def keyboard_idle_seconds(console: Path | None) -> int | None:
-    """Give the whole seconds since the newest use; None if there is nothing that could tell.
+    """Return whole seconds since the last use; None if unknown.
 
-    With `console` only that file counts, by when it was last written or read. A clock that was set back counts as use.
+    With `console`, only that file counts: its last read or write. A clock that was set back counts as use.
     """
     used = list(_used_at()) if console is None else list(_touched_at(console))
     return max(0, int(time.time() - max(used))) if used else None
@@ -34,9 +34,9 @@ def _touched_at(path: Path) -> Iterator[float]:
 
 
 def _used_at() -> Iterator[float]:
-    """Say when each terminal was last read; what is written to it is no use of its keyboard.
+    """Yield the time at which each terminal was last read; writing to a terminal is not use of its keyboard.
 
-    A terminal that nobody has read has the time of its creation instead, which says nothing of its use.
+    A terminal that was never read has its creation time, which is no use either and is skipped.
     """
     for folder, is_terminal in _TERMINALS:
         with suppress(OSError), os.scandir(folder) as entries:
@@ -44,6 +44,6 @@ def _used_at() -> Iterator[float]:
                 if is_terminal(entry.name):
                     with suppress(OSError):
                         found = entry.stat()
-                        # Reading moves the one alone; making a terminal, and giving it to who logs in, moves the other.
+                        # Reading changes only the access time; creation and login change the other times, too.
                         if found.st_atime > found.st_ctime:
                             yield found.st_atime

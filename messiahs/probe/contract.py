@@ -1,4 +1,4 @@
-"""What every back end that describes a machine promises."""
+"""The interface of back ends that measure a machine."""
 
 from typing import Protocol
 
@@ -6,14 +6,14 @@ from messiahs.core.model.attributes import MACHINE_ATTRIBUTES
 from messiahs.core.model.descriptions import SDV
 
 CORES_OWN = frozenset(name for name, attribute in MACHINE_ATTRIBUTES.items() if attribute.supplier == "module")
-"""What no probe reports, even if it is told to: the core knows it."""
+"""Attributes that no probe reports, even if configured: the core computes them."""
 
 KEYBOARD_IDLE = "keyboard_idle"
-"""Seconds since somebody last used the console; not said where nothing can tell. It is for the owner's policy alone."""
+"""Seconds since the console was last used; absent if unknown. Only the owner's policy sees it."""
 
 
 class Probe(Protocol):
-    """Describes the machine as it is now; never says anything of `CORES_OWN`."""
+    """Describes the current state of the machine; never reports attributes in `CORES_OWN`."""
 
     def measure(self) -> SDV:
-        """Give the machine's attributes; cheap enough for every second, and never raises for what a machine does."""
+        """Return the machine's attributes; cheap enough for every second. Failures of the machine never raise."""

@@ -1,4 +1,4 @@
-"""The probe that measures nothing: for tests, and for machines whose owner wants to say what they are."""
+"""The probe that measures nothing: for tests, and for machines that are described by configuration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +10,13 @@ from messiahs.probe.contract import CORES_OWN, KEYBOARD_IDLE
 
 
 class FixedProbe:
-    """Always says what it was given; only the use of a console that was named is measured."""
+    """Reports the configured attributes; only the use of a configured console is measured."""
 
     def __init__(self, attributes: Mapping[str, Value], console: Path | None = None) -> None:
         said = {name: value for name, value in attributes.items() if name not in CORES_OWN}
         self._sdv, self._console = SDV(sorted_pairs(said)), console
 
     def measure(self) -> SDV:
-        """Give the same description every time, but for `keyboard_idle` if there is a console."""
+        """Return the same description every time, except `keyboard_idle` if there is a console."""
         idle = keyboard_idle_seconds(self._console) if self._console is not None else None
         return self._sdv if idle is None else SDV(sorted_pairs({**self._sdv.description(), KEYBOARD_IDLE: idle}))

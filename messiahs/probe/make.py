@@ -1,4 +1,4 @@
-"""Making the probe that the settings of a machine ask for."""
+"""Creation of the probe that the settings of a machine request."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from messiahs.probe.proc import ProcProbe
 
 
 def make_probe(settings: MachineSettings, disk_path: Path) -> Probe:
-    """Give a probe; `disk_path` need not exist yet. Raises `MessiahsError` if the settings make no sense."""
+    """Return a probe; `disk_path` need not exist yet. Raises `MessiahsError` for invalid settings."""
     for name, value in settings.attributes.items():
         if not is_valid_value(value):
             raise MessiahsError(

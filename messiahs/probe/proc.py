@@ -1,4 +1,4 @@
-"""The probe that measures the machine it runs on."""
+"""The probe that measures the machine on which it runs."""
 
 import os
 import platform
@@ -17,23 +17,22 @@ _WHOLE = 10_000
 
 
 class ProcProbe:
-    """Measures processors, memory, load, the disk that holds `disk_path`, and the use of the console.
+    """Measures processors, memory, load, the disk that contains `disk_path`, and the use of the console.
 
-    What is given in `attributes` wins; `console` is a file that stands for its terminals.
-
-    The load is that of the time since the previous measurement (at first: since the probe was made).
+    `attributes` override measurements; `console` is a file that replaces its terminals. The load covers the time since
+    the previous measurement, or since the probe was made.
     """
 
     def __init__(self, attributes: Mapping[str, Value], disk_path: Path, console: Path | None = None) -> None:
         self._given = {name: value for name, value in attributes.items() if name not in CORES_OWN}
         self._disk_path, self._console = disk_path, console
-        # What never changes is asked once: platform starts by reading files.
+        # Constant values are read once, because platform reads files.
         self._constant: dict[str, Value] = {"arch": platform.machine(), "os": platform.system()}
         self._times = _busy_and_total()
         self._load = 0
 
     def measure(self) -> SDV:
-        """Look at the machine now."""
+        """Measure the machine now."""
         memory = psutil.virtual_memory()
         found: dict[str, Value] = {
             **self._constant,
@@ -55,7 +54,7 @@ class ProcProbe:
     def _current_load(self) -> int:
         busy, total = _busy_and_total()
         busy_before, total_before = self._times
-        # Between two calls within one tick of the kernel nothing can be told: the last load stands.
+        # Within one tick of the kernel there is no new value: the last load is reported again.
         if total > total_before:
             self._load = min(_WHOLE, max(0, round(_WHOLE * (busy - busy_before) / (total - total_before))))
             self._times = busy, total
@@ -64,18 +63,18 @@ class ProcProbe:
 
 def _busy_and_total() -> tuple[float, float]:
     times = psutil.cpu_times()
-    # Guests are counted within user and nice already.
+    # user and nice already include guests.
     total = sum(times) - times.guest - times.guest_nice
     return total - times.idle - times.iowait, total
 
 
 def _disk(path: Path) -> dict[str, Value]:
-    """Say how large the disk is and what is free; nothing of it if that cannot be told."""
+    """Return the size of the disk and its free space; nothing if they are unknown."""
     for folder in (path, *path.parents):
         try:
             found = os.statvfs(folder)
         except FileNotFoundError:
-            # The folder for tasks is made with the first task.
+            # The folder for tasks is created with the first task.
             continue
         except OSError:
             break

@@ -1,1 +1,1 @@
-"""Topology files: which modules there are, who they are to each other, and what their machines are."""
+"""Topology files: the modules, their relations, and their machines."""

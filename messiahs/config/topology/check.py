@@ -1,4 +1,4 @@
-"""Check what the systems of a topology must agree on: names, parents, cycles and addresses (MESSIAHS 5, 7.3)."""
+"""Checks across the systems of a topology: names, parents, cycles and addresses (MESSIAHS 5, 7.3)."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from messiahs.core.model.attributes import STRING_LIMIT_BYTES
 NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _RESERVED_ENDINGS = ("sock", "json", "lock", "log", "pid")
-"""Each module has a folder of its name beside files with these endings."""
+"""Endings of files that lie beside the modules' folders, which are named after the modules."""
 
 
 _START = Place(1, 1)
@@ -20,7 +20,7 @@ _START = Place(1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A system as the file has it, with the places of what may turn out to be wrong."""
+    """A system as the file describes it, with the places that problems may refer to."""
 
     name: str
     place: Place
@@ -37,7 +37,7 @@ class Draft:
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
-    """Add every problem between the systems."""
+    """Add every problem that concerns several systems."""
     known = {draft.name for draft in drafts}
     for draft in drafts:
         problem = _problem_with_name(draft.name)
@@ -49,8 +49,8 @@ def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:
     _check_dialed(drafts, problems)
     places = {draft.name: draft.place for draft in drafts}
     for cycle in _cycles(drafts):
-        told = " -> ".join((*cycle, cycle[0]))
-        problems.add(places[cycle[0]], f"a system cannot be above itself: {told} (each is a child of the next)")
+        path = " -> ".join((*cycle, cycle[0]))
+        problems.add(places[cycle[0]], f"a system cannot be above itself: {path} (each is a child of the next)")
 
 
 def _problem_with_name(name: str) -> str:
@@ -62,7 +62,7 @@ def _problem_with_name(name: str) -> str:
     if len(name) > STRING_LIMIT_BYTES:
         return f"a name has at most {STRING_LIMIT_BYTES} characters"
     if name == "tls" or labels[-1] in _RESERVED_ENDINGS:
-        return "this name is taken by a file that lies beside the modules' folders"
+        return "this name is used by a file beside the modules' folders"
     return ""
 
 
@@ -104,7 +104,7 @@ def _check_addresses(drafts: tuple[Draft, ...], problems: Problems) -> None:
 
 
 def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:
-    """Require an address of every external system that one of this file dials; `up` gives ours others anyway."""
+    """Require an address of every external system that a system of this file dials; `up` assigns the others."""
     for above in (draft for draft in drafts if draft.is_external and draft.host is None):
         below = [draft.name for draft in drafts if not draft.is_external and above.name in dict(draft.parents)]
         if below:
@@ -113,8 +113,8 @@ def _check_dialed(drafts: tuple[Draft, ...], problems: Problems) -> None:
 
 
 def _cycles(drafts: tuple[Draft, ...]) -> Iterator[tuple[str, ...]]:
-    """Give one cycle of each knot of systems, beginning with the one that comes first in the file."""
-    # Heavy, and only wanted where a topology is checked.
+    """Yield one cycle of each strongly connected group, beginning with its first system in the file."""
+    # An expensive import, needed only to check a topology.
     import networkx as nx  # noqa: PLC0415 # see above
 
     order = {draft.name: position for position, draft in enumerate(drafts)}

@@ -1,4 +1,4 @@
-"""Machines whose owner's policy asks when somebody last used the console, and which have terminals only to tell it."""
+"""Warnings for machines whose policy depends on use of the console while only terminals are observed."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,18 +10,18 @@ from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import tokens_in
 
 _IDLE: Final = "keyboard_idle"
-_HINT: Final = "with a graphical session, name a file that is touched while it is used: machine: {console: /PATH}"
+_HINT: Final = "with a graphical session, name a file that the session touches: machine: {console: /PATH}"
 
 
 def warnings_of_consoles(topology: Topology) -> tuple[str, ...]:
-    """Give a warning, at the first place of each policy that asks, if a machine that follows it names no `console`."""
+    """Warn, where a policy first reads use of the console, if a machine with that policy names no `console`."""
     files = sorted({system.policy_file for system in topology.systems if system.policy_file is not None})
     found: list[str] = []
     for file in files:
         followers = (system for system in topology.systems if system.policy_file == file)
         names = tuple(system.name for system in followers if _has_terminals_only(system))
         source = read_policy(file).source
-        assert source is not None, "it was read from a file"
+        assert source is not None, "the policy was read from a file"
         found += _warnings_in(source, names) if names else ()
     return tuple(found)
 
@@ -36,6 +36,6 @@ def _warnings_in(source: Source, names: Sequence[str]) -> list[str]:
     asked = next((word for word in tokens_in(notebook) if word == f"$here.{_IDLE}"), None)
     if asked is not None:
         others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        text = f"{names[0]}{others} names no console: only what is typed at terminals counts there"
+        text = f"{names[0]}{others} names no console: only input at terminals counts there"
         notebook.warning(asked, Code.TERMINALS_ONLY, text, hint=_HINT)
     return [str(problem) for problem in notebook.in_order()]

@@ -1,4 +1,4 @@
-"""Extensions of machines that some policy of a topology reads, and that no system of it says (MESSIAHS 5.1)."""
+"""Warnings for extension attributes that a policy reads and no system of the topology reports (MESSIAHS 5.1)."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,41 +18,43 @@ _OF_MACHINES: Final = (HERE, MACHINE)
 
 
 def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
-    """Give a warning, with its place in the policy, for every such extension; an external system may say anything."""
+    """Return a warning, with its place in the policy, for each; external systems may report anything."""
     if topology.externals:
         return ()
     files = sorted({system.policy_file for system in topology.systems if system.policy_file is not None})
     policies = [read_policy(file) for file in files]
-    said = {name for policy in policies for name in _said_by(policy)}
-    said |= {name for system in topology.systems if system.machine is not None for name in system.machine.attributes}
-    return tuple(warning for policy in policies for warning in _warnings_in(policy, said))
+    reported = {name for policy in policies for name in _reported_by(policy)}
+    reported |= {
+        name for system in topology.systems if system.machine is not None for name in system.machine.attributes
+    }
+    return tuple(warning for policy in policies for warning in _warnings_in(policy, reported))
 
 
-def _said_by(policy: CompiledPolicy) -> set[str]:
+def _reported_by(policy: CompiledPolicy) -> set[str]:
     return {*policy.advertising.sent, *(setting.name for setting in policy.advertising.settings)}
 
 
-def _warnings_in(policy: CompiledPolicy, said: set[str]) -> Iterator[str]:
-    assert policy.source is not None, "it was read from a file"
-    unsaid = {attribute.name for attribute in policy.declared} - said
-    read = {(scope, name) for scope, name in _read_by(policy) if name in unsaid}
+def _warnings_in(policy: CompiledPolicy, reported: set[str]) -> Iterator[str]:
+    assert policy.source is not None, "the policy was read from a file"
+    unreported = {attribute.name for attribute in policy.declared} - reported
+    read = {(scope, name) for scope, name in _read_by(policy) if name in unreported}
     notebook = Notebook(file=policy.source.file, text=policy.source.text)
     end = Token("$END", "", start_pos=len(notebook.text), end_pos=len(notebook.text))
     items = items_of([*tokens_in(notebook), end], notebook)
     warned: dict[str, str] = {}
-    # Of what a `let` names without a scope only its use knows whose it is: it is told where no other word would be.
+    # A `let` does not show whose attribute a name without a scope is, so it is reported only if no use of it is.
     for item in sorted(items, key=lambda each: each.head.words[0].type == "LET"):
         for scopes, word in _words_on_machines(item):
             name = word[1:].rpartition(".")[2]
-            is_told = name in warned.values() if item.head.words[0].type == "LET" else word in warned
-            if not is_told and any((scope, name) in read for scope in scopes):
+            is_warned = name in warned.values() if item.head.words[0].type == "LET" else word in warned
+            if not is_warned and any((scope, name) in read for scope in scopes):
                 warned[str(word)] = name
                 _warn(word, name, notebook)
     return map(str, notebook.in_order())
 
 
 def _words_on_machines(item: Item) -> Iterator[tuple[tuple[str, ...], Token]]:
-    """Give every word that names an attribute, with the scopes in which it may be one of machines."""
+    """Yield every word that names an attribute, with the scopes in which it may be a machine's attribute."""
     for statement in (item.head, *(item.body or ())):
         subject = _subject_of(item.head, statement)
         for word in statement.words:
@@ -62,7 +64,7 @@ def _words_on_machines(item: Item) -> Iterator[tuple[tuple[str, ...], Token]]:
 
 
 def _subject_of(head: Statement, statement: Statement) -> tuple[str, ...]:
-    """Give the machines that an attribute without a scope may be of, by where it stands; none if it is of tasks."""
+    """Return the scopes of machines that an attribute without a scope may have here; none if it is a task's."""
     match head.words[0].type:
         case "ADVERTISE":
             return (HERE,)
@@ -80,11 +82,11 @@ def _subject_of(head: Statement, statement: Statement) -> tuple[str, ...]:
 
 def _warn(token: Token, name: str, notebook: Notebook) -> None:
     hint = f"name it under `attributes` of a machine, or set it in a policy: set ${name} = ..."
-    notebook.warning(token, Code.UNSAID, f"no system of this topology says ${name}", hint=hint)
+    notebook.warning(token, Code.UNSAID, f"no system of this topology reports ${name}", hint=hint)
 
 
 def _read_by(policy: CompiledPolicy) -> Iterator[tuple[str, str]]:
-    """Give the name of what is read of machines, with whose it is."""
+    """Yield scope and name of each machine attribute that the policy reads."""
     for name in (*policy.combining.keys, *policy.combining.carried):
         yield MACHINE, name
     conditions = [reading for _, condition in conditions_in(policy) for reading in condition.readings]

@@ -1,6 +1,6 @@
-"""The files that a topology names: policies, and the roots that vouch for systems of other sites.
+"""Files that a topology names: policies, and roots that vouch for systems of other sites.
 
-Their paths are relative to the topology file.
+Paths are relative to the topology file.
 """
 
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from messiahs.config.topology.yaml_places import Section
 from messiahs.errors import PolicyError
 
 NamedFile = tuple[Path, Place]
-"""A file, and where the topology names it."""
+"""A file, and the place at which the topology names it."""
 
 
 def read_file_name(section: Section, key: str, *, folder: Path, problems: Problems) -> NamedFile | None:
-    """Give the file under a key; None if there is no such key, or (with a problem) no name of a file under it."""
+    """Return the file under a key; None if the key is missing or, with a problem, its value is not a file name."""
     if key not in section:
         return None
     value, place = section.values[key], section.value_place(key)
@@ -27,8 +27,8 @@ def read_file_name(section: Section, key: str, *, folder: Path, problems: Proble
 
 
 def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
-    """Add the problems of every policy once, with the place in the policy itself; warnings are for `policy check`."""
-    # The language is of no use to a topology without policies.
+    """Add the problems of every policy once, with their places in the policy; `policy check` shows warnings."""
+    # A topology without policies does not load the language.
     from messiahs.config.policies import read_policy  # noqa: PLC0415 # see above
 
     for path, place in named:
@@ -42,7 +42,7 @@ def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
 
 
 def check_trust(named: Iterable[NamedFile], problems: Problems) -> None:
-    """Add a problem for every file that holds no roots."""
+    """Add a problem for every file without valid roots."""
     for path, place in named:
         problem = problem_with_roots(path)
         if problem:
@@ -50,8 +50,8 @@ def check_trust(named: Iterable[NamedFile], problems: Problems) -> None:
 
 
 def problem_with_roots(path: Path) -> str:
-    """Say what is wrong with a file of trusted certificates; nothing if it holds at least one, and only whole ones."""
-    # Heavy, and a topology of one site never needs it.
+    """Return what is wrong with a file of trusted certificates; "" if it has at least one, and all are valid."""
+    # An expensive import that a topology of one site never needs.
     from cryptography import x509  # noqa: PLC0415 # see above
 
     try:
@@ -59,5 +59,5 @@ def problem_with_roots(path: Path) -> str:
     except OSError as error:
         return f"the trust file {path} cannot be read: {error.strerror}; it is a copy of the other site's root.pem"
     except ValueError:
-        return f"the trust file {path} holds no certificate in PEM, or a broken one"
+        return f"the trust file {path} contains no certificate in PEM, or an invalid one"
     return ""

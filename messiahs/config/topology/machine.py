@@ -1,4 +1,4 @@
-"""Read the machine of a system: what it is told to say of itself instead of, or beside, what is measured."""
+"""Reading the machine of a system: attributes that are configured instead of measured, or in addition."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +24,10 @@ from messiahs.errors import MessiahsError
 
 _PROBES = ("proc", "fixed")
 _ALWAYS_TOLD = ("slots", "speed")
-"""What no probe can measure: how many processors tasks may use, and how fast this machine is beside others."""
+"""Attributes that no probe can measure: processors for tasks, and relative speed."""
 
 _TOLD = {**MACHINE_ATTRIBUTES, **{each.name: each for each in SEEN_BY_THE_OWNER if each.supplier == "probe"}}
-"""What a probe measures."""
+"""Attributes that a probe measures."""
 
 _READERS: dict[Unit, Callable[[str], int]] = {
     Unit.BYTES: size_bytes,
@@ -37,7 +37,7 @@ _READERS: dict[Unit, Callable[[str], int]] = {
 
 
 def read_machine(section: Section, problems: Problems) -> MachineSettings:
-    """Give the machine that a system's `machine` mapping describes."""
+    """Return the machine described by a system's `machine` mapping."""
     probe = section.values.get("probe", "proc")
     if probe not in _PROBES:
         problems.add(section.value_place("probe"), f"unknown probe `{probe}`: {' or '.join(_PROBES)}")
@@ -46,7 +46,7 @@ def read_machine(section: Section, problems: Problems) -> MachineSettings:
     attributes: dict[str, Value] = {}
     for name in (key for key in section.values if key in _TOLD):
         if probe != "fixed" and name not in _ALWAYS_TOLD:
-            problems.add(section.key_place(name), f"`{name}` is measured; it can be told with `probe: fixed` only")
+            problems.add(section.key_place(name), f"`{name}` is measured; it can be set with `probe: fixed` only")
             continue
         value = _fixed_value(_TOLD[name], section, problems)
         if value is not None:
@@ -62,7 +62,7 @@ def _console(section: Section, problems: Problems) -> Path | None:
     raw = section.values["console"]
     if isinstance(raw, str) and raw.startswith("/"):
         return Path(str(raw))
-    text = f"console: `{raw}` is no path from the root: it is a file on the machine that is touched when it is used"
+    text = f"console: `{raw}` is not an absolute path: it is a file on the machine that is touched when it is used"
     problems.add(section.value_place("console"), text)
     return None
 
@@ -94,7 +94,7 @@ def _value_of(attribute: Attribute, raw: object) -> Value:
 
 def _read_extensions(section: Section, problems: Problems) -> dict[str, Value]:
     if len(section.values) > EXTENSION_LIMIT:
-        problems.add(section.place, f"`attributes` holds {len(section.values)} names, at most {EXTENSION_LIMIT} travel")
+        problems.add(section.place, f"`attributes` has {len(section.values)} names of at most {EXTENSION_LIMIT}")
     read: dict[str, Value] = {}
     for name, raw in section.values.items():
         problem = _problem_with_name(name) or _problem_with_extension(raw)

@@ -1,4 +1,4 @@
-"""Who is linked with whom in a topology, and which end of a link dials (MESSIAHS 5, 7.3)."""
+"""Links of a topology, and which end of a link dials (MESSIAHS 5, 7.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.errors import MessiahsError
 
 LINKED_SIBLINGS = 16
-"""A module keeps at most so many direct links to siblings."""
+"""Maximum number of a module's direct links to siblings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsPaths:
-    """Where a module finds its certificate, its key, and the certificates that it trusts."""
+    """Paths of a module's certificate, its key, and the certificates that it trusts."""
 
     certificate_file: Path
     key_file: Path
@@ -39,7 +39,7 @@ class Neighborhoods:
         self._circles = {name: circle for names in brood.values() for circle in _circles(names) for name in circle}
 
     def of(self, name: SystemId) -> tuple[Neighbor, ...]:
-        """Give every system that the named one has a link with, sorted by name."""
+        """Return every system with which the named one has a link, sorted by name."""
         me, children = self._systems[name], frozenset(self._children.get(name, ()))
         siblings = self._circles.get(name, frozenset()) - {name}
         return tuple(
@@ -56,18 +56,18 @@ class Neighborhoods:
 
 
 def neighbors_of(topology: Topology, name: str) -> tuple[Neighbor, ...]:
-    """Give every system that the named one has a link with, sorted by name.
+    """Return every system with which the named one has a link, sorted by name.
 
-    Siblings share the *primary* parent (equation 16). More than seventeen are divided into circles as equal as can
-    be, in order of name, and only those of one circle are linked: so both ends of a link come to the same answer
-    without asking each other, and the parent tells all of a circle the same. Siblings at different sites have no
-    link, because neither file lists them both: their parent tells each of the others.
+    Siblings share the *primary* parent (equation 16). More than seventeen siblings are divided into circles of nearly
+    equal size in the order of their names, and only siblings of one circle are linked. Both ends of a link thus
+    compute the same circles, and the parent sends the same vector to all of a circle. Siblings at different sites
+    have no link, because neither file lists both; their parent informs each about the others.
     """
     return Neighborhoods(topology).of(topology.system(name).name)
 
 
 def dials(name: str, neighbor: Neighbor) -> bool:
-    """Say whether the named system dials this neighbor: a child dials its parent, of two siblings the smaller name."""
+    """Whether the named system dials this neighbor: children dial parents; of siblings, the smaller name dials."""
     if neighbor.is_parent or neighbor.is_child:
         return neighbor.is_parent
     return name < neighbor.system
@@ -76,7 +76,7 @@ def dials(name: str, neighbor: Neighbor) -> bool:
 def module_settings(
     topology: Topology, name: str, *, addresses: Mapping[str, str], state_directory: Path, tls: TlsPaths
 ) -> ModuleSettings:
-    """Give the settings of one module; `addresses` (host:port) holds its own and every one that it dials."""
+    """Return the settings of one module; `addresses` (host:port) has its own and those that it dials."""
     system = topology.system(name)
     linked = neighbors_of(topology, name)
     needed = (name, *(neighbor.system for neighbor in linked if dials(name, neighbor)))

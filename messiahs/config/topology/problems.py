@@ -1,4 +1,4 @@
-"""Problems of a topology file, gathered while it is read, so that all of them can be told at once."""
+"""Problems of a topology file, collected while it is read, so that all are reported together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,25 +17,25 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Problems:
-    """The problems found so far in one file; it grows while the file is read."""
+    """Problems found in one file (mutable)."""
 
     file: str
     found: list[tuple[Place, str]] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    """Problems of other files that this one names, with their own places."""
+    """Problems of other files named in this one, with their own places."""
 
     def add(self, place: Place, text: str) -> None:
-        """Remember one problem."""
+        """Add one problem."""
         self.found.append((place, text))
 
     def raise_if_any(self) -> None:
-        """Raise all problems in the order of the file, if there are any; those of other files come last."""
+        """Raise all problems in the order of the file, if there are any, then those of other files."""
         if self.found or self.elsewhere:
             lines = (f"{self.file}:{place.line}:{place.column}: {text}" for place, text in sorted(self.found))
             raise TopologyError(tuple(dict.fromkeys((*lines, *self.elsewhere))))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Give a hint at the known name that is nearest to `name`, or nothing if none is near."""
+    """Return a hint with the known name nearest to `name`, or "" if none is near."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

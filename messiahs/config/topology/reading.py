@@ -1,4 +1,4 @@
-"""Read a topology: what each key means. What several systems must agree on is checked in `topology_check`."""
+"""Reading a topology: the meaning of each key. `check.py` checks what concerns several systems."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ _SYSTEM_KEYS = (
     *("reach", "policy", "external", "trust"),
 )
 _OF_THE_OTHER_SITE = ("machine", "policy")
-"""What only the file says from which an external system is run."""
+"""Keys that belong into the file of the site that runs an external system."""
 _REACHES = ("open", "proxy", "outbound")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
 _HIGHEST_PORT = 65535
@@ -36,23 +36,23 @@ _LABEL = "small letters, digits and `-`"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Defaults:
-    """What holds for every system that says nothing else."""
+    """Values for systems that do not set their own."""
 
     update_period_ns: int = 2 * SECOND
     policy: NamedFile | None = None
 
 
 def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
-    """Read and check a topology file; a `TopologyError` holds every problem as `FILE:LINE:COLUMN: text`.
+    """Read and check a topology file; a `TopologyError` lists every problem as `FILE:LINE:COLUMN: text`.
 
-    The policies that it names are checked, too, and with `reads_trust` also the files with the roots of other sites:
-    only a module that is linked with such a site needs them.
+    Its policies are checked, too, and with `reads_trust` also the files with roots of other sites; only modules with
+    a link to such a site need these.
     """
     unreadable = f"the topology {path.absolute()} cannot be read"
     try:
         text = read_regular(path, limit_bytes=_LIMIT_BYTES).decode()
     except UnicodeDecodeError as error:
-        raise MessiahsError(f"{unreadable}: it is no UTF-8; save it with that encoding") from error
+        raise MessiahsError(f"{unreadable}: it is not UTF-8; save it with that encoding") from error
     except FileNotFoundError as error:
         raise MessiahsError(f"{unreadable}: {error.strerror}; is the path right?") from error
     except OSError as error:
@@ -61,7 +61,7 @@ def load_topology(path: Path, *, reads_trust: bool = False) -> Topology:
 
 
 def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topology:
-    """Give the topology that `text` describes; a `TopologyError` holds every problem in it and in its policies."""
+    """Return the topology described by `text`; a `TopologyError` lists every problem in it and in its policies."""
     problems = Problems(file)
     folder = Path(file).parent
     top = parse(text, problems)
@@ -94,7 +94,7 @@ def _read_federation(top: Section, problems: Problems) -> str:
         return ""
     name = top.values["federation"]
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        problems.add(top.value_place("federation"), f"`{name}` is no name of a federation: {_LABEL}")
+        problems.add(top.value_place("federation"), f"`{name}` is not the name of a federation: {_LABEL}")
         return ""
     return str(name)
 
@@ -162,7 +162,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
 
 
 def _read_external(section: Section, problems: Problems) -> bool:
-    """Say whether a system is external, and refuse what only one or only the other can have."""
+    """Return whether a system is external; report keys that do not fit."""
     value: object = section.values.get("external", False)
     if not isinstance(value, bool):
         problems.add(section.value_place("external"), f"`external` is true or false, not `{value}`")
@@ -232,10 +232,10 @@ def _read_address(section: Section, problems: Problems) -> tuple[str | None, int
         if key in section and other not in section:
             problems.add(section.key_place(key), f"`{key}` needs `{other}` beside it")
     if "host" in section and (not isinstance(host, str) or not host or any(mark in host for mark in " /@[]")):
-        problems.add(section.value_place("host"), f"`{host}` is no host name or address")
+        problems.add(section.value_place("host"), f"`{host}` is not a host name or address")
         host = None
     if "port" in section and (type(port) is not int or not 1 <= port <= _HIGHEST_PORT):
-        problems.add(section.value_place("port"), f"`{port}` is no port: 1 to {_HIGHEST_PORT}")
+        problems.add(section.value_place("port"), f"`{port}` is not a port: 1 to {_HIGHEST_PORT}")
         port = None
     return host, port, section.value_place("port" if "port" in section else "host")
 

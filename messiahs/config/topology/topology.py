@@ -1,6 +1,6 @@
-"""The topology of a federation: which systems there are, and who is whose parent (MESSIAHS 5, 7.3).
+"""The topology of a federation: its systems and their parents (MESSIAHS 5, 7.3).
 
-An administrator writes it as YAML. `load_topology` reads and checks a file; every problem in it is told at once.
+An administrator writes it as YAML. `load_topology` reads and checks a file, and reports all problems at once.
 """
 
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ from messiahs.errors import MessiahsError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """One autonomous system; with at least one parent, exactly one of them is the primary parent.
+    """One autonomous system. If it has parents, exactly one of them is the primary parent.
 
-    `host` and `port` are both given or both None: where the module listens when it runs in production. An external
-    system is run from another site's file: here it has neither machine nor policy. Only it can have a `trust_file`
-    with the roots that vouch for it (None: this site's own).
+    `host` and `port`, both or neither, are where the module listens in production. An external system is run from
+    another site's file: here it has neither machine nor policy. Only an external system can have a `trust_file` with
+    the roots that vouch for it (None: this site's roots).
     """
 
     name: SystemId
@@ -34,7 +34,7 @@ class System:
 
     @property
     def address(self) -> str | None:
-        """Give host:port, an IPv6 address in brackets; None if the file does not say it."""
+        """Return host:port, with an IPv6 address in brackets; None if the file does not give it."""
         if self.host is None or self.port is None:
             return None
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -42,14 +42,14 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """A checked topology: names are unique, every parent exists and nobody is an ancestor of itself."""
+    """A checked topology: names are unique, every parent exists, and no system is its own ancestor."""
 
     federation: str
     systems: tuple[System, ...]
     update_period_ns: int = 2 * SECOND
 
     def system(self, name: str) -> System:
-        """Give the system with this name; a `MessiahsError` lists those that there are."""
+        """Return the system with this name; a `MessiahsError` lists the existing ones."""
         for system in self.systems:
             if system.name == name:
                 return system
@@ -58,11 +58,11 @@ class Topology:
 
     @property
     def externals(self) -> tuple[System, ...]:
-        """Give the systems that are run from another site's file."""
+        """Return the systems that are run from other sites' files."""
         return tuple(system for system in self.systems if system.is_external)
 
     def without_externals(self) -> "Topology":
-        """Give what is left if no other site can be reached; the first parent that stays may become the primary."""
+        """Return the topology without external systems; the first remaining parent replaces a primary one."""
         gone = {system.name for system in self.externals}
         return replace(
             self, systems=tuple(_without(system, gone) for system in self.systems if system.name not in gone)

@@ -1,7 +1,7 @@
-"""The YAML of a topology, with the place of every key and value (also of those that turn out to be wrong).
+"""The YAML of a topology, with the place of every key and value.
 
-A key or value that is unknown or not built yet is an error and never ignored: the administrator would believe that it
-holds.
+Keys and values that are unknown or not built yet are errors: if they were ignored, the administrator would believe that
+they have an effect.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _REMEDIES = (
     ("cannot start any token", "put the value into quotes"),
     ("", "look for a bracket, a quote, a comma or a `:` that is missing here or above"),
 )
-"""What to do about text that has no shape, by what the parser says of it."""
+"""Remedies for malformed text, by the parser's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,50 +34,50 @@ class Section:
         return key in self.values
 
     def key_place(self, key: object) -> Place:
-        """Give the place of a key; of one that was merged in from elsewhere, the place of the mapping."""
+        """Return the place of a key; for a key merged in from elsewhere, the place of the mapping."""
         known = self.values.lc.data or {}
         return Place(known[key][0] + 1, known[key][1] + 1) if key in known else self.place
 
     def value_place(self, key: object) -> Place:
-        """Give the place of a key's value."""
+        """Return the place of a key's value."""
         known = self.values.lc.data or {}
         return Place(known[key][2] + 1, known[key][3] + 1) if key in known else self.place
 
 
 def parse(text: str, problems: Problems) -> Section:
-    """Give the whole document; a `TopologyError` if it is no YAML, or no mapping."""
+    """Return the whole document; a `TopologyError` if it is not YAML or not a mapping."""
     start = Place(1, 1)
     try:
         document = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark is not None else start
-        problems.add(place, _told(error))
+        problems.add(place, _text_of(error))
     except (YAMLError, ValueError, RecursionError) as error:
-        problems.add(start, f"this is no YAML: {str(error).splitlines()[0]}")
+        problems.add(start, f"this is not YAML: {str(error).splitlines()[0]}")
     else:
         if isinstance(document, CommentedMap):
             return Section(document, start)
         problems.add(start, "a topology is a mapping with the keys `version`, `federation` and `systems`")
-    # Nothing can be said about the rest of a text that has no shape.
+    # Nothing more can be reported about malformed text.
     problems.raise_if_any()
     raise AssertionError("unreachable: a problem was added above")
 
 
-def _told(error: MarkedYAMLError) -> str:
-    """Say in one line what is wrong, and what to do if the text has no shape."""
-    problem: str = (error.problem or "it has no shape").splitlines()[0]
+def _text_of(error: MarkedYAMLError) -> str:
+    """Return in one line what is wrong, with a remedy for malformed text."""
+    problem: str = (error.problem or "it is malformed").splitlines()[0]
     if not isinstance(error, ScannerError | ParserError):
         return problem
     remedy = next(remedy for sign, remedy in _REMEDIES if sign in problem)
     begun, found = error.context_mark, error.problem_mark
     if begun is not None and found is not None and begun.line < found.line:
         problem = f"{problem} {error.context} from line {begun.line + 1}"
-    return f"this is no YAML: {problem}; {remedy}"
+    return f"this is not YAML: {problem}; {remedy}"
 
 
 def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Problems, /) -> None:
-    """Make every other key a problem, with the nearest key that is known."""
+    """Report every other key as a problem, with the nearest known key."""
     for key in section.values:
         if key in known:
             continue
@@ -85,7 +85,7 @@ def refuse_unknown_keys(section: Section, known: tuple[str, ...], problems: Prob
 
 
 def subsection(section: Section, key: str, problems: Problems, /) -> Section | None:
-    """Give the mapping under a key; None with a problem if there is something else."""
+    """Return the mapping under a key; None, with a problem, if there is something else."""
     value, place = section.values[key], section.value_place(key)
     if isinstance(value, CommentedMap):
         return Section(value, place)

@@ -52,7 +52,7 @@ def test_the_only_module_need_not_be_named(tmp_path: Path) -> None:
 
 def test_of_several_modules_one_must_be_named(tmp_path: Path) -> None:
     known(tmp_path, "left", "right")
-    with pytest.raises(ClientError, match=r"which module\? say `--module` and one of left, right"):
+    with pytest.raises(ClientError, match=r"which module\? add `--module` with one of left, right"):
         locate_module(state=tmp_path, environment=NOTHING)
     assert locate_module("right", state=tmp_path, environment=NOTHING).module == "right"
     assert locate_module(state=tmp_path, environment={"MESSIAHS_MODULE": "right"}).module == "right"
@@ -134,7 +134,7 @@ def test_another_account_is_told_that_it_has_no_permission(
     (state / "campus" / "blays.sock").touch()
     (base / closed).chmod(0o700)
     told = as_another_account(state, *words).stdout
-    assert f"you have no permission to look into {base / closed}" in told
+    assert f"you have no permission to read {base / closed}" in told
     assert "chmod o+rx" in told
     (base / closed).chmod(0o755)
     assert as_another_account(state, *words).stdout == "blays\n"

@@ -21,8 +21,8 @@ def test_a_policy_is_read_with_the_timeouts_that_it_need_not_say(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "place", "message"),
     [
-        (b"# \xc3\xa9\xff", "1:4", "this is no UTF-8"),
-        (b"# x\n\xff", "2:1", "this is no UTF-8"),
+        (b"# \xc3\xa9\xff", "1:4", "this file is not UTF-8"),
+        (b"# x\n\xff", "2:1", "this file is not UTF-8"),
         (b"#" * 300_000, "1:1", "longer than"),
         (b"foo;", "1:1", "`foo` begins nothing"),
     ],

@@ -25,7 +25,7 @@ def test_zeros_in_front_of_a_number_mean_nothing() -> None:
 @pytest.mark.parametrize("text", ["9" * 5000 + "B", "9" * 20 + "B", "8192PiB", "9223372036854775808B"])
 def test_a_size_beyond_64_bits_is_refused(text: str) -> None:
     assert size_bytes("9223372036854775807B") == 2**63 - 1
-    with pytest.raises(MessiahsError, match="more than can be kept"):
+    with pytest.raises(MessiahsError, match="larger than can be stored"):
         size_bytes(text)
 
 

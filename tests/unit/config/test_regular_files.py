@@ -54,7 +54,7 @@ def test_what_is_no_regular_file_is_refused_by_its_kind(fifo: Path, tmp_path: Pa
         ):
             with pytest.raises(NotRegularError) as raised:
                 open_regular(path)
-            assert raised.value.strerror == f"it is {kind}, and not a regular file"
+            assert raised.value.strerror == f"it is {kind}, not a regular file"
 
 
 def test_a_pipe_that_the_caller_opened_is_read_and_standard_input_is_not(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_pipe_that_the_caller_opened_is_read_and_standard_input_is_not(tmp_pat
         stopped = subprocess.run(
             command, stdin=reader, capture_output=True, text=True, check=False, timeout=_HANG_SECONDS
         )
-        assert "it is a pipe, and not a regular file" in stopped.stderr
+        assert "it is a pipe, not a regular file" in stopped.stderr
     finally:
         os.close(reader)
         os.close(writer)
@@ -122,7 +122,7 @@ def test_no_command_waits_for_a_file_that_is_a_pipe(words: tuple[str, ...], fifo
     done = _messiahs(*(str(places.get(word, word)) for word in words))
     assert done.returncode in (1, 2)
     assert f"{fifo}" in done.stderr
-    assert "it is a pipe, and not a regular file" in done.stderr
+    assert "it is a pipe, not a regular file" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -130,4 +130,4 @@ def test_a_device_that_never_ends_is_no_policy_and_no_topology(tmp_path: Path) -
     for words in (("policy", "check", "/dev/zero"), ("topology", "check", "/dev/zero")):
         done = _messiahs(*words)
         assert done.returncode == 1
-        assert "it is a device, and not a regular file" in done.stderr
+        assert "it is a device, not a regular file" in done.stderr

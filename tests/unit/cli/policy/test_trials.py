@@ -123,7 +123,7 @@ def test_tests_in_place_of_a_policy_are_told_so(
 ) -> None:
     assert main(["policy", *words, str(file)]) == 1
     told = capsys.readouterr().err
-    assert "a.policytest:1:1: error[P001]: this file holds tests of a policy, and no policy" in told
+    assert "a.policytest:1:1: error[P001]: this file contains tests of a policy, not a policy" in told
     assert f"`messiahs policy test {file}` runs them" in told
 
 

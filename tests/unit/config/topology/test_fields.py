@@ -51,7 +51,9 @@ def _warnings(folder: Path, policy: str, *, leaf: str = "{parent: top, machine: 
     ],
 )
 def test_what_is_read_and_nobody_says_is_a_warning(tmp_path: Path, policy: str, place: str) -> None:
-    assert _warnings(tmp_path, policy) == [f"top.policy:{place}: warning[P411]: no system of this topology says $gpus"]
+    assert _warnings(tmp_path, policy) == [
+        f"top.policy:{place}: warning[P411]: no system of this topology reports $gpus"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_what_is_asked_of_tasks_is_no_warning(tmp_path: Path, asked: str) -> Non
 
 def test_each_way_to_write_it_is_told_once_where_it_stands_first(tmp_path: Path) -> None:
     asked = "running { suspend unless $here.gpus > 1; move unless $here.gpus > 2; }\nrank candidates by most $gpus;\n"
-    said = "warning[P411]: no system of this topology says $gpus"
+    said = "warning[P411]: no system of this topology reports $gpus"
     assert _warnings(tmp_path, f"attribute $gpus int;\n{asked}") == [
         f"top.policy:{place}: {said}" for place in ("2:26", "3:25")
     ]

@@ -104,7 +104,7 @@ def test_roots_are_read_only_where_they_are_wanted(tmp_path: Path) -> None:
 def test_a_trust_file_must_hold_certificates(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "anl.pem").write_bytes(content)
     (found,) = problems_of(HEAD + "  top: {}\n" + GATE, tmp_path / "t.yaml", reads_trust=True)
-    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} holds no certificate in PEM")
+    assert found.startswith(f"5:46: the trust file {tmp_path / 'anl.pem'} contains no certificate in PEM")
 
 
 def test_a_policy_of_a_system_goes_before_the_default_one_and_both_into_the_settings(tmp_path: Path) -> None:

@@ -78,17 +78,17 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ),
         ("  Abc: {}\n", "4:3", "system `Abc`: a name is small letters"),
         ("  a.17: {}\n", "4:3", "system `a.17`: the last part of a name is not all digits"),
-        ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is taken"),
+        ("  a.sock: {}\n", "4:3", "system `a.sock`: this name is used"),
         ("  a:\n", "4:3", "system `a` needs a mapping"),
         ("  a: {reach: proxy}\n", "4:14", "`reach: proxy` is not built yet; only `open` is"),
         ("  a: {reach: far}\n", "4:14", "unknown reach `far`: open, proxy, outbound"),
         ("  a: {host: h}\n", "4:7", "`host` needs `port` beside it"),
         ("  a: {port: 7101}\n", "4:7", "`port` needs `host` beside it"),
-        ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is no host name or address"),
-        ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is no port: 1 to 65535"),
+        ("  a: {host: a b, port: 1}\n", "4:13", "`a b` is not a host name or address"),
+        ("  a: {host: h, port: 70000}\n", "4:22", "`70000` is not a port: 1 to 65535"),
         ("  a: {host: h, port: 1}\n  b: {host: H, port: 1}\n", "5:22", "H:1 is the address of `a` already"),
         ("  a: {machine: {probe: magic}}\n", "4:24", "unknown probe `magic`: proc or fixed"),
-        ("  a: {machine: {load: 0%}}\n", "4:17", "`load` is measured; it can be told with `probe: fixed` only"),
+        ("  a: {machine: {load: 0%}}\n", "4:17", "`load` is measured; it can be set with `probe: fixed` only"),
         ("  a: {machine: {probe: fixed, avail_mem: 8G}}\n", "4:42", "avail_mem: `8G` is not a size: write 8GiB"),
         (
             "  a: {machine: {probe: fixed, avail_mem: 8}}\n",
@@ -101,7 +101,7 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  a: {machine: {attributes: {os: x}}}\n", "4:30", "os: is an attribute of every machine"),
         ("  a: {machine: {attributes: {keyboard_idle: 3}}}\n", "4:30", "keyboard_idle: is an attribute of every"),
         ("  a: {machine: {keyboard_idle: 3s}}\n", "4:17", "`keyboard_idle` is measured"),
-        ("  a: {machine: {console: used}}\n", "4:26", "console: `used` is no path from the root"),
+        ("  a: {machine: {console: used}}\n", "4:26", "console: `used` is not an absolute path"),
         ("  a: {parent: [b]}\n  b: {}\n", "4:7", "`parent` takes one name"),
         ("  a: {}\n  a: {}\n", "5:3", "found duplicate key"),
         ("  {}\n", "4:3", "`systems:` names no system"),
@@ -126,15 +126,21 @@ def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a:\n\tb: 1\n", "2:1: this is no YAML: found character '\\t' that cannot start any token; indent with spaces"),
-        ("a: b: c\n", "1:5: this is no YAML: mapping values are not allowed here; indent this line like"),
-        ("a: @b\n", "1:4: this is no YAML: found character '@' that cannot start any token; put the value into quotes"),
-        ("a: {b: [}\n", "1:9: this is no YAML: expected the node content, but found '}'; look for a bracket"),
+        (
+            "a:\n\tb: 1\n",
+            "2:1: this is not YAML: found character '\\t' that cannot start any token; indent with spaces",
+        ),
+        ("a: b: c\n", "1:5: this is not YAML: mapping values are not allowed here; indent this line like"),
+        (
+            "a: @b\n",
+            "1:4: this is not YAML: found character '@' that cannot start any token; put the value into quotes",
+        ),
+        ("a: {b: [}\n", "1:9: this is not YAML: expected the node content, but found '}'; look for a bracket"),
         (
             '\na: "b\n',
-            "3:1: this is no YAML: found unexpected end of stream while scanning a quoted scalar from line 2; ",
+            "3:1: this is not YAML: found unexpected end of stream while scanning a quoted scalar from line 2; ",
         ),
-        ("\0", "1:1: this is no YAML: unacceptable character #x0000: special characters are not allowed"),
+        ("\0", "1:1: this is not YAML: unacceptable character #x0000: special characters are not allowed"),
     ],
 )
 def test_what_is_no_yaml_is_told_in_one_line_with_what_to_do(text: str, told: str) -> None:
@@ -147,7 +153,7 @@ def test_what_is_no_yaml_is_told_in_one_line_with_what_to_do(text: str, told: st
     ("content", "told"),
     [
         (None, "No such file or directory; is the path right?"),
-        (b"# f\xfcr alle\n", "it is no UTF-8; save it with that encoding"),
+        (b"# f\xfcr alle\n", "it is not UTF-8; save it with that encoding"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error_with_its_full_path_and_what_to_do(

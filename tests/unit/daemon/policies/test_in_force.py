@@ -202,5 +202,5 @@ def test_a_load_that_cannot_be_kept_changes_nothing(site: Site, caplog: pytest.L
 def test_a_daemon_whose_policy_file_is_a_pipe_ends_with_a_word(site: Site) -> None:
     site.file.unlink()
     os.mkfifo(site.file)
-    with pytest.raises(PolicyError, match="it is a pipe, and not a regular file"):
+    with pytest.raises(PolicyError, match="it is a pipe, not a regular file"):
         site.start()
