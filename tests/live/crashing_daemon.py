@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from messiahs.core.interface.actions import Action, Decision, Report, SendVector
+from messiahs.core.interface.actions import Decision, Effect, Report, SendVector
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.process.pid_files import end_modules
@@ -92,7 +92,7 @@ def arm_daemons() -> None:
     def commit_or_crash(store: RowStore, writes: Sequence[Write], now: Instant) -> None:
         crash_at(store._path.parent).around("commit", lambda: commit(store, writes, now))
 
-    def perform_or_crash(host: Host, action: Action) -> None:
+    def perform_or_crash(host: Host, action: Effect) -> None:
         if isinstance(action, SendVector | Decision | Report):
             # No part of a task's life.
             perform(host, action)

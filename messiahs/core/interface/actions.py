@@ -1,6 +1,6 @@
 """Everything that a module asks of its host. An action's outcome comes back as an event.
 
-The host commits the `Store` and `Forget` of a batch first, and only then does the rest, in order.
+The host commits the `Store` and `Forget` of a batch first, and only then does the rest, in order (batches.py).
 """
 
 from dataclasses import dataclass
@@ -191,12 +191,10 @@ class TaskEnded:
     task: TaskId
 
 
-Action = (
+Effect = (
     SendControl
     | SendVector
     | SendTasks
-    | Store
-    | Forget
     | StartAttempt
     | EndAttempt
     | SuspendAttempt
@@ -212,3 +210,4 @@ Action = (
     | Answer
     | TaskEnded
 )
+Action = Store | Forget | Effect

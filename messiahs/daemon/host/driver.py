@@ -10,14 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
-from typing import Concatenate, Final, ParamSpec
+from typing import Concatenate, ParamSpec
 
-from messiahs.core.interface.actions import Action, Forget, Store
-from messiahs.core.interface.events import Event, StoreChanged
+from messiahs.core.interface.actions import Effect
+from messiahs.core.interface.batches import Batch, Batches
+from messiahs.core.interface.events import Event
 from messiahs.core.model.instants import SECOND
 from messiahs.core.recovery import Remains
 from messiahs.daemon.storage.clock import Clock
-from messiahs.daemon.storage.store import KeepOutput, RowStore, Write
+from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.record.recorder import RecordedModule
 
@@ -27,7 +28,6 @@ _BATCH_SECONDS = 0.005
 """Larger batches than the small one are committed at most this often."""
 _RETRY_SECONDS = 1.0
 _BUG_EXIT = 70
-_WRITES: Final = (Store, Forget, KeepOutput)
 
 P = ParamSpec("P")
 
@@ -56,23 +56,22 @@ class Driver:
     """Owns the core; everything runs in one event loop, but for the commits, which run in a thread of their own."""
 
     def __init__(
-        self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Action], None]
+        self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Effect], None]
     ) -> None:
         self.module = module
         self._store, self._clock, self._perform = store, clock, perform
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._events: deque[Event | KeepOutput] = deque()
-        self._pending: list[Action | KeepOutput] = []
+        self._batches = Batches[KeepOutput]()
         self._is_turn_due = False
         self._timer: asyncio.TimerHandle | None = None
         self._commit: asyncio.Future[None] | None = None
         self._committed_at = 0.0
-        self._has_failed = False
         self._is_stopping = False
 
     def start(self, remains: Remains) -> None:
         """Resume the core, and go on from there."""
-        self._pending.extend(self.module.resume(remains, self._clock.now()))
+        self._batches.add(self.module.resume(remains, self._clock.now()))
         self._schedule_turn()
 
     async def stop(self) -> None:
@@ -80,7 +79,7 @@ class Driver:
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
-        while (self._commit is not None or self._pending) and not self._has_failed:
+        while not self._batches.is_idle and not self._batches.has_failed:
             self._flush()
             if self._commit is not None:
                 await asyncio.wait([self._commit])
@@ -91,7 +90,7 @@ class Driver:
     @property
     def has_failed(self) -> bool:
         """Say whether commits fail at the moment."""
-        return self._has_failed
+        return self._batches.has_failed
 
     def post(self, event: Event) -> None:
         """Take in an event, in order; its actions follow soon."""
@@ -113,8 +112,11 @@ class Driver:
         now = self._clock.now()
         while self._events:
             event = self._events.popleft()
-            self._pending.extend((event,) if isinstance(event, KeepOutput) else self.module.handle(event, now))
-        self._pending.extend(self.module.expire(now))
+            if isinstance(event, KeepOutput):
+                self._batches.add_write(event)
+            else:
+                self._batches.add(self.module.handle(event, now))
+        self._batches.add(self.module.expire(now))
         self._set_timer()
         self._flush()
 
@@ -127,29 +129,27 @@ class Driver:
             self._timer = asyncio.get_running_loop().call_later(delay, self._turn)
 
     def _flush(self) -> None:
-        if self._commit is not None or not self._pending:
+        if self._batches.storing is not None:
             return
         loop = asyncio.get_running_loop()
-        writes: list[Write] = [a for a in self._pending if isinstance(a, _WRITES)]
         since = loop.time() - self._committed_at
-        if len(writes) > _SMALL_BATCH and since < _BATCH_SECONDS and not self._is_stopping:
+        if self._batches.waiting_writes > _SMALL_BATCH and since < _BATCH_SECONDS and not self._is_stopping:
             loop.call_later(_BATCH_SECONDS - since, self._flush)
             return
-        rest: list[Action] = [a for a in self._pending if not isinstance(a, _WRITES)]
-        self._pending = []
-        if writes:
-            self._begin_commit(writes, rest)
-        else:
-            self._perform_all(rest)
+        batch = self._batches.begin()
+        if batch is not None and batch.writes:
+            self._begin_commit(batch)
+        elif batch is not None:
+            self._on_stored(batch)
 
-    def _begin_commit(self, writes: list[Write], rest: list[Action]) -> None:
+    def _begin_commit(self, batch: Batch[KeepOutput]) -> None:
         loop = asyncio.get_running_loop()
         self._committed_at = loop.time()
-        self._commit = loop.run_in_executor(self._writer, self._store.commit, writes, self._clock.now())
-        self._commit.add_done_callback(lambda done: self._on_commit(done, writes, rest))
+        self._commit = loop.run_in_executor(self._writer, self._store.commit, batch.writes, self._clock.now())
+        self._commit.add_done_callback(lambda done: self._on_commit(done, batch))
 
     @_or_die
-    def _on_commit(self, done: "asyncio.Future[None]", writes: list[Write], rest: list[Action]) -> None:
+    def _on_commit(self, done: "asyncio.Future[None]", batch: Batch[KeepOutput]) -> None:
         self._commit = None
         error = done.exception()
         if isinstance(error, UnusableStateError):
@@ -157,23 +157,21 @@ class Driver:
             logging.shutdown()
             os._exit(error.EXIT_CODE)
         if isinstance(error, StoreError):
-            # Nothing of the batch is performed; it is tried again, and new work is refused meanwhile.
-            if not self._has_failed:
+            change = self._batches.on_failed()
+            if change is not None:
                 _LOG.error("%s; trying again every second", error)
-                self._has_failed = True
-                self.post(StoreChanged(has_space=False))
-            self._commit = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._begin_commit, writes, rest)
+                self.post(change)
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._begin_commit, batch)
             return
         if error is not None:
             raise error
-        if self._has_failed:
-            _LOG.warning("the state can be written again")
-            self._has_failed = False
-            self.post(StoreChanged(has_space=True))
-        self._perform_all(rest)
+        self._on_stored(batch)
         self._flush()
 
-    def _perform_all(self, actions: list[Action]) -> None:
-        for action in actions:
-            self._perform(action)
+    def _on_stored(self, batch: Batch[KeepOutput]) -> None:
+        change = self._batches.on_stored()
+        if change is not None:
+            _LOG.warning("the state can be written again")
+            self.post(change)
+        for effect in batch.effects:
+            self._perform(effect)

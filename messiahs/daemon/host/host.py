@@ -13,16 +13,15 @@ from typing import assert_never
 
 from messiahs.channel.contract import Channels
 from messiahs.core.interface.actions import (
-    Action,
     Answer,
     Decision,
     DiscardAttempt,
     DropLink,
+    Effect,
     EndAttempt,
     EndFetch,
     ExtendLease,
     FetchOutputs,
-    Forget,
     MeasureAttempts,
     Report,
     ResumeAttempt,
@@ -30,7 +29,6 @@ from messiahs.core.interface.actions import (
     SendTasks,
     SendVector,
     StartAttempt,
-    Store,
     SuspendAttempt,
     TaskEnded,
 )
@@ -268,7 +266,7 @@ class Host:
                 self.driver.post(InputsMoving(claim=claim))
             await asyncio.sleep(_MOVING_SECONDS)
 
-    def _perform(self, action: Action) -> None:
+    def _perform(self, action: Effect) -> None:
         channels = self._parts.channels
         match action:
             case SendControl():
@@ -316,8 +314,6 @@ class Host:
                 self._decisions.append(action)
             case Report():
                 _LOG.warning("%s: %s %s", action.neighbor, action.code.value, action.text)
-            case Store() | Forget():
-                raise AssertionError("rows are committed before the rest is performed")
             case _:
                 assert_never(action)
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from messiahs.core.interface.actions import Action, Forget, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.actions import Action, Effect, Forget, StartAttempt, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
@@ -126,17 +126,15 @@ class Checks:
         """Hear that a user wants tasks of a submission that have failed to run again."""
         self._retried[submission] = None
 
-    def acted(self, system: SystemId, action: Action) -> None:
+    def acted(self, system: SystemId, effect: Effect) -> None:
         """Check that only a task that has ended is told to have done so, and not twice."""
-        if isinstance(action, Store | Forget):
-            return
-        self.note(system, action)
-        if isinstance(action, TaskEnded) and not self.may_repeat and action.task not in self._untried:
-            if action.task not in self.finals and action.task not in self._reopened:
-                raise Violation(f"{action.task} is told to have ended, and has not on the disk", action.task)
-            if self._told[action.task] > self._reopenings[action.task]:
-                raise Violation(f"{action.task} is told to have ended for a second time", action.task)
-            self._told[action.task] += 1
+        self.note(system, effect)
+        if isinstance(effect, TaskEnded) and not self.may_repeat and effect.task not in self._untried:
+            if effect.task not in self.finals and effect.task not in self._reopened:
+                raise Violation(f"{effect.task} is told to have ended, and has not on the disk", effect.task)
+            if self._told[effect.task] > self._reopenings[effect.task]:
+                raise Violation(f"{effect.task} is told to have ended for a second time", effect.task)
+            self._told[effect.task] += 1
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Check that an attempt may run, and that there is room for it."""

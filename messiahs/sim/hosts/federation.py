@@ -5,10 +5,10 @@ gives one run, on any machine and under any hash seed.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from messiahs.config.topology.neighbors import dials
-from messiahs.core.interface.actions import Action, Answer, Store, TaskEnded
+from messiahs.core.interface.actions import Action, Answer, Effect, Forget, Store, TaskEnded
 from messiahs.core.interface.events import Event
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import SystemId, TaskId
@@ -24,7 +24,7 @@ from messiahs.sim.world.task_channel import TaskNetwork
 
 
 class SimulatedFederation:
-    """Hosts in one virtual time; `observe` sees every action that a host performs (mutable)."""
+    """Hosts in one virtual time; `observe` sees what each host stores, and every effect that it performs (mutable)."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class SimulatedFederation:
             watcher=self._watcher,
             run_times=run_times,
             seed=seed,
+            committed=self._committed,
             acted=self._acted,
         )
         for name, system in systems.items():
@@ -97,18 +98,26 @@ class SimulatedFederation:
         self.messages += 1
         self._digest.update(f"{self.now} {sender} {to} ".encode() + body)
 
-    def _acted(self, system: SystemId, action: Action) -> None:
-        self.observe(system, action)
-        self._watcher.acted(system, action)
-        match action:
-            case Store(row=TaskRow() as row) if row.ended_at is not None:
-                self.ended[row.id] = row
-            case Store(row=SubmissionRow() as submission):
-                for untried in with_untried(submission, ()):
-                    self.ended.setdefault(untried.id, untried)
+    def _committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
+        self._watcher.committed(system, writes)
+        for write in writes:
+            self.observe(system, write)
+            match write:
+                case Store(row=TaskRow() as row) if row.ended_at is not None:
+                    self.ended[row.id] = row
+                case Store(row=SubmissionRow() as submission):
+                    for untried in with_untried(submission, ()):
+                        self.ended.setdefault(untried.id, untried)
+                case _:
+                    continue
+
+    def _acted(self, system: SystemId, effect: Effect) -> None:
+        self.observe(system, effect)
+        self._watcher.acted(system, effect)
+        match effect:
             case Answer():
-                self.answers.append(action)
+                self.answers.append(effect)
             case TaskEnded():
-                self._digest.update(f"{self.now} {action.task}".encode())
+                self._digest.update(f"{self.now} {effect.task}".encode())
             case _:
                 return

@@ -6,15 +6,16 @@ actions, and in the middle of a commit.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Never
 
 from messiahs.core.interface.actions import (
     Action,
     DiscardAttempt,
     DropLink,
+    Effect,
     EndAttempt,
     EndFetch,
     ExtendLease,
@@ -29,7 +30,8 @@ from messiahs.core.interface.actions import (
     Store,
     SuspendAttempt,
 )
-from messiahs.core.interface.events import Event, Measured, PolicyChanged, StoreChanged
+from messiahs.core.interface.batches import Batch, Batches
+from messiahs.core.interface.events import Event, Measured, PolicyChanged
 from messiahs.core.interface.messages import IdsGiven
 from messiahs.core.interface.policies import Policy
 from messiahs.core.model.descriptions import SDV, sorted_pairs
@@ -54,7 +56,6 @@ from messiahs.sim.world.task_channel import TaskNetwork
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
-_WRITES: Final = (Store, Forget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class SimulatedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all hosts of a federation share; `perform_here` takes the actions that leave no trace in the world."""
+    """What all hosts of a federation share; `committed` and `acted` hear what a host stores and performs."""
 
     agenda: Agenda
     conditions: Conditions
@@ -81,7 +82,8 @@ class Surroundings:
     watcher: Watcher
     run_times: RunTimes
     seed: int
-    acted: Callable[[SystemId, Action], None]
+    committed: Callable[[SystemId, Sequence[Store | Forget]], None]
+    acted: Callable[[SystemId, Effect], None]
 
 
 class SimulatedHost:
@@ -100,13 +102,11 @@ class SimulatedHost:
         self._around = around
         self.machine = self._new_machine() if system.machine is not None else None
         self._inbox: deque[Event] = deque()
-        self._pending: list[Action] = []
-        self._is_busy = self._is_committing = self._is_paused = self._has_failed = False
+        self._batches = Batches[Never]()
+        self._is_busy = self._is_paused = self._is_commit_due = False
         self._performs_left: int | None = None
         self._forgotten: IdsGiven | None = None
         """What the mark says was given out after the copy of the database that was put back."""
-        self._writing: list[Store | Forget] = []
-        self._waiting_commit: list[Action] | None = None
         self._wakes_at: Instant | None = None
 
     def now(self) -> Instant:
@@ -154,15 +154,15 @@ class SimulatedHost:
     def crash(self, *, with_machine: bool = False) -> None:
         """End the daemon at once; a commit that is on its way may or may not come to its end."""
         if self.is_up:
-            if self._writing and not self.disk.is_full and self._around.conditions.happens(50):
-                self._write()
+            batch = self._batches.storing
+            if batch is not None and batch.writes and not self.disk.is_full and self._around.conditions.happens(50):
+                self._write(batch)
             self.is_up = False
             self.life += 1
             self._inbox.clear()
-            self._pending.clear()
-            self._writing = []
-            self._is_committing = self._is_paused = self._has_failed = False
-            self._performs_left = self._wakes_at = self._waiting_commit = None
+            self._batches = Batches()
+            self._is_paused = self._is_commit_due = False
+            self._performs_left = self._wakes_at = None
             if self.machine is not None:
                 self.machine.tell = None
             self._around.connections.end_of(self.system.name, with_machine=with_machine)
@@ -200,9 +200,9 @@ class SimulatedHost:
         """Let the daemon go on."""
         if self._is_paused:
             self._is_paused = False
-            batch, self._waiting_commit = self._waiting_commit, None
-            if batch is not None:
-                self._commit(batch)
+            if self._is_commit_due:
+                self._is_commit_due = False
+                self._commit()
             if self.is_up:
                 self._turn()
             if self.is_up:
@@ -250,64 +250,62 @@ class SimulatedHost:
 
     def _take(self, actions: tuple[Action, ...]) -> None:
         self._around.watcher.handled(self.module.state)
-        self._pending.extend(actions)
+        self._batches.add(actions)
         self._flush()
 
     def _flush(self) -> None:
-        if self._is_committing or not self._pending:
+        batch = self._batches.begin()
+        if batch is None:
             return
-        batch, self._pending = self._pending, []
-        self._writing = [action for action in batch if isinstance(action, _WRITES)]
         conditions = self._around.conditions
-        if self._writing and (conditions.commit_ns or self.disk.is_full):
-            self._is_committing = True
-            self._later(conditions.up_to(conditions.commit_ns), partial(self._commit, batch))
+        if batch.writes and (conditions.commit_ns or self.disk.is_full):
+            self._later(conditions.up_to(conditions.commit_ns), self._commit)
             return
-        self._write()
-        self._perform_all(batch)
+        self._write(batch)
+        self._batches.on_stored()
+        self._perform_all(batch.effects)
 
-    def _commit(self, batch: list[Action]) -> None:
+    def _commit(self) -> None:
+        batch = self._batches.storing
+        assert batch is not None
         if self._is_paused:
-            self._waiting_commit = batch
+            self._is_commit_due = True
             return
         if self.disk.is_full:
-            # Nothing of the batch is performed; it is tried again, and new work is refused meanwhile.
-            if not self._has_failed:
-                self._has_failed = True
-                self.post(StoreChanged(has_space=False))
-            self._later(_RETRY_NS, partial(self._commit, batch))
+            change = self._batches.on_failed()
+            if change is not None:
+                self.post(change)
+            self._later(_RETRY_NS, self._commit)
             return
-        self._write()
-        self._is_committing = False
-        if self._has_failed:
+        self._write(batch)
+        change = self._batches.on_stored()
+        if change is not None:
             # Handled after this batch: what comes of it belongs to the next one.
-            self._has_failed = False
-            self._inbox.append(StoreChanged(has_space=True))
+            self._inbox.append(change)
         was_busy, self._is_busy = self._is_busy, True
-        self._perform_all(batch)
+        self._perform_all(batch.effects)
         self._is_busy = was_busy
         if self.is_up:
             self._flush()
             if not self._is_paused:
                 self._turn()
 
-    def _write(self) -> None:
-        writes, self._writing = self._writing, []
-        if writes:
-            self.disk.commit(writes, self.now())
-            self._around.watcher.committed(self.system.name, writes)
+    def _write(self, batch: Batch[Never]) -> None:
+        if batch.writes:
+            self.disk.commit(batch.writes, self.now())
+            self._around.committed(self.system.name, batch.writes)
 
-    def _perform_all(self, batch: list[Action]) -> None:
-        for action in batch:
+    def _perform_all(self, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
             if self._performs_left is not None:
                 if not self._performs_left:
                     self.crash()
                     return
                 self._performs_left -= 1
-            self._around.acted(self.system.name, action)
-            self._perform(action)
+            self._around.acted(self.system.name, effect)
+            self._perform(effect)
 
-    def _perform(self, action: Action) -> None:
+    def _perform(self, action: Effect) -> None:
         around, name = self._around, self.system.name
         match action:
             case SendControl():

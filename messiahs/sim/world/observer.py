@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from messiahs.core.interface.actions import Action, Forget, StartAttempt, Store
+from messiahs.core.interface.actions import Effect, Forget, StartAttempt, Store
 from messiahs.core.interface.events import AttemptEnded, Event
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.state.module import ModuleState
@@ -21,8 +21,8 @@ class Watcher(Protocol):
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
         """Hear of rows that are on the disk now."""
 
-    def acted(self, system: SystemId, action: Action) -> None:
-        """Hear of an action that a host performs."""
+    def acted(self, system: SystemId, effect: Effect) -> None:
+        """Hear of an effect that a host performs."""
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Hear of an attempt that a machine has begun to run."""
@@ -49,7 +49,7 @@ class Nobody:
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
         """Look away."""
 
-    def acted(self, system: SystemId, action: Action) -> None:
+    def acted(self, system: SystemId, effect: Effect) -> None:
         """Look away."""
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
