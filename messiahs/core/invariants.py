@@ -11,6 +11,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.origin.relocation import room_in
 from messiahs.core.origin.shape_queue import expects_tasks
+from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
 from messiahs.core.task_filter.local_resources import promised_slots, reserved_places, reserving_claims
@@ -143,15 +144,18 @@ def _shapes(state: ModuleState) -> Iterator[str]:
         waiting = sum(last - first + 1 for _, first, last in shape.waiting)
         if shape.key != key or waiting != shape.count:
             yield f"shape {shape.number} counts {shape.count} waiting tasks of {waiting}"
-        looks = shape.request is not None or state.timers.is_set(TimerKind.ROUND, shape.number)
-        if not looks and (shape.count or not shape.claims):
+        if (shape.phase is ShapePhase.SEARCHING) != (shape.request is not None):
+            yield f"shape {shape.number} is {shape.phase.value} with the request {shape.request}"
+        if (shape.phase is ShapePhase.WAITING) != state.timers.is_set(TimerKind.ROUND, shape.number):
+            yield f"shape {shape.number} is {shape.phase.value}, and its ROUND timer says otherwise"
+        if shape.phase is ShapePhase.SETTLED and (shape.count or not shape.claims):
             yield f"shape {shape.number} looks for no places, or is of no use"
         if shape.request is not None and state.origin.requests.get(shape.request) is not shape:
             yield f"the search of shape {shape.number} is not among the requests"
         for attempt in shape.moving:
             if not _is_bound(_claim_of(state, attempt), attempt):
                 yield f"{attempt} is to move, and is not bound"
-        is_looked_for = shape.request is not None or shape.answers is not None
+        is_looked_for = shape.phase is ShapePhase.SEARCHING or shape.answers is not None
         for attempt in shape.offered:
             if not shape.moving.get(attempt) and not is_looked_for:
                 yield f"{attempt} is offered, and nobody looks for a place"

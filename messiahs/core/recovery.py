@@ -36,6 +36,7 @@ from messiahs.core.origin.shape_queue import add_members, shape_of
 from messiahs.core.origin.submission import enter
 from messiahs.core.origin.task_kill import is_cancelled
 from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 from messiahs.core.task_filter.matching import need_of
@@ -120,15 +121,15 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
     # A lease that ran out while the module was down may not have been noticed by anybody yet.
-    is_over = row.lease_until <= now
-    if is_over:
+    has_expired = row.lease_until <= now
+    if has_expired:
         row = replace(row, is_ending=True)
+    left = GrantedPhase.EXPIRED if has_expired else GrantedPhase.ENDING
     claim = GrantedClaim(
         row=row,
         need=need_of(row.tdv, requirement),
         granted=max(1, row.places),
-        is_ending=row.is_ending,
-        is_over=is_over,
+        phase=left if row.is_ending else GrantedPhase.OPEN,
     )
     # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
     claim.renewals = state.randomness.bits(_RENEWAL_BITS)
@@ -218,7 +219,7 @@ def _resume_attempt(
     if claim is None:
         # Its claim ended before the restart, and so must it.
         return (EndAttempt(attempt=row.id, grace_ns=0, cause=Cause.UNBOUND),)
-    if claim.is_over:
+    if claim.phase is GrantedPhase.EXPIRED:
         # The timeout of its lease is due at once, and ends it.
         return ()
     if found is None or not found.is_running:

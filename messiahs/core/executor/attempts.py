@@ -49,6 +49,7 @@ from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.matching import time_limit_ns
@@ -104,7 +105,8 @@ def on_task_transfer(
         statuses.append(row.status)
     if statuses:
         actions.extend(status_actions(claim, tuple(statuses)))
-    claim.is_shrinking = False
+    if claim.phase is GrantedPhase.SHRINKING:
+        claim.enter(GrantedPhase.OPEN)
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, SHRINK_NS))
     mark_changed(state, now)
     return tuple(actions)
@@ -170,7 +172,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
     if row.status.state is not TaskState.EXECUTING:
         return ()
     claim = state.executor.claims.get(row.claim)
-    given_up = forget_guard(state, claim or state.executor.leaving.get(row.claim), event.attempt, now)
+    given_up = forget_guard(state, claim or state.executor.released.get(row.claim), event.attempt, now)
     # What the owner has said of the end stands already where the end was begun.
     said = row.status.text if row.status.substate is Substate.VACATING else ""
     row = replace(row, status=_status_of(event, said))
@@ -334,7 +336,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
 
     Both are empty if nothing is against them.
     """
-    if claim.is_over:
+    if claim.phase is GrantedPhase.EXPIRED:
         return "the claim has ended", ""
     if not claim.row.places:
         return "the places of the claim were given to others", ""

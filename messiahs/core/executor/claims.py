@@ -30,6 +30,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import TURN_NS, GrantedClaim
+from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import free_here, reserved_places, wake
 from messiahs.core.task_filter.matching import has_room
@@ -124,9 +125,9 @@ def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
 
 def window_of(claim: GrantedClaim) -> int:
     """How many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
-    if claim.is_ending or claim.is_yielding:
+    if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return 0
-    if claim.is_shrinking:
+    if claim.phase is GrantedPhase.SHRINKING:
         return claim.live
     if not claim.mean_run_ns or claim.still:
         # What would wait behind a suspended attempt could wait for long.
@@ -182,7 +183,7 @@ def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> t
 def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> tuple[Action, ...]:
     """Extend a lease: it counts from when the renewal was sent, not from when its answer came."""
     sent_at = claim.renewal_sent_at.pop(renewal, None)
-    if sent_at is None or claim.is_over:
+    if sent_at is None or claim.phase is GrantedPhase.EXPIRED:
         return ()
     until = max(claim.row.lease_until, after(sent_at, claim.row.lease_ns))
     if until == claim.row.lease_until:
@@ -204,7 +205,7 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     has_results = any(state.executor.attempts[each].status.state in _RESULTS for each in claim.attempts)
     if not has_results or now >= kept_until:
         return end_claim(state, claim, now, cause=Cause.LEASE_EXPIRED)
-    claim.is_ending = claim.is_over = True
+    claim.enter(GrantedPhase.EXPIRED)
     claim.row = replace(claim.row, is_ending=True)
     state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
     mark_changed(state, now)
@@ -222,22 +223,25 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     The origin is told a while before, so that it binds nothing to places that others have by then.
     """
     claim = state.executor.claims.get(claim_id)
-    if claim is None or claim.is_ending or (claim.live and claim.live >= claim.row.places and not claim.is_yielding):
+    if claim is None or claim.is_ending:
+        return ()
+    is_yielding = claim.phase is GrantedPhase.YIELDING
+    if claim.live and claim.live >= claim.row.places and not is_yielding:
         return ()
     had_tasks = bool(claim.attempts or claim.over)
-    if claim.is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
+    if is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
         if not had_tasks:
             withhold_reservations(state, claim.row.via, UNUSED_NS, now)
-        claim.is_ending = True
+        claim.enter(GrantedPhase.ENDING)
         claim.row = replace(claim.row, is_ending=True)
         mark_changed(state, now)
         return (Store(row=claim.row), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim_id)))
-    if not claim.is_shrinking:
-        claim.is_shrinking = True
+    if claim.phase is GrantedPhase.OPEN:
+        claim.enter(GrantedPhase.SHRINKING)
         state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))
         return status_actions(claim, ())
     # An origin that was cut off or restarted may still send what it had bound: `regrow` gives it places then.
-    claim.is_shrinking = False
+    claim.enter(GrantedPhase.OPEN)
     claim.row = replace(claim.row, places=claim.live)
     if not claim.live:
         state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
@@ -248,8 +252,8 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
 def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
     """Keep the places of claims whose path is cut for a while: a neighbor that restarts sends again what was bound."""
     for claim in state.executor.claims.values():
-        if claim.row.via == neighbor and not claim.is_ending and not claim.is_yielding:
-            claim.is_shrinking = False
+        if claim.row.via == neighbor and claim.phase in (GrantedPhase.OPEN, GrantedPhase.SHRINKING):
+            claim.enter(GrantedPhase.OPEN)
             state.timers.set(TimerKind.IDLE, claim.row.id, after(now, UNUSED_NS))
 
 
@@ -260,7 +264,7 @@ def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     once, a little later than those who wait. What it has bound already still runs here.
     """
     assert claim.turn_began_at is not None, "a claim that is watched has begun"
-    if claim.is_ending or claim.is_yielding:
+    if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return
     # While slots are gathered for a task that needs several of them, it is known that somebody waits.
     turn_ns = state.executor.turn_ns if state.executor.reservation is None else TURN_NS
@@ -270,7 +274,7 @@ def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     if places_for(state, claim.need, 1):
         claim.turn_began_at = now
         return
-    claim.is_yielding = True
+    claim.enter(GrantedPhase.YIELDING)
     state.executor.turn_before = claim.row.origin, claim.row.tdv
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _ON_ITS_WAY_NS))
 
@@ -299,7 +303,7 @@ def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Acti
     """
     kept = reserved_places(claim)
     wanted = min(claim.granted, claim.live + tasks) - kept
-    more = places_for(state, claim.need, wanted) if wanted > 0 and not claim.is_over else 0
+    more = places_for(state, claim.need, wanted) if wanted > 0 and claim.phase is not GrantedPhase.EXPIRED else 0
     if kept + more == claim.row.places:
         return ()
     claim.row = replace(claim.row, places=kept + more)
@@ -318,9 +322,9 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
     for kind in (TimerKind.IDLE, TimerKind.RENEWAL, TimerKind.GRANTED_LEASE, TimerKind.STATUS):
         state.timers.cancel(kind, claim.row.id)
     mark_changed(state, now)
-    claim.is_ending = True
+    claim.enter(GrantedPhase.RELEASED)
     if claim.live:
-        state.executor.leaving[claim.row.id] = claim
+        state.executor.released[claim.row.id] = claim
     actions: list[Action] = []
     for attempt in (*claim.attempts, *claim.over):
         row = state.executor.attempts.get(attempt)
@@ -337,11 +341,11 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
 
 def on_leaving_attempt_ended(state: ModuleState, row: AttemptRow, now: Instant) -> tuple[Action, ...]:
     """Forget an attempt that ended after its claim: nobody waits for the result, and its place is free now."""
-    claim = state.executor.leaving.get(row.claim)
+    claim = state.executor.released.get(row.claim)
     if claim is not None:
         claim.live -= 1
         if not claim.live:
-            del state.executor.leaving[row.claim]
+            del state.executor.released[row.claim]
         mark_changed(state, now)
     return forget_attempt(state, row.id)
 

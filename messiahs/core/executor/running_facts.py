@@ -6,6 +6,7 @@ from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.executor import GrantedClaim, Guard
+from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.task_order import waiting_above
 
@@ -22,7 +23,7 @@ def running_attempts(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]
         at = guard.suspended_at if guard is not None else None
         return at is None, at or 0
 
-    claims = [claim for claim in state.executor.claims.values() if not claim.is_over]
+    claims = [claim for claim in state.executor.claims.values() if claim.phase is not GrantedPhase.EXPIRED]
     running = [(claim, attempt) for claim in claims for attempt in claim.started]
     return sorted(running, key=suspended_at)
 

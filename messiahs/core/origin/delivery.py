@@ -17,6 +17,7 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.origin.placement import bound_task, send_tasks
 from messiahs.core.relay.reachability import avoid
+from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -36,11 +37,10 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
     claim = state.origin.claims.get(event.claim)
     if claim is None or not claim.unconfirmed:
         return ()
-    was_refused = claim.is_refused
-    claim.is_refused = event.is_refused
+    was_refused = claim.refusal is not None
     # The text may be of the peer's making.
-    claim.refusal = printable(event.text)[:_TEXT_LENGTH] if event.is_refused else ""
-    if claim.is_unreachable:
+    claim.refusal = printable(event.text)[:_TEXT_LENGTH] if event.is_refused else None
+    if claim.phase is HeldPhase.UNREACHABLE:
         return ()
     if event.is_refused:
         _note_works(claim)
@@ -60,7 +60,7 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
     claim = state.origin.claims.get(claim_id)
     if claim is None or not claim.unconfirmed:
         return ()
-    if claim.is_unreachable:
+    if claim.phase is HeldPhase.UNREACHABLE:
         return ask_for(state, claim, tuple(claim.unconfirmed), now)
     return send_unconfirmed(state, claim)
 
@@ -92,7 +92,7 @@ def note_delivered(claim: HeldClaim, status: TaskStatus) -> None:
     ]
     for attempt in arrived:
         del claim.unconfirmed[attempt]
-    if arrived and not claim.is_unreachable:
+    if arrived and claim.phase is not HeldPhase.UNREACHABLE:
         _note_works(claim)
 
 
@@ -109,7 +109,7 @@ def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: 
 
 
 def _give_up(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    claim.is_unreachable = claim.is_ending = True
+    claim.enter(HeldPhase.UNREACHABLE)
     avoid(state, claim.row.id.executor, now)
     decision = Decision(what="unreachable", task=str(claim.row.id), text=claim.stream_failure)
     return (decision, *ask_for(state, claim, tuple(claim.unconfirmed), now))

@@ -31,6 +31,7 @@ from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.relay.reachability import avoided_in, is_avoided
 from messiahs.core.state.executor import TURN_NS
+from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
@@ -71,7 +72,10 @@ def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
     """Look again for places."""
     shape = state.origin.shapes_by_number.get(number)
-    return place(state, shape, now) if shape is not None else ()
+    if shape is None:
+        return ()
+    shape.enter(ShapePhase.SETTLED)
+    return place(state, shape, now)
 
 
 def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
@@ -83,12 +87,13 @@ def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ..
 def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
     """Start a new round for shapes that a view newly could hold."""
     actions: list[Action] = []
-    idle = [shape for shape in state.origin.shapes.values() if shape.request is None and (shape.count or shape.moving)]
+    idle = [each for each in state.origin.shapes.values() if each.phase is not ShapePhase.SEARCHING]
+    idle = [each for each in idle if each.count or each.moving]
     newly = [shape for shape in idle if could_hold(shape.need, view) and not could_hold(shape.need, before)]
     for shape in newly:
         if not shape.count:
             actions.extend(look_now(state, shape, now))
-    waiting = (shape for shape in newly if shape.count and state.timers.is_set(TimerKind.ROUND, shape.number))
+    waiting = (shape for shape in newly if shape.count and shape.phase is ShapePhase.WAITING)
     for shape in in_turn(state, tuple(waiting), now):
         pause_ns = _pause_ns(shape, now)
         if pause_ns:
@@ -101,14 +106,17 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
 
 def look_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Start a new round for every shape that waits for one."""
-    waiting = tuple(shape for shape in state.origin.shapes.values() if shape.count and shape.request is None)
+    waiting = tuple(
+        shape for shape in state.origin.shapes.values() if shape.count and shape.phase is not ShapePhase.SEARCHING
+    )
     return tuple(action for shape in in_turn(state, waiting, now) for action in look_now(state, shape, now))
 
 
 def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
     """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
     shape.turn_ended_at = now
-    if shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+    if shape.phase is ShapePhase.SETTLED:
+        shape.enter(ShapePhase.WAITING)
         state.timers.set(TimerKind.ROUND, shape.number, after(now, _YIELD_NS))
 
 
@@ -296,11 +304,11 @@ def _end_or_search(
     actions = [*move_on(state, shape), *(action for claim in claims for action in release(state, claim))]
     drop_offers(shape)
     if not unplaced(shape):
-        if shape.request is None:
+        if shape.phase is not ShapePhase.SEARCHING:
             # Places were found for all in the round that went on when they were promised.
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
-    elif shape.request is None and not state.timers.is_set(TimerKind.ROUND, shape.number):
+    elif shape.phase is ShapePhase.SETTLED:
         actions.append(_start_search(state, shape, now))
     return tuple(actions)
 
@@ -327,6 +335,7 @@ def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
 def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
     tdv, requirement = shape.key
     search = SearchId(state.randomness.bits(128).to_bytes(16))
+    shape.enter(ShapePhase.SEARCHING)
     shape.request = state.next_message_id()
     state.origin.requests[shape.request] = shape
     request = SchedRequest(
@@ -350,11 +359,14 @@ def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
 def _forget_round(state: ModuleState, shape: Shape) -> None:
     shape.delay_ns = FIRST_ROUND_DELAY_NS
     state.timers.cancel(TimerKind.ROUND, shape.number)
+    if shape.phase is ShapePhase.WAITING:
+        shape.enter(ShapePhase.SETTLED)
 
 
 def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instant, /) -> None:
     del state.origin.requests[request]
     shape.request = None
+    shape.enter(ShapePhase.WAITING)
     if shape.answers is not None:
         # Promised while this round went on: the next one is for that, and begins at once.
         state.timers.set(TimerKind.ROUND, shape.number, now)

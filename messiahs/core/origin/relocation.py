@@ -7,6 +7,7 @@ whoever asked for tasks goes only to a place that the one search for it has foun
 from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.messages import TaskKill
 from messiahs.core.model.ids import AttemptId, SystemId
+from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
 
@@ -52,7 +53,7 @@ def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
 
 def drop_offers(shape: Shape) -> None:
     """Let attempts stay that were offered, once the search for them is over."""
-    if shape.offered and shape.request is None and shape.answers is None:
+    if shape.offered and shape.phase is not ShapePhase.SEARCHING and shape.answers is None:
         for attempt in [attempt for attempt in shape.offered if not shape.moving[attempt]]:
             stay(shape, attempt)
 

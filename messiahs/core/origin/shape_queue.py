@@ -10,6 +10,7 @@ from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import runs_of
+from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape, ShapeKey
 from messiahs.core.task_filter.matching import need_of
@@ -103,7 +104,7 @@ def unplaced(shape: Shape) -> int:
 
 def drop_if_unused(state: ModuleState, shape: Shape) -> None:
     """Forget a shape of which no task waits or runs."""
-    if shape.count or shape.claims or shape.request is not None:
+    if shape.count or shape.claims or shape.phase is ShapePhase.SEARCHING:
         return
     state.origin.shapes.pop(shape.key, None)
     state.origin.shapes_by_number.pop(shape.number, None)

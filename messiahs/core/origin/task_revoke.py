@@ -21,6 +21,7 @@ from messiahs.core.origin.offers import is_free
 from messiahs.core.origin.placement import longer, look_now, place, promise
 from messiahs.core.origin.relocation import stay
 from messiahs.core.relay.search_memory import remember_way
+from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -55,7 +56,7 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
         shape.offered.update(dict.fromkeys(fresh))
         remember_way(state, revoke, sender=sender, now=now)
         return (*actions, *promise(state, shape, len(fresh), revoke.answers, now=now))
-    if fresh and shape.request is None:
+    if fresh and shape.phase is not ShapePhase.SEARCHING:
         return (*actions, *look_now(state, shape, now))
     return (*actions, *place(state, shape, now))
 

@@ -41,6 +41,7 @@ from messiahs.core.origin.shape_queue import add_again
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
+from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 
@@ -169,7 +170,7 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     if claim is None:
         return ()
     actions: list[Action] = []
-    claim.is_ending = True
+    claim.enter(HeldPhase.ENDING)
     for attempt in tuple(claim.bound):
         actions.extend(_abandon_fetch(state, attempt))
         text = "nothing was heard of it"
@@ -189,7 +190,7 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
         return ()
     if claim.row.via != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
-    claim.is_ending = True
+    claim.enter(HeldPhase.ENDING)
     if not end.is_forgotten:
         # Otherwise it may come from a hop.
         note_heard(claim, now)
@@ -299,7 +300,7 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
         if attempt not in listed
     }
     late = [attempt for attempt, age_ns in ages_ns.items() if age_ns > _MISSING_AFTER_NS]
-    longest_ns = 0 if claim.is_refused or claim.is_unreachable else claim.row.lease_ns
+    longest_ns = 0 if claim.refusal is not None or claim.phase is HeldPhase.UNREACHABLE else claim.row.lease_ns
     late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
     again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
     missing = tuple(attempt for attempt in late if attempt not in again)
@@ -342,7 +343,8 @@ def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: In
     is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
         # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
-        claim.is_ending = claim.shape.has_lost = True
+        claim.enter(HeldPhase.ENDING)
+        claim.shape.has_lost = True
         if status.cause == Cause.MOVED:
             _leave(state, claim)
         if status.state is TaskState.REVOKED:
@@ -364,7 +366,7 @@ def _leave(state: ModuleState, claim: HeldClaim) -> None:
     """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
     for claim_id in claim.shape.claims:
         if claim_id.executor == claim.row.id.executor:
-            state.origin.claims[claim_id].is_ending = True
+            state.origin.claims[claim_id].enter(HeldPhase.ENDING)
     claim.shape.is_filled = False
 
 

@@ -14,6 +14,7 @@ from messiahs.core.interface.rows import (
 from messiahs.core.model.descriptions import TDV, Pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, SearchId, SystemId
 from messiahs.core.model.instants import SECOND, Duration, Instant
+from messiahs.core.state.lives import GRANTED_LIFE, GrantedPhase, followed
 from messiahs.core.state.rule_timing import Memory
 
 TURN_NS = Duration(5 * SECOND)
@@ -47,12 +48,16 @@ class Offer:
     text: str
 
 
-@dataclass(slots=True)
+_ENDING = (GrantedPhase.ENDING, GrantedPhase.EXPIRED, GrantedPhase.RELEASED)
+
+
+@dataclass(slots=True, kw_only=True)
 class GrantedClaim:
     """A claim at its executor (mutable): its attempts whose results the origin has not taken yet."""
 
     row: GrantedClaimRow
     need: Need
+    phase: GrantedPhase = GrantedPhase.OPEN
     granted: int
     """Its places when it was granted; those that are not used are freed."""
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
@@ -70,15 +75,17 @@ class GrantedClaim:
     mean_run_ns: int = 0
     turn_began_at: Instant | None = None
     """Since when it may have kept others waiting."""
-    is_yielding: bool = False
-    """Its turn is over and its origin was told; it ends when what was on its way has had time to come."""
-    is_shrinking: bool = False
-    """The origin was told that places it does not fill go to others, but they have not gone yet."""
     offer: Offer | None = None
     """Soft: after a restart there is none, and the origin is told."""
-    is_ending: bool = False
-    is_over: bool = False
-    """Its lease ran out: only results that its origin has not taken are left."""
+
+    def enter(self, phase: GrantedPhase) -> None:
+        """Go on to a phase; the current one again changes nothing."""
+        self.phase = followed(self.phase, phase, GRANTED_LIFE)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it takes no more tasks."""
+        return self.phase in _ENDING
 
 
 StarvedKey = tuple[SystemId, SystemId, TDV, str]
@@ -115,8 +122,8 @@ class Executor:
     """Claims granted on the own machine, and the attempts in them (mutable)."""
 
     claims: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
-    leaving: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
-    """Claims that are over, but for attempts that have been told to end and still take their places."""
+    released: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
+    """Claims that are forgotten, except for attempts that were told to end and still use their places."""
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
     guards: dict[AttemptId, Guard] = field(default_factory=dict)
     """Attempts at which the policy's rules were looked."""

@@ -16,6 +16,7 @@ from messiahs.core.interface.rows import (
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Duration, Instant
+from messiahs.core.state.lives import HELD_LIFE, SHAPE_LIFE, HeldPhase, ShapePhase, followed
 from messiahs.core.state.run_clock import RunClock
 
 ShapeKey = tuple[TDV, str]
@@ -37,8 +38,9 @@ class Shape:
     claims: list[ClaimId] = field(default_factory=list)
     is_filled: bool = True
     """None of its claims has room for a task that waits."""
+    phase: ShapePhase = ShapePhase.SETTLED
     request: MessageId | None = None
-    """The search in flight."""
+    """The search in flight, in that phase."""
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
     """Why the last round placed nothing (more)."""
@@ -56,6 +58,10 @@ class Shape:
     """Those of them that may as well stay: their executor offered them to whoever asked for tasks."""
     turn_ended_at: Instant | None = None
     """When an executor last ended a claim of it."""
+
+    def enter(self, phase: ShapePhase) -> None:
+        """Go on to a phase; the current one again changes nothing."""
+        self.phase = followed(self.phase, phase, SHAPE_LIFE)
 
 
 @dataclass(slots=True)
@@ -84,8 +90,7 @@ class HeldClaim:
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     listed: dict[AttemptId, None] = field(default_factory=dict)
     """What its executor has spoken of since its last whole renewal."""
-    is_ending: bool = False
-    """No further task is bound to it."""
+    phase: HeldPhase = HeldPhase.OPEN
     is_for_offered: bool = False
     """It was granted to attempts that were offered to whoever asked for some; they move to such a claim alone. Soft."""
     offered_to: SearchId | None = None
@@ -96,16 +101,22 @@ class HeldClaim:
     """Of attempts with a time limit. Soft."""
     status_at: Instant | None = None
     """When its executor reported last."""
-    is_refused: bool = False
-    """Its executor can be reached, and would not take tasks that were brought last."""
-    refusal: str = ""
-    """Why it did not; soft."""
+    refusal: str | None = None
+    """Why its executor, which can be reached, did not take the tasks that were sent last; None: it took them. Soft."""
     stream_failure: str = ""
     """How its task stream failed last; empty if it is known to work."""
     heard_at: Instant | None = None
     """When its executor was heard of first while the stream failed, over the control channel."""
-    is_unreachable: bool = False
-    """Its task stream was given up: its tasks wait for the executor to say that they never arrived."""
+
+    def enter(self, phase: HeldPhase) -> None:
+        """Go on to a phase; one that is unreachable stays so."""
+        if self.phase is not HeldPhase.UNREACHABLE:
+            self.phase = followed(self.phase, phase, HELD_LIFE)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no further task is bound to it."""
+        return self.phase is not HeldPhase.OPEN
 
 
 @dataclass(slots=True)

@@ -88,7 +88,7 @@ def seen_by_owner(state: ModuleState) -> SDV | None:
 
 def reserving_claims(state: ModuleState) -> tuple[GrantedClaim, ...]:
     """Give the claims that take places of the own machine."""
-    return (*state.executor.claims.values(), *state.executor.leaving.values())
+    return (*state.executor.claims.values(), *state.executor.released.values())
 
 
 def reserved_places(claim: GrantedClaim) -> int:

@@ -161,7 +161,7 @@ def test_an_attempt_that_is_told_to_end_keeps_its_place_until_it_has(rig: Rig) -
     assert others.places == 2
     for member in (1, 2):
         rig.handle(AttemptEnded(attempt=remote(member=member), signal=15, cause=Cause.UNBOUND))
-    assert rig.state.executor.leaving == {}
+    assert rig.state.executor.released == {}
     assert told(rig.hear(PARENT, request(3, search=SearchId(b"p" * 16), count=9)), SchedAccept).places == 2
 
 

@@ -1,0 +1,97 @@
+"""The lives of claims and shapes: their phases, and which phase may follow which (MESSIAHS 6.2).
+
+`docs/lives.md` draws them.
+"""
+
+from enum import Enum
+from typing import Final, Generic, NamedTuple, TypeVar
+
+
+class GrantedPhase(Enum):
+    """The life of a claim at its executor."""
+
+    OPEN = "open"
+    """Takes tasks, up to its window."""
+    SHRINKING = "shrinking"
+    """Takes tasks, but the places that its origin does not fill will be freed; the origin was told so."""
+    YIELDING = "yielding"
+    """Its quantum has ended, and its window is 0; tasks already in transit are still taken."""
+    ENDING = "ending"
+    """Takes no more tasks; those in it run on."""
+    EXPIRED = "expired"
+    """Its lease has expired: only results that the origin has not acknowledged are left."""
+    RELEASED = "released"
+    """Forgotten, except for attempts that were told to end and still use their places."""
+
+
+class HeldPhase(Enum):
+    """The life of a claim at its origin."""
+
+    OPEN = "open"
+    """Tasks are bound to it, up to its window."""
+    ENDING = "ending"
+    """No further task is bound to it; those in it run on."""
+    UNREACHABLE = "unreachable"
+    """As `ending`; tasks cannot be sent to its executor, which is asked by name for those that it may not have."""
+
+
+class ShapePhase(Enum):
+    """What an origin does about the tasks of a shape that have no place."""
+
+    SETTLED = "settled"
+    """Nothing: every task has a place, or will get one in a claim that is held."""
+    SEARCHING = "searching"
+    """A `sched_request` is in flight."""
+    WAITING = "waiting"
+    """The next round begins when its timer fires, or when a view changes."""
+
+
+Phase = TypeVar("Phase", bound=Enum)
+
+
+class Step(NamedTuple, Generic[Phase]):
+    """One phase that may follow another, and when it does."""
+
+    phase: Phase
+    following: Phase
+    when: str
+
+
+_RELEASE = "the origin ends it, or nothing of it is left to acknowledge"
+_EXPIRE = "the lease expires while results are not acknowledged"
+GRANTED_LIFE: Final = (
+    Step(GrantedPhase.OPEN, GrantedPhase.SHRINKING, "places stay unused"),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.OPEN, "tasks arrive, the places are freed, or the path is cut"),
+    Step(GrantedPhase.OPEN, GrantedPhase.YIELDING, "the quantum ends while the machine is full"),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.YIELDING, "the quantum ends while the machine is full"),
+    Step(GrantedPhase.OPEN, GrantedPhase.ENDING, "no task comes for long"),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.ENDING, "no task comes for long"),
+    Step(GrantedPhase.YIELDING, GrantedPhase.ENDING, "tasks in transit have had time to arrive"),
+    Step(GrantedPhase.OPEN, GrantedPhase.EXPIRED, _EXPIRE),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.EXPIRED, _EXPIRE),
+    Step(GrantedPhase.YIELDING, GrantedPhase.EXPIRED, _EXPIRE),
+    Step(GrantedPhase.ENDING, GrantedPhase.EXPIRED, _EXPIRE),
+    Step(GrantedPhase.OPEN, GrantedPhase.RELEASED, _RELEASE),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.RELEASED, _RELEASE),
+    Step(GrantedPhase.YIELDING, GrantedPhase.RELEASED, _RELEASE),
+    Step(GrantedPhase.ENDING, GrantedPhase.RELEASED, _RELEASE),
+    Step(GrantedPhase.EXPIRED, GrantedPhase.RELEASED, _RELEASE),
+)
+HELD_LIFE: Final = (
+    Step(HeldPhase.OPEN, HeldPhase.ENDING, "its executor ends it, does not know it, or loses or refuses a task"),
+    Step(HeldPhase.OPEN, HeldPhase.UNREACHABLE, "its executor is heard, but no task stream reaches it"),
+    Step(HeldPhase.ENDING, HeldPhase.UNREACHABLE, "its executor is heard, but no task stream reaches it"),
+)
+SHAPE_LIFE: Final = (
+    Step(ShapePhase.SETTLED, ShapePhase.SEARCHING, "tasks have no place"),
+    Step(ShapePhase.SETTLED, ShapePhase.WAITING, "an executor ended a claim: others ask first"),
+    Step(ShapePhase.SEARCHING, ShapePhase.WAITING, "the search was answered"),
+    Step(ShapePhase.WAITING, ShapePhase.SETTLED, "a round begins, and binds what it can"),
+)
+
+
+def followed(phase: Phase, following: Phase, life: tuple[Step[Phase], ...], /) -> Phase:
+    """Return the phase that follows, which may be the same. A step that is not in the table is a bug of ours."""
+    is_known = following is phase or any((each.phase, each.following) == (phase, following) for each in life)
+    assert is_known, f"{phase.value} is never followed by {following.value}"
+    return following
