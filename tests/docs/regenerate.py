@@ -5,6 +5,7 @@ from pathlib import Path
 
 from messiahs.core.model.attributes import CATALOGUE, SCOPES, SEEN_BY_THE_OWNER, Attribute, Scope
 from messiahs.language.compiler.schema import range_shown
+from tests.docs.lives_page import lives_page
 from tests.docs.message_page import message_page
 from tests.docs.textmate import textmate_grammar
 
@@ -47,6 +48,7 @@ def pages() -> dict[str, str]:
     """Give every page that is made, by its file name."""
     return {
         "attributes.md": attribute_page(),
+        "lives.md": lives_page(_MADE),
         "messages.md": message_page(_MADE),
         "messiahs-policy.tmLanguage.json": textmate_grammar(),
     }

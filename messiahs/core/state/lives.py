@@ -57,7 +57,7 @@ class Step(NamedTuple, Generic[Phase]):
     when: str
 
 
-_RELEASE = "the origin ends it, or nothing of it is left to acknowledge"
+_RELEASE = "the origin ends it, or its lease expires and no result is left"
 _EXPIRE = "the lease expires while results are not acknowledged"
 GRANTED_LIFE: Final = (
     Step(GrantedPhase.OPEN, GrantedPhase.SHRINKING, "places stay unused"),
