@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from messiahs.channel.contract import Channels
+from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
     Decision,
@@ -44,7 +45,7 @@ from messiahs.core.interface.events import (
     Submitted,
 )
 from messiahs.core.interface.messages import TaskState
-from messiahs.core.interface.rows import AttemptRow, HeldClaimRow
+from messiahs.core.interface.rows import HeldClaimRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.recovery import Remains, RunningAttempt
@@ -210,32 +211,33 @@ class Host:
 
     async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
         """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
-        row = self._attempt_for(request, peer)
+        self._check_access(request, peer)
         executor = self._parts.executor
         assert executor is not None, "an attempt of this machine has an executor"
 
         def is_over() -> bool:
-            return not request.follow or not self._is_executing(row)
+            return not request.follow or not self._is_executing(request.attempt)
 
         pieces = follow_file(executor, request.attempt, name=request.name, is_over=is_over, offset=request.offset_bytes)
         async for piece in pieces:
             yield piece
 
-    def _attempt_for(self, request: ReadRequest, peer: SystemId) -> AttemptRow:
-        claim = self.module.state.executor.claims.get(request.claim)
-        if claim is not None and (claim.row.ticket != request.ticket or claim.row.origin != peer):
-            raise PermissionError(f"{peer} has no ticket for {request.claim}")
-        row = self.module.state.executor.attempts.get(request.attempt)
-        if claim is None or row is None or row.claim != request.claim:
-            raise FileNotFoundError(f"nothing is left here of {request.attempt}")
-        return row
+    def _check_access(self, request: ReadRequest, peer: SystemId) -> None:
+        state, claim, attempt = self.module.state, request.claim, request.attempt
+        match queries.read_access(state, peer, claim=claim, ticket=request.ticket, attempt=attempt):
+            case queries.Access.ALLOWED:
+                return
+            case queries.Access.DENIED:
+                raise PermissionError(f"{peer} has no ticket for {claim}")
+            case queries.Access.GONE:
+                raise FileNotFoundError(f"nothing is left here of {attempt}")
 
     def _is_wanted(self, attempt: AttemptId) -> bool:
         row = self.module.state.origin.tasks.get(attempt.task)
         return row is not None and row.attempt == attempt.number and not row.is_cancelled
 
-    def _is_executing(self, row: AttemptRow) -> bool:
-        now = self.module.state.executor.attempts.get(row.id)
+    def _is_executing(self, attempt: AttemptId) -> bool:
+        now = self.module.state.executor.attempts.get(attempt)
         return now is not None and now.status.state is TaskState.EXECUTING
 
     def _on_executor_lost(self, text: str) -> None:

@@ -16,6 +16,7 @@ from typing import Final
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
+from messiahs.core.queries import is_origin_of
 from messiahs.daemon.storage.files import Draft, FileStore
 from messiahs.errors import MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -160,7 +161,7 @@ class ArrivingFiles:
 
     def _claim_for(self, peer: SystemId, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
-        if claim is None or claim.origin != peer or claim.ticket != ticket:
+        if claim is None or not is_origin_of(claim, peer, ticket=ticket):
             raise RefusedFilesError(f"{peer} has no ticket for {claim_id}")
         return claim
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Never
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Action,
     DiscardAttempt,
@@ -225,9 +226,9 @@ class SimulatedHost:
         if not self.is_up or self._is_paused or self.machine is None:
             return None
         if origin != self.system.name:
-            claim = self.module.state.executor.claims.get(action.claim)
-            row = self.module.state.executor.attempts.get(action.attempt)
-            if claim is None or row is None or row.claim != action.claim or claim.row.ticket != action.ticket:
+            claim, ticket, attempt = action.claim, action.ticket, action.attempt
+            access = queries.read_access(self.module.state, origin, claim=claim, ticket=ticket, attempt=attempt)
+            if access is not queries.Access.ALLOWED:
                 return False
         return self.machine.has_outputs(action.attempt)
 

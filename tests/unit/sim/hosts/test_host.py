@@ -2,6 +2,7 @@
 
 import pytest
 
+from messiahs.core.interface.actions import Action, FetchOutputs
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, OutputsFailed, OutputsHome
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, after
@@ -51,3 +52,19 @@ def test_a_fetch_that_was_ended_brings_nothing_home(cancels: int, heard: int) ->
     federation.run(lambda: False, until=after(federation.now, 60 * SECOND))
     assert len(watcher.heard) == heard
     assert not origin.tasks
+
+
+def test_the_outputs_of_an_attempt_are_for_the_origin_of_its_claim_alone() -> None:
+    federation = two_systems(writing=100)
+    federation.run(lambda: False, until=after(federation.now, 5 * SECOND))
+    fetches: list[FetchOutputs] = []
+
+    def note(_: SystemId, action: Action) -> None:
+        fetches.extend([action] if isinstance(action, FetchOutputs) else [])
+
+    federation.observe = note
+    federation.post(PARENT, submitted(1, origin=PARENT))
+    federation.run(lambda: bool(fetches), until=after(federation.now, 60 * SECOND))
+    executor = federation.members[CHILD]
+    assert executor.has_outputs(fetches[0], PARENT)
+    assert executor.has_outputs(fetches[0], SystemId("stranger")) is False
