@@ -1,6 +1,6 @@
-"""Back ends that run tasks behind one contract, and the starter: the process that is the parent of all tasks.
+"""Back ends that run tasks behind one interface, and the starter: the process that is the parent of all tasks.
 
-`contract` says what every back end promises, `os_process` runs real processes through the starter, `stub` runs
-nothing. What cannot be promised: a task that means harm can give a descendant the mark of another task of its machine
-(`starter/marks.py`); that descendant may then run until the other task ends.
+`contract` defines the interface, `os_process` runs real processes through the starter, and `stub` runs nothing. One
+limitation: a malicious task can give a descendant the mark of another task on the same machine (`starter/marks.py`);
+that descendant may then run until the other task ends.
 """

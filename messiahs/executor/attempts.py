@@ -1,6 +1,6 @@
-"""What the starter holds: attempts and claims, places, leases and limits. No processes, no clock: time is handed in.
+"""Attempts and claims of an executor: places, leases and limits. No processes and no clock: the time is a parameter.
 
-An attempt is queued, then running, then clearing (its first process ended, something of it may be left), then ended.
+An attempt is queued, running, clearing (its first process has ended, others may remain), and ended, in this order.
 """
 
 from collections import deque
@@ -17,16 +17,16 @@ from messiahs.executor.protocol.frames import Ended, Known, Running, Start
 from messiahs.executor.protocol.layout import folder_name
 
 NEVER = 1 << 63
-"""As an instant: later than any other."""
+"""An instant later than any other."""
 KILLED = NEVER - 1
-"""As the time of a kill: it was done."""
+"""As the time of a kill: SIGKILL was sent."""
 LIMIT_GRACE_NS = 2_000_000_000
-"""Between SIGTERM and SIGKILL for a task that reached its time limit."""
+"""Time between SIGTERM and SIGKILL for a task that reached its time limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotSpawned:
-    """Why a task could not be started; `exit_code` is what a shell would have said."""
+    """Why a task could not be started; `exit_code` is the one that a shell would return."""
 
     cause: Cause
     exit_code: Annotated[int, msgspec.Meta(ge=0, le=255)] | None
@@ -34,7 +34,7 @@ class NotSpawned:
 
 
 class Phase(Enum):
-    """How far an attempt has come."""
+    """Phase of an attempt."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -44,28 +44,28 @@ class Phase(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """One attempt (changes as it goes on); `ended` is set exactly in its last phase."""
+    """One attempt (mutable); `ended` is set exactly in its last phase."""
 
     attempt: AttemptId
     folder: str
-    """The name of its folder."""
+    """Name of its folder."""
     start: Start | None = None
     phase: Phase = Phase.QUEUED
     process: int = 0
     began_at: int = 0
     limit_at: int = NEVER
     kill_at: int = NEVER
-    """When SIGKILL is due: set once SIGTERM was sent."""
+    """When SIGKILL is due; set when SIGTERM is sent."""
     suspended_at: int = 0
-    """Since when it is suspended; 0 if it is not."""
+    """Start of its current suspension; 0 if it is not suspended."""
     paused_ns: int = 0
-    """How long it was suspended, but for the present time."""
+    """Duration of its past suspensions."""
     ended_at: int = 0
-    """When its first process ended; 0 if it has not, or there was none."""
+    """When its first process ended; 0 if it has not, or never existed."""
     cause: Cause = Cause.NONE
     is_discarded: bool = False
     report: int = -1
-    """Open while its process puts its inputs in place."""
+    """Open while its process copies its inputs."""
     problem: NotSpawned | None = None
     """Why its process has not become the task."""
     exit_code: int | None = None
@@ -74,14 +74,14 @@ class Held:
 
 
 def ran_ns(held: Held, now: int) -> int:
-    """Give how long an attempt has run until now, or until its first process ended, without its suspensions."""
+    """Return how long an attempt has run until `now`, or until its first process ended, without suspensions."""
     until = held.suspended_at or held.ended_at or now
     return max(0, until - held.began_at - held.paused_ns) if held.began_at else 0
 
 
 @dataclass(slots=True, kw_only=True)
 class Claim:
-    """Places for attempts (changes as they come and go)."""
+    """Places for attempts (mutable)."""
 
     places: int
     lease_until: int
@@ -90,9 +90,9 @@ class Claim:
 
 
 class Table:
-    """Every attempt that was started and not discarded, and the claims of those that have not ended.
+    """All attempts that were started and not discarded, and the claims of those that have not ended.
 
-    An attempt that has not ended is in exactly one claim: waiting while it is queued, active afterwards.
+    An attempt that has not ended is in exactly one claim: in its queue at first, among its active attempts afterwards.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Table:
         self._next_due = NEVER
 
     def queue(self, start: Start) -> Held:
-        """Let a new attempt wait in its claim, whose places and lease are the newest that were told."""
+        """Queue a new attempt in its claim, whose places and lease are set by the newest start."""
         assert start.attempt not in self.attempts
         claim = self.claims.get(start.claim)
         if claim is None:
@@ -116,7 +116,7 @@ class Table:
         return held
 
     def extend(self, claim_id: ClaimId, until: int) -> None:
-        """Move the end of a lease; a claim without attempts has none here."""
+        """Change the end of a lease; a claim without attempts is unknown here and ignored."""
         claim = self.claims.get(claim_id)
         if claim is not None:
             claim.lease_until = until
@@ -124,11 +124,11 @@ class Table:
 
     @property
     def has_waiting(self) -> bool:
-        """Say whether an attempt of any claim is queued."""
+        """Whether an attempt of any claim is queued."""
         return any(claim.waiting for claim in self.claims.values())
 
     def startable(self, limit: int) -> list[Held]:
-        """Name up to `limit` attempts that have a place now, the oldest of each claim first; nothing changes."""
+        """Return up to `limit` attempts that have a place now, the oldest of each claim first; changes nothing."""
         found: list[Held] = []
         for claim in self.claims.values():
             room = min(claim.places - len(claim.active), len(claim.waiting), limit - len(found))
@@ -138,7 +138,7 @@ class Table:
         return found
 
     def began(self, held: Held, now: int) -> None:
-        """Move an attempt that is the first of its claim to those that run."""
+        """Move the first queued attempt of its claim to the running ones."""
         assert held.start is not None
         claim = self.claims[held.start.claim]
         first = claim.waiting.popleft()
@@ -148,7 +148,7 @@ class Table:
         self.limit(held, now)
 
     def limit(self, held: Held, now: int) -> None:
-        """Count the time limit of a running attempt from now on."""
+        """Start the time limit of a running attempt."""
         assert held.start is not None
         held.began_at, held.paused_ns = now, 0
         held.suspended_at = now if held.suspended_at else 0
@@ -157,13 +157,13 @@ class Table:
             self.expect(held.limit_at)
 
     def suspend(self, held: Held, now: int) -> None:
-        """Let the time limit of a running attempt stand still; it keeps its place."""
+        """Stop counting the time limit of a running attempt; it keeps its place."""
         assert held.phase is Phase.RUNNING
         if not held.suspended_at:
             held.suspended_at = now
 
     def resume(self, held: Held, now: int) -> None:
-        """Let the time limit of an attempt go on, if it stands still."""
+        """Continue counting the time limit of a suspended attempt."""
         if held.suspended_at:
             paused_ns, held.suspended_at = now - held.suspended_at, 0
             held.paused_ns += paused_ns
@@ -172,7 +172,7 @@ class Table:
                 self.expect(held.limit_at)
 
     def end(self, held: Held, ended: Ended) -> None:
-        """Note how an attempt ended; its place is free."""
+        """Record the end of an attempt; its place is free."""
         assert held.phase is not Phase.ENDED
         if held.start is not None:
             claim = self.claims[held.start.claim]
@@ -182,15 +182,15 @@ class Table:
                 del claim.active[held.attempt]
             if not claim.waiting and not claim.active:
                 del self.claims[held.start.claim]
-        # The command may be large, and an ended attempt may stay for long.
+        # The command may be large, and an ended attempt may be kept for long.
         held.phase, held.ended, held.start, held.process = Phase.ENDED, ended, None, 0
 
     def expect(self, due: int) -> None:
-        """See to it that `due_by` looks again at that time."""
+        """Make `due_by` check its attempts at that time."""
         self._next_due = min(self._next_due, due)
 
-    def known(self, number: int, untold: Container[AttemptId], now: int) -> Known:
-        """Say all that is held; ends of `untold` attempts do not count yet, as if these were running."""
+    def known(self, number: int, unreported: Container[AttemptId], now: int) -> Known:
+        """Return all attempts; those in `unreported`, whose end is not reported yet, count as running."""
         held = self.attempts.values()
         return Known(
             number=number,
@@ -202,23 +202,23 @@ class Table:
                     suspended_ns=now - one.suspended_at if one.suspended_at else None,
                 )
                 for one in held
-                if one.phase in (Phase.RUNNING, Phase.CLEARING) or one.attempt in untold
+                if one.phase in (Phase.RUNNING, Phase.CLEARING) or one.attempt in unreported
             ),
-            ended=tuple(one.ended for one in held if one.ended is not None and one.attempt not in untold),
+            ended=tuple(one.ended for one in held if one.ended is not None and one.attempt not in unreported),
         )
 
     @property
     def next_due(self) -> int:
-        """When the next limit, lease or kill may be due; never later than it is."""
+        """Earliest time at which a limit, lease or kill may be due."""
         return self._next_due
 
     def leased_until(self, now: int) -> int:
-        """Give the earliest end, after `now`, of a lease under which an attempt runs; `NEVER` if there is none."""
+        """Return the earliest end, after `now`, of the lease of a running attempt; `NEVER` if there is none."""
         leases = (claim.lease_until for claim in self.claims.values() if claim.active)
         return min((until for until in leases if until > now), default=NEVER)
 
     def due_by(self, now: int) -> list[tuple[Held, Cause]]:
-        """Name the attempts to be ended now, each with its cause; `Cause.NONE` means that SIGKILL is due."""
+        """Return the attempts to end now, each with its cause; `Cause.NONE` means that SIGKILL is due."""
         if now < self._next_due:
             return []
         self._next_due = NEVER

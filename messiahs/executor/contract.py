@@ -1,7 +1,7 @@
-"""What every back end that runs tasks promises its host.
+"""The interface of back ends that run tasks.
 
-The core asks by actions and learns by events; both are idempotent under the attempt's id, so a host may repeat an
-action after a crash, and a back end may repeat an event.
+The core sends actions and receives events. Both are idempotent per attempt: a host may repeat an action after a crash,
+and a back end may repeat an event.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ ExecutorAction = (
 ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 OnEvent = Callable[[ExecutorEvent], None]
 OnLost = Callable[[str], None]
-"""Told, with a text for the log, that what runs the tasks was lost; the ends of its attempts follow as events."""
+"""Called with a text for the log when the process that runs the tasks was lost; events with their ends follow."""
 
 STDOUT, STDERR = "stdout", "stderr"
 OUTPUT_NAMES = (STDOUT, STDERR)
-"""What every attempt leaves behind, empty or not."""
+"""Outputs of every attempt, possibly empty."""
 
 
 class AttemptState(StrEnum):
-    """How far an attempt that a back end knows has come."""
+    """State of an attempt that a back end knows."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -45,9 +45,9 @@ class AttemptState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAttempt:
-    """An attempt that was started and not yet discarded; `ended` is set exactly when its state is ended.
+    """An attempt that was started and not discarded; `ended` is set exactly when its state is ended.
 
-    `ran_ns` is how long it has run, suspensions not counted, and `suspended_ns` how long it has been suspended now.
+    `ran_ns` is how long it has run without suspensions, and `suspended_ns` the duration of its current suspension.
     """
 
     attempt: AttemptId
@@ -58,42 +58,42 @@ class KnownAttempt:
 
 
 class Executor(Protocol):
-    """Runs attempts: at most once each, and never past their limit or their claim's lease.
+    """Runs attempts: each at most once, and never past its time limit or its claim's lease.
 
-    Of a suspended attempt no process runs, and the time does not count against its limit; it keeps its place in its
-    claim. One that is told to end is woken, so that it can do so by itself. A process that hides its attempt does not
-    run while all attempts are suspended, and is ended with the next attempt that ends.
+    No process of a suspended attempt runs, its time limit is not counted, and it keeps its place in its claim. A
+    suspended attempt that must end is resumed, so that it can end by itself. A process that hides its attempt is
+    stopped while all attempts are suspended, and is killed when the next attempt ends.
 
-    Every attempt that was started ends with one `AttemptEnded` at least, and nothing of it runs when that is told; the
-    `AttemptStarted` of a short one may be left out.
+    Every started attempt is reported by at least one `AttemptEnded`, and by then none of its processes runs; the
+    `AttemptStarted` of a short one may be omitted.
     """
 
     @property
     def degraded(self) -> str:
-        """Why less is promised here than elsewhere (a sentence for the administrator); empty if nothing is."""
+        """Why this back end guarantees less here than elsewhere, as a sentence for the administrator; else empty."""
 
     @property
     def has_rebooted(self) -> bool:
-        """Say whether the machine was started anew since the attempts known at `start` were made.
+        """Whether the machine was rebooted since the attempts known at `start` were made.
 
-        If so, an attempt that the host remembers and `running` does not name may have run: it must not start again.
+        If so, an attempt that the host remembers and `running` does not list may have run: it must not start again.
         """
 
     async def start(self, on_event: OnEvent, on_lost: OnLost) -> None:
-        """Become ready: find what an earlier host left running, or begin anew.
+        """Attach to what an earlier host left running, or begin without attempts.
 
-        Nothing is told before `running` was asked for the first time. Callbacks come from the event loop, never from
-        within a call of this interface. Raises `ExecutorError`.
+        Nothing is reported before the first call of `running`. Callbacks come from the event loop, never from within a
+        call of this interface. Raises `ExecutorError`.
         """
 
     async def stop(self, *, end_tasks: bool) -> None:
-        """Let go of the tasks, which run on, or end them all: they are known as `lost` at the next start."""
+        """Detach from the tasks, which keep running, or end them all: the next start reports them as `lost`."""
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action in order; returns at once. What comes of it is told as events."""
+        """Accept an action, in order, and return at once. Its effects are reported as events."""
 
     async def running(self) -> tuple[KnownAttempt, ...]:
-        """Name every attempt that was started and not discarded; events that follow are told from now on.
+        """Return every attempt that was started and not discarded; later events are reported from now on.
 
         Raises `ExecutorError` while there is no starter.
         """
@@ -101,6 +101,6 @@ class Executor(Protocol):
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read at most `limit` bytes of a log, or of `work/PATH`, a file that an attempt wrote.
 
-        Empty at its end, which may still move; a not yet started attempt has written nothing. Raises `ExecutorError`
-        if the file is gone, or is not a regular file of the task's account.
+        Empty at the end of the file, which may still grow, and for an attempt that has not started. Raises
+        `ExecutorError` if the file is gone, or is not a regular file of the task's account.
         """

@@ -1,4 +1,4 @@
-"""The back end that runs nothing: every attempt ends after a delay, with an outcome that was given."""
+"""The back end that runs nothing: every attempt ends after a given delay with a given outcome."""
 
 import asyncio
 import time
@@ -32,13 +32,13 @@ from messiahs.executor.protocol.frames import Ended, Start, event_of
 _TERMINATED = 15
 _STARTS_PER_TURN = 1_000_000
 _MEMORY_BYTES = 1 << 20
-"""What every attempt says that it uses."""
+"""Memory that every attempt reports."""
 
 
 class StubExecutor:
-    """Keeps the contract with the starter's own table of attempts, but has no processes.
+    """Implements the interface with the starter's table of attempts, but without processes.
 
-    An attempt ends `delay_ns` after it began, with `exit_code`, having written `stdout`.
+    An attempt ends `delay_ns` after it began, with `exit_code` and `stdout`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class StubExecutor:
         self._table = Table()
         self._ends_at: dict[AttemptId, int] = {}
         self._left_ns: dict[AttemptId, int] = {}
-        """What suspended attempts have still to run."""
+        """Remaining run time of suspended attempts."""
         self._reports: list[ExecutorEvent] = []
         self._on_event: OnEvent | None = None
         self._was_asked = False
@@ -57,21 +57,21 @@ class StubExecutor:
 
     @property
     def degraded(self) -> str:
-        """Nothing runs, so nothing can go on running."""
+        """Empty: nothing runs, so nothing can escape."""
         return ""
 
     @property
     def has_rebooted(self) -> bool:
-        """Nothing outlives the object."""
+        """False: nothing outlives the object."""
         return False
 
     async def start(self, on_event: OnEvent, on_lost: OnLost) -> None:  # noqa: ARG002 - a stub is never lost
-        """Go on with what was started before a stop, if anything."""
+        """Continue with attempts from before a stop, if any."""
         self._on_event, self._was_asked = on_event, False
         self._wake(0)
 
     async def stop(self, *, end_tasks: bool) -> None:
-        """Tell nothing any more; time goes on for what runs."""
+        """Stop reporting; time continues for running attempts."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -83,7 +83,7 @@ class StubExecutor:
         self._reports.clear()
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action."""
+        """Accept an action."""
         match action:
             case StartAttempt():
                 self._start(action)
@@ -103,17 +103,17 @@ class StubExecutor:
         self._wake(0)
 
     async def running(self) -> tuple[KnownAttempt, ...]:
-        """Name everything that is held, and tell events from now on."""
+        """Return all attempts, and report events from now on."""
         self._was_asked = True
-        self._turn()
+        self._step()
         self._reports.clear()
         return tuple(_known(held) for held in self._table.attempts.values())
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
-        """Give the same text for every attempt that has begun."""
+        """Return the same text for every attempt that has begun."""
         held = self._table.attempts.get(attempt)
         if held is None:
-            raise ExecutorError(f"{name} of {attempt} is not here (any more)", transient=False)
+            raise ExecutorError(f"{name} of {attempt} does not exist here (any more)", transient=False)
         if name not in OUTPUT_NAMES:
             raise ExecutorError(f"{attempt} left no {name}", transient=False)
         if name != STDOUT or held.phase is Phase.QUEUED:
@@ -167,10 +167,10 @@ class StubExecutor:
     def _wake(self, delay_ns: int) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(delay_ns / 1e9, self._turn)
+        self._timer = asyncio.get_running_loop().call_later(delay_ns / 1e9, self._step)
 
-    def _turn(self) -> None:
-        """End what is due, begin what has a place, tell it, and see when something is due again."""
+    def _step(self) -> None:
+        """End attempts that are due, begin those with a place, report both, and schedule the next step."""
         now = _now()
         for held, cause in self._table.due_by(now):
             number = None if held.phase is Phase.QUEUED else _TERMINATED

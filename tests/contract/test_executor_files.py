@@ -205,7 +205,7 @@ def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, cod
         run(rig, 1, script=f": > here; exit {code}", outputs=("here", "gone", "gone/too"))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (code, Cause.OUTPUT_MISSING)
-        assert end.text == "not there at the end: gone, gone/too"
+        assert end.text == "missing at the end: gone, gone/too"
         assert declared(end) == [Output(name="work/here", size_bytes=0)]
 
     files.play(act)
@@ -236,7 +236,8 @@ def test_links_are_never_followed(files: Files) -> None:
         end = await rig.end_of(1)
         assert end.cause == Cause.OUTPUT_MISSING
         assert end.text == (
-            "not there at the end: file, way/file, way; left out, as no plain files: out/folder, out/link, out/pipe"
+            "missing at the end: file, way/file, way; "
+            "omitted, because they are not regular files: out/folder, out/link, out/pipe"
         )
         assert declared(end) == [Output(name="work/out/plain", size_bytes=2)]
         for name in ("work/out/link", "work/file", "work/way/file", "work/out/pipe", "work/out", "work/none"):
@@ -256,7 +257,7 @@ def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(file
         run(rig, 1, script=script, outputs=("out",))
         end = await rig.end_of(1)
         assert (end.exit_code, end.cause) == (0, "")
-        assert "left out" in end.text
+        assert "omitted" in end.text
         assert declared(end) == [Output(name="work/out/shut", size_bytes=2)]
         assert read(rig, "work/out/shut") == b"x\n"
 

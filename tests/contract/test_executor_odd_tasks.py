@@ -40,7 +40,7 @@ def test_a_report_that_cannot_be_read_ends_its_own_task(files: Files, report: by
         say(process, report)
         end = await rig.end_of(1)
         assert (end.cause, end.exit_code) == ("spawn_failed", None)
-        assert end.text.startswith("what its process reported cannot be read: ")
+        assert end.text.startswith("the report of its process cannot be read: ")
         assert identity_of(process) is None
         await assert_that_others_go_on(files, rig, starter=starter)
 

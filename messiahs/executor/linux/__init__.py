@@ -1,1 +1,1 @@
-"""What Linux offers for processes, and Python does not."""
+"""Functions of Linux for processes that Python lacks."""

@@ -1,4 +1,4 @@
-"""What Linux offers and Python does not name: the `prctl` calls of a process that is the parent of tasks."""
+"""System calls of Linux that Python does not offer: `prctl` for a process that is the parent of tasks."""
 
 import ctypes
 import os
@@ -13,39 +13,39 @@ _SET_NO_NEW_PRIVILEGES = 38
 
 
 def boottime_ns() -> int:
-    """Tell the time since boot; it also counts while the machine sleeps."""
+    """Return the time since boot, including sleep of the machine."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def boot_id() -> str:
-    """Tell which run of the machine this is."""
+    """Return the id of this boot of the machine."""
     with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is not needed here
         return file.read().strip()
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent ends; a change of the uid undoes it, so it is asked for after that."""
+    """Be killed when the parent ends. A change of the uid undoes this, so call it afterwards."""
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends (as pid 1 of a namespace is anyway)."""
+    """Become the parent of every descendant whose parent ends (pid 1 of a namespace always does)."""
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def give_up_new_privileges() -> None:
-    """Make set-uid programs powerless for this process and all that come from it."""
+    """Make set-uid programs ineffective for this process and its descendants."""
     _prctl(_SET_NO_NEW_PRIVILEGES, 1)
 
 
 def be_named(name: str) -> None:
-    """Let this process be listed by a name of at most 15 letters."""
+    """Set the name of this process in listings, at most 15 letters."""
     library = ctypes.CDLL(None)
     library.prctl(_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def keep_capabilities(*, keeps: bool) -> None:
-    """Let a change from root to another account leave this process the powers that it may take up, or not."""
+    """Keep, or drop, capabilities when this process changes from root to another account."""
     _prctl(_SET_KEEP_CAPABILITIES, int(keeps))
 
 

@@ -1,4 +1,4 @@
-"""Naming a process so that a later one with the same number is never taken for it."""
+"""Identifying a process so that a later one with the same number is never mistaken for it."""
 
 import os
 import select
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 _READ_BYTES = 1 << 16
 _GROUP, _START_TIME = 2, 19
-"""Their places behind the program's name."""
+"""Positions of the fields after the program's name."""
 _GONE_STATES = (b"Z", b"X")
 
 
 class Standing(NamedTuple):
-    """What a stat file says: a letter for what the process does, its group's leader, and when it started in ticks."""
+    """Content of a stat file: the letter of the process's state, its process group, and its start time in ticks."""
 
     state: bytes
     group: bytes
@@ -24,14 +24,14 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessIdentity:
-    """A process of this machine: `started` is its start time in ticks since boot, as its stat file says it."""
+    """A process of this machine; `started` is its start time in ticks since boot, as in its stat file."""
 
     pid: int
     started: int
 
 
 def identity_of(pid: int) -> ProcessIdentity | None:
-    """Say who has a number now; None if nobody has, or only a dead process that was not reaped yet.
+    """Return the process that has a number now; None if there is none, or only a zombie.
 
     Numbers are those of the namespace in which /proc was mounted.
     """
@@ -40,26 +40,26 @@ def identity_of(pid: int) -> ProcessIdentity | None:
 
 
 def standing_of(name: bytes) -> Standing | None:
-    """Read what the process of a number in /proc is and does, also of a dead one that was not reaped; None if gone."""
+    """Read the state of a process in /proc, also of a zombie; None if it is gone."""
     try:
         with open(b"/proc/%s/stat" % name, "rb") as file:  # noqa: PTH123 - read for thousands
             text = file.read(_READ_BYTES)
     except OSError:
         return None
-    # The program's name stands in parentheses and may hold anything, also parentheses, blanks and halves of letters.
+    # The program's name is in parentheses and may contain anything, including parentheses, blanks and partial letters.
     fields = text[text.rfind(b")") + 2 :].split()
     return Standing(fields[0], fields[_GROUP], int(fields[_START_TIME])) if fields else None
 
 
 def signal_if(pid: int, number: int, is_meant: Callable[[], bool], /) -> None:
-    """Send a signal to the process that has a number, if `is_meant` says so once no other can be hit.
+    """Send a signal to the process with a number, if `is_meant` confirms that it is the right one.
 
-    Nothing happens if nobody has the number, or it may not be signalled.
+    Nothing happens if there is no such process, or it may not be signalled.
     """
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
-            # The handle keeps its meaning: checked after it was opened, it can hit no other process.
+            # The handle was opened before the check, so it cannot refer to another process.
             if is_meant():
                 signal.pidfd_send_signal(handle, number)
         finally:
@@ -67,19 +67,19 @@ def signal_if(pid: int, number: int, is_meant: Callable[[], bool], /) -> None:
 
 
 def is_alive(identity: ProcessIdentity) -> bool:
-    """Say whether that very process runs (a process that ends counts until all of it is gone)."""
+    """Whether this process runs; a process that is exiting counts until all of its threads are gone."""
     return identity_of(identity.pid) == identity
 
 
 def kill(identity: ProcessIdentity) -> None:
-    """Send SIGKILL to that very process; nothing happens if it is gone."""
+    """Send SIGKILL to this process; nothing happens if it is gone."""
     signal_if(identity.pid, signal.SIGKILL, lambda: is_alive(identity))
 
 
 def wait_until_gone(identity: ProcessIdentity, timeout_ns: int) -> bool:
-    """Wait until that very process has ended; False if it has not by then.
+    """Wait until this process has ended; False after the timeout.
 
-    An init of a process namespace has ended only when the whole namespace has.
+    The init of a process namespace ends only with the whole namespace.
     """
     try:
         handle = os.pidfd_open(identity.pid)

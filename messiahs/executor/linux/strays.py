@@ -1,7 +1,7 @@
-"""Finding what a task left behind: descendants that left its process group, and what an earlier starter left.
+"""Finding remains of a task: descendants that left its process group, and processes of an earlier starter.
 
-The starter adopts every orphan of its tasks. An orphan is recognised by the mark of its attempt (`marks.py`), by the
-`TMPDIR` that it inherited, or by its working directory; the last two name the folder of one attempt only.
+The starter adopts every orphan of its tasks. An orphan is recognised by the mark of its attempt (`marks.py`), by its
+inherited `TMPDIR`, or by its working directory; the last two name the folder of one attempt only.
 """
 
 import os
@@ -12,37 +12,37 @@ from messiahs.executor.linux.processes import standing_of
 
 _READ_BYTES = 1 << 16
 _NEARLY_A_PAGE = 3500
-"""The kernel gives a list in pages; a shorter piece is all of it."""
+"""The kernel returns a list in pages; a shorter piece is the whole list."""
 
 
 class Child(NamedTuple):
-    """A child: its number in the starter's own namespace, and when it started, in ticks."""
+    """A child: its number in the starter's namespace, and its start time in ticks."""
 
     number: int
     started: int
 
 
 class Children:
-    """The starter's own children, as the kernel lists them (it remembers what it learned of them).
+    """The starter's children, as the kernel lists them; what is known about each is remembered.
 
-    /proc may name processes by other numbers than the starter's own namespace does. A child keeps both of its numbers
-    until it was reaped, so each is asked once.
+    /proc may use other numbers for processes than the starter's namespace. A child keeps both numbers until it is
+    reaped, so each is translated once.
     """
 
     def __init__(self) -> None:
         own = os.readlink("/proc/self")  # noqa: PTH115 - a name, not a path
         self._level = len(_numbers(os.fsencode(own))) - 1
-        """The place of the starter's own namespace among those in which /proc names a process."""
+        """Position of the starter's namespace among those for which /proc lists numbers."""
         self._known: dict[bytes, Child] = {}
         self._names: dict[int, bytes] = {}
         try:
             self._list = os.open(f"/proc/{own}/task/{own}/children", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            # A kernel without this list: what leaves its group is ended with the starter only.
+            # Without this list, processes that leave their group end only with the starter.
             self._list = -1
 
     def known(self) -> dict[bytes, Child]:
-        """Give every child, also the dead ones that were not reaped, by its number in /proc. Raises `OSError`."""
+        """Return every child, including zombies, by its number in /proc. Raises `OSError`."""
         found = {}
         for name in self.listed():
             child = self._known.get(name) or self._asked(name)
@@ -51,16 +51,16 @@ class Children:
         return found
 
     def reaped(self, number: int) -> bytes | None:
-        """Take note that a child is gone and its numbers may be used again; say what it was in /proc, if known."""
+        """Note that a child is gone and its numbers may be reused; return its number in /proc, if known."""
         name = self._names.pop(number, None)
         if name is not None:
             del self._known[name]
         return name
 
     def own_number(self, name: bytes) -> int:
-        """Translate a number of /proc to the starter's own namespace; 0 if the process is gone.
+        """Translate a number in /proc to the starter's namespace; 0 if the process is gone.
 
-        A process in a further namespace below has more numbers, and the last one may be anybody's here.
+        A process in a nested namespace has more numbers, and the last one may belong to another process here.
         """
         numbers = _numbers(name)
         return numbers[self._level] if len(numbers) > self._level else 0
@@ -74,7 +74,7 @@ class Children:
         return child
 
     def listed(self) -> list[bytes]:
-        """Name all children, also the dead ones that were not reaped, by their numbers in /proc. Raises `OSError`."""
+        """Return the numbers in /proc of all children, including zombies. Raises `OSError`."""
         if self._list < 0:
             return []
         names = piece = os.pread(self._list, _READ_BYTES, 0)
@@ -85,7 +85,7 @@ class Children:
 
 
 def _numbers(name: bytes) -> list[int]:
-    """Give the numbers of a process, from the namespace of /proc inwards; none if it is gone."""
+    """Return the numbers of a process, from the namespace of /proc inwards; empty if it is gone."""
     try:
         with open(b"/proc/%s/status" % name, "rb") as file:  # noqa: PTH123 - once per stray
             for line in file:
@@ -97,7 +97,7 @@ def _numbers(name: bytes) -> list[int]:
 
 
 def belongs_to(proc_number: bytes, prefix: bytes) -> bytes | None:
-    """Name the folder below `prefix` to which a process belongs; None if it shows none."""
+    """Return the folder below `prefix` to which a process belongs; None if it shows none."""
     try:
         with open(b"/proc/%s/environ" % proc_number, "rb") as file:  # noqa: PTH123 - once per stray
             variables = file.read(1 << 20)
@@ -111,9 +111,9 @@ def belongs_to(proc_number: bytes, prefix: bytes) -> bytes | None:
 
 
 def all_below(prefix: bytes) -> Iterator[int]:
-    """Name every process, but the asking one, that belongs to a folder below `prefix`.
+    """Yield every process, except this one, that belongs to a folder below `prefix`.
 
-    Of use only to a process that has the numbers of /proc itself.
+    Useful only to a process in the namespace of /proc.
     """
     own = str(os.getpid()).encode()
     for entry in os.listdir(b"/proc"):  # noqa: PTH208 - names, not paths

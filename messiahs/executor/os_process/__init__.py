@@ -1,1 +1,1 @@
-"""The back end that runs tasks as processes of this machine: the daemon's end of the starter's socket."""
+"""The back end that runs tasks as processes of this machine: the daemon's side of the starter's socket."""

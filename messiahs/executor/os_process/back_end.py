@@ -1,4 +1,4 @@
-"""The back end that runs tasks as processes of this machine: the daemon's end of the starter's socket."""
+"""The back end that runs tasks as processes of this machine: the daemon's side of the starter's socket."""
 
 import asyncio
 from collections.abc import Iterable
@@ -51,22 +51,22 @@ _RETRY_SECONDS = 1.0
 
 
 class OsProcessExecutor:
-    """Runs attempts through the starter that lives in `settings.directory`; one executor per directory at a time.
+    """Runs attempts through the starter in `settings.directory`; one executor per directory at a time.
 
-    `_open` names the attempts whose end was not told yet, `_told` those that ended and are not discarded. When the
-    starter is lost, all that is open and that the next one does not know is lost too.
+    `_open` has the attempts whose end is not reported yet, `_reported` those that ended and are not discarded. When the
+    starter is lost, all open attempts that its successor does not know are lost too.
     """
 
     def __init__(self, settings: StarterSettings, *, boottime_offset_ns: int) -> None:
         self._settings = settings
         self._offset_ns = boottime_offset_ns
         self.silence_ns = settings.silence_ns
-        """How long the starter may be silent; may be changed at any time."""
+        """Maximum silence of the starter; may be changed at any time."""
         self._link: StarterLink | None = None
         self._waiting: list[ToStarter] = []
-        self._untold: list[ExecutorEvent] = []
+        self._unreported: list[ExecutorEvent] = []
         self._open: set[AttemptId] = set()
-        self._told: set[AttemptId] = set()
+        self._reported: set[AttemptId] = set()
         self._asked: dict[int, asyncio.Future[Known]] = {}
         self._questions = 0
         self._renewal: asyncio.Task[None] | None = None
@@ -78,21 +78,21 @@ class OsProcessExecutor:
 
     @property
     def degraded(self) -> str:
-        """Why a task that hides may outlive the starter; empty where the kernel sees to it."""
+        """Why a task that hides may outlive the starter; empty where the kernel prevents it."""
         return self._degraded
 
     @property
     def has_rebooted(self) -> bool:
-        """Say whether the starter's journal is of an earlier run of the machine."""
+        """Whether the starter's journal is from an earlier boot of the machine."""
         return self._has_rebooted
 
     async def start(self, on_event: OnEvent, on_lost: OnLost) -> None:
-        """Connect to the starter that an earlier daemon left, or start one."""
+        """Connect to the starter of an earlier daemon, or start one."""
         self._on_event, self._on_lost = on_event, on_lost
         await self._attach()
 
     async def stop(self, *, end_tasks: bool) -> None:
-        """Leave the starter alone, or end it with all tasks and wait until they are gone."""
+        """Leave the starter running, or end it with all tasks and wait until they are gone."""
         self._on_event = self._on_lost = None
         if self._renewal is not None:
             self._renewal.cancel()
@@ -109,7 +109,7 @@ class OsProcessExecutor:
             await end_starter(self._settings.directory)
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action; all of one turn of the event loop go out together."""
+        """Accept an action; actions of one iteration of the event loop are sent together."""
         match action:
             case StartAttempt():
                 self._open.add(action.attempt)
@@ -131,7 +131,7 @@ class OsProcessExecutor:
             case ExtendLease():
                 command = Extend(claim=action.claim, until=self._boottime(action.until))
             case DiscardAttempt():
-                self._told.discard(action.attempt)
+                self._reported.discard(action.attempt)
                 self._open.discard(action.attempt)
                 command = Discard(attempt=action.attempt)
             case _:
@@ -141,12 +141,12 @@ class OsProcessExecutor:
         self._waiting.append(command)
 
     async def running(self) -> tuple[KnownAttempt, ...]:
-        """Ask the starter."""
+        """Query the starter."""
         known = await self._ask()
         attempts = tuple(_known_attempts(known))
         self._open.update(one.attempt for one in attempts if one.ended is None)
-        self._told.update(one.attempt for one in attempts if one.ended is not None)
-        self._open -= self._told
+        self._reported.update(one.attempt for one in attempts if one.ended is not None)
+        self._open -= self._reported
         return attempts
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
@@ -158,7 +158,7 @@ class OsProcessExecutor:
         return self._outputs.read(attempt, name, offset=offset, limit=limit)
 
     async def _attach(self) -> None:
-        """Have a link with a starter that speaks this protocol."""
+        """Connect to a starter that speaks this protocol."""
         streams = await connect(self._settings.directory)
         link = None if streams is None else await StarterLink.greeted(*streams)
         if link is None or link.hello.protocol != PROTOCOL:
@@ -190,11 +190,11 @@ class OsProcessExecutor:
     def _take(self, message: News | Known) -> None:
         match message:
             case Started():
-                self._tell(AttemptStarted(attempt=message.attempt))
+                self._report(AttemptStarted(attempt=message.attempt))
             case Ended():
-                self._tell(event_of(message))
+                self._report(event_of(message))
             case Weighed():
-                self._tell(AttemptsMeasured(memory=message.memory))
+                self._report(AttemptsMeasured(memory=message.memory))
             case Known():
                 answer = self._asked.pop(message.number, None)
                 if answer is not None and not answer.done():
@@ -202,23 +202,23 @@ class OsProcessExecutor:
             case _:
                 assert_never(message)
 
-    def _tell(self, event: ExecutorEvent) -> None:
+    def _report(self, event: ExecutorEvent) -> None:
         if isinstance(event, AttemptEnded):
             self._open.discard(event.attempt)
-            self._told.add(event.attempt)
-        if not self._untold:
-            # Later than whoever waits for an answer that came before it.
+            self._reported.add(event.attempt)
+        if not self._unreported:
+            # Delivered after the answer to `running`, for those that wait for it.
             asyncio.get_running_loop().call_soon(self._deliver)
-        self._untold.append(event)
+        self._unreported.append(event)
 
     def _deliver(self) -> None:
-        events, self._untold = self._untold, []
+        events, self._unreported = self._unreported, []
         for event in events:
             if self._on_event is not None:
                 self._on_event(event)
 
     def _lose(self, text: str) -> None:
-        """Give the starter up: what may be left of it is ended, and a new one says what became of its attempts."""
+        """Give up the starter: its remains are ended, and a new one reports what became of its attempts."""
         if self._on_lost is None:
             # The executor is being stopped, and `stop` closes the link.
             return
@@ -243,12 +243,12 @@ class OsProcessExecutor:
                     self._on_lost(str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
         ended = {end.attempt: end for end in known.ended}
-        # The starter was told to discard these, and died of something else first.
-        self._waiting += [Discard(attempt=one) for one in ended if one not in lost and one not in self._told]
+        # The starter was to discard these, and died before that.
+        self._waiting += [Discard(attempt=one) for one in ended if one not in lost and one not in self._reported]
         self._flush()
         for attempt in sorted(lost):
             end = ended.get(attempt)
-            self._tell(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause=Cause.LOST))
+            self._report(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause=Cause.LOST))
 
     def _fail_questions(self) -> None:
         for answer in self._asked.values():

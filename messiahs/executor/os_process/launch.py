@@ -1,4 +1,4 @@
-"""Finding, starting and ending the starter of a module."""
+"""Finding, starting and ending a module's starter."""
 
 import asyncio
 import os
@@ -26,13 +26,12 @@ _GONE_NS = 15_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StarterSettings:
-    """Where a starter lives and as whom it runs tasks.
+    """Place of a starter, and the account of its tasks.
 
-    `directory` holds its socket, journal and log, and the tasks' folders if their account can reach it; else those
-    lie below `fallback`. `files` is where the inputs of tasks are, named by their hashes. `silence_ns` is how long the
-    starter may be silent before it is ended with its tasks. `open_files` is how many files a task may open, if that is
-    not what this process may. Without `uses_namespace` it does not even try to be the init of its own process
-    namespace.
+    `directory` has its socket, journal and log, and the folders of tasks if their account can reach it; otherwise these
+    are below `fallback`. `files` has the inputs of tasks, named by their hashes. A starter that is silent for
+    `silence_ns` is ended with its tasks. `open_files` is how many files a task may open; None: as many as this process.
+    Without `uses_namespace`, the starter does not try to be the init of a process namespace.
     """
 
     directory: Path
@@ -45,13 +44,13 @@ class StarterSettings:
 
 
 async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-    """Connect to the starter that lives in a directory; None if there is none."""
+    """Connect to the starter in a directory; None if there is none."""
     try:
         folder = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        # Through the descriptor, because the name of a socket must be short.
+        # Through a descriptor, because the path of a socket must be short.
         return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{SOCKET}")
     except (FileNotFoundError, ConnectionError):
         return None
@@ -60,7 +59,7 @@ async def connect(directory: Path) -> tuple[asyncio.StreamReader, asyncio.Stream
 
 
 async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Start a starter and connect to it; whatever an earlier one left running is ended before.
+    """Start a starter and connect to it, after ending the remains of an earlier one.
 
     Raises `ExecutorError`.
     """
@@ -88,7 +87,7 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
 
 
 async def end_starter(directory: Path) -> None:
-    """Kill the noted starter, if that very process still runs, and wait until it and its namespace are gone."""
+    """Kill the recorded starter, if that process still runs, and wait until it and its namespace are gone."""
     identity = noted_identity(directory)
     if identity is not None and is_alive(identity):
         kill(identity)
@@ -96,12 +95,12 @@ async def end_starter(directory: Path) -> None:
 
 
 async def wait_for_end(identity: ProcessIdentity, timeout_ns: int) -> bool:
-    """Wait until a process is gone; False if it is not by then."""
+    """Wait until a process is gone; False after the timeout."""
     return await asyncio.to_thread(wait_until_gone, identity, timeout_ns)
 
 
 def _detached(arguments: list[str], log_file: Path) -> subprocess.Popen[bytes]:
-    """Start a process that outlives this one; as long as this one lives, a thread reaps it."""
+    """Start a process that outlives this one; while this one lives, a thread reaps it."""
     with log_file.open("ab") as log:
         process = subprocess.Popen(
             arguments, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -111,7 +110,7 @@ def _detached(arguments: list[str], log_file: Path) -> subprocess.Popen[bytes]:
 
 
 def _why_no_namespace(*, uses_namespace: bool) -> str:
-    """Say why a process cannot be the init of its own namespace; nothing if it can."""
+    """Return why a process cannot be the init of its own namespace; empty if it can."""
     if not uses_namespace:
         return "switched off: a task that leaves its process group may outlive the starter"
     prefix = _AS_ROOT if os.geteuid() == 0 else _AS_USER
@@ -125,7 +124,7 @@ def _why_no_namespace(*, uses_namespace: bool) -> str:
 
 
 def _end_leftovers(attempts_root: Path) -> None:
-    """Kill every process that belongs to the folder of an attempt: no starter watches over it any more."""
+    """Kill every process that belongs to the folder of an attempt, because no starter supervises it any more."""
     prefix = os.fsencode(f"{attempts_root}/{ATTEMPTS}/")
     deadline = time.monotonic() + _GONE_NS / 1e9
     while (found := list(all_below(prefix))) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""One connection of a daemon with its starter: frames both ways, and a watch over its silence."""
+"""One connection of a daemon with its starter: frames in both directions, and a check that the starter is alive."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _PINGS = 5
 
 
 class StarterLink:
-    """A greeted connection; once it is lost, it says so once and nothing more."""
+    """A connection after the starter's hello; its loss is reported once."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.hello = Hello(protocol=0, pid=0, attempts_root="", degraded="", has_rebooted=False)
@@ -39,9 +39,9 @@ class StarterLink:
 
     @classmethod
     async def greeted(cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Self | None:
-        """Wait for the starter's hello; None if the connection ends instead, or says something else.
+        """Wait for the starter's hello; None if the connection ends, or another message arrives.
 
-        Whoever gives up waiting leaves no connection behind.
+        Cancelling the wait closes the connection.
         """
         link = cls(reader, writer)
         try:
@@ -65,7 +65,7 @@ class StarterLink:
         *,
         silence_ns: Callable[[], int],
     ) -> None:
-        """Begin to read, and to ask whether the starter is alive; `silence_ns` is how long it may be silent then."""
+        """Begin to read, and to check that the starter is alive; `silence_ns` gives its maximum silence at any time."""
         self._is_open = True
         loop = asyncio.get_running_loop()
         self._tasks = (
@@ -74,16 +74,16 @@ class StarterLink:
         )
 
     def send(self, messages: Sequence[ToStarter]) -> None:
-        """Send messages in order; what a lost connection does not take is gone."""
+        """Send messages in order; a lost connection drops them."""
         if messages and not self._writer.is_closing():
             self._writer.write(encode_frames(self._encoder, messages))
 
     async def close(self, *, stop_starter: bool) -> None:
-        """Close the connection after all that was sent; `stop_starter` tells the starter to end everything."""
+        """Close the connection after everything that was sent; `stop_starter` makes the starter end everything."""
         self._is_open = False
         if stop_starter:
             self.send([Stop()])
-        # What was sent still leaves; first of all, so that a close that is cancelled has closed as well.
+        # Flushed and closed first, so that a cancelled close has closed the connection, too.
         self._writer.close()
         for task in self._tasks:
             if task is not asyncio.current_task():
@@ -107,7 +107,7 @@ class StarterLink:
             self._lose(on_lost, "the starter ended")
 
     async def _watch(self, on_lost: Callable[[str], None], silence_ns: Callable[[], int]) -> None:
-        # Questions are counted and not time: a daemon that was itself stopped must not blame the starter.
+        # Unanswered pings are counted instead of time: a daemon that was stopped itself must not blame the starter.
         while self._unanswered < _PINGS:
             self.send([Ping()])
             self._unanswered += 1

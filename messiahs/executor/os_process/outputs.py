@@ -1,4 +1,4 @@
-"""Reading what a task wrote, from folders that the task's account can change at any moment."""
+"""Reading outputs of tasks from folders that the tasks' account can change at any moment."""
 
 import errno
 import os
@@ -12,29 +12,29 @@ from messiahs.executor.contract import OUTPUT_NAMES
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK, folder_name
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A task may put a pipe in the place of its log: O_NONBLOCK keeps the reader from waiting for a writer.
+# A task may replace its log with a pipe: O_NONBLOCK keeps the reader from waiting for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 _NO_LONGER = (errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.ENXIO, errno.EISDIR)
-"""What a task can make of its files so that they can never be read."""
+"""Errors for files that a task made permanently unreadable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """What attempts wrote below `root`, as tasks of the account `uid`."""
+    """Outputs of attempts below `root`, written by tasks of the account `uid`."""
 
     root: Path
     uid: int
 
     def has_begun(self, attempt: AttemptId) -> bool:
-        """Say whether an attempt has its folder, so that it may have written something."""
+        """Whether an attempt has its folder, so that it may have written something."""
         return os.path.lexists(self.root / ATTEMPTS / folder_name(attempt))
 
     def read(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read at most `limit` bytes of a log, or of a file in the work folder, from `offset`; empty at its end.
 
-        No link is followed on the way, and only a regular file of the tasks' account is read: the reader may be root.
+        Links are not followed, and only regular files of the tasks' account are read, because the reader may be root.
         Raises `ExecutorError`.
         """
         folders, file = _way_to(name)
@@ -49,7 +49,7 @@ class Outputs:
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
             return os.pread(opened[-1], limit, offset)
         except FileNotFoundError:
-            raise ExecutorError(f"{name} of {attempt} is not here (any more)", transient=False) from None
+            raise ExecutorError(f"{name} of {attempt} does not exist here (any more)", transient=False) from None
         except OSError as error:
             text = f"{name} of {attempt} cannot be read: {error.strerror}"
             raise ExecutorError(text, transient=error.errno not in _NO_LONGER) from error
@@ -58,7 +58,7 @@ class Outputs:
                 os.close(descriptor)
 
     def _opened(self) -> int:
-        """Open the folder that all attempts share, also if a task of our own account has closed it."""
+        """Open the folder that all attempts share, even if a task of our own account has closed it."""
         attempts = self.root / ATTEMPTS
         try:
             return os.open(attempts, _FOLDER)
@@ -70,9 +70,9 @@ class Outputs:
 
 
 def _way_to(name: str) -> tuple[list[str], str]:
-    """Name the folders below that of the attempt, and the file in the last of them."""
+    """Return the folders below that of the attempt, and the name of the file in the last of them."""
     *folders, file = name.split("/")
     is_work = folders[:1] == [WORK] and {"", ".", ".."}.isdisjoint((*folders, file)) and "\0" not in name
     if not is_work and name not in OUTPUT_NAMES:
-        raise ExecutorError(f"{name!r} is no output of a task", transient=False)
+        raise ExecutorError(f"{name!r} is not an output of a task", transient=False)
     return folders, file

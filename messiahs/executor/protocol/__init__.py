@@ -1,1 +1,1 @@
-"""What a daemon and its starter agree on: frames, files and folders."""
+"""The protocol between a daemon and its starter: frames, files and folders."""

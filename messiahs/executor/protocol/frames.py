@@ -1,7 +1,7 @@
-"""What daemon and starter say to each other on their Unix socket: frames of many messages.
+"""Messages between daemon and starter on their Unix socket, several in a frame.
 
-A frame is four bytes of length and a msgpack list. Instants are CLOCK_BOOTTIME nanoseconds: daemon and starter share
-a machine and therefore a clock.
+A frame is four bytes of length and a msgpack list. Instants are CLOCK_BOOTTIME nanoseconds, a clock that daemon and
+starter share because they run on one machine.
 """
 
 import struct
@@ -17,7 +17,7 @@ from messiahs.core.model.texts import printable
 from messiahs.executor.protocol.layout import WORK
 
 PROTOCOL = 4
-"""A daemon that meets a starter of another protocol ends it and starts its own."""
+"""A daemon that finds a starter with another protocol ends it and starts its own."""
 
 
 class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -30,7 +30,7 @@ class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
-    """Run a command once its claim has a place; a repeated start only tells its state again."""
+    """Run a command when its claim has a place; a repeated start only reports the state again."""
 
     attempt: AttemptId
     claim: ClaimId
@@ -44,7 +44,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
 
 
 class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
-    """End an attempt, whatever its state; an `Ended` follows. With `only_if_queued` one that has begun goes on."""
+    """End an attempt in any state; an `Ended` follows. With `only_if_queued` a running attempt continues."""
 
     attempt: AttemptId
     grace_ns: int
@@ -53,7 +53,7 @@ class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
 
 
 class Extend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
-    """Move the end of a claim's lease."""
+    """Change the end of a claim's lease."""
 
     claim: ClaimId
     until: int
@@ -66,39 +66,39 @@ class Discard(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
-    """Ask for everything known; from here on the asker is also told what happens."""
+    """Request everything that the starter knows; from then on, it also reports events to the daemon."""
 
     number: int
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
-    """Show that you are alive."""
+    """Check that the starter is alive; a `Pong` follows."""
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=7):
-    """End all tasks, then yourself."""
+    """End all tasks, then the starter."""
 
 
 class Suspend(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=13):
-    """Stop a running attempt."""
+    """Suspend a running attempt."""
 
     attempt: AttemptId
 
 
 class Resume(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=14):
-    """Let a suspended attempt go on."""
+    """Resume a suspended attempt."""
 
     attempt: AttemptId
 
 
 class Weigh(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
-    """Ask what memory attempts use; a `Weighed` follows."""
+    """Request the memory use of attempts; a `Weighed` follows."""
 
     attempts: tuple[AttemptId, ...]
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
-    """The starter's first message: who it is, as which account its tasks run, and what it found."""
+    """The starter's first message: its identity, the account of its tasks, and what it found."""
 
     protocol: int
     pid: int
@@ -109,13 +109,13 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=8):
 
 
 class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
-    """An attempt was spawned."""
+    """The process of an attempt was started."""
 
     attempt: AttemptId
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A declared output, by its path in the task's working directory."""
+    """A declared output; the name is its path in the task's working directory."""
 
     name: str
     size_bytes: int
@@ -123,7 +123,7 @@ class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
-    """An attempt is over; the fields are those of `AttemptEnded`."""
+    """An attempt has ended; the fields are those of `AttemptEnded`."""
 
     attempt: AttemptId
     exit_code: int | None = None
@@ -137,7 +137,7 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
 
 
 class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An attempt that has begun: how long it has run, and since when it has been suspended if it is."""
+    """An attempt that has begun: its run time, and the start of its suspension if it is suspended."""
 
     attempt: AttemptId
     ran_ns: int
@@ -145,7 +145,7 @@ class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
-    """Everything that the starter holds, in answer to the `Ask` of that number."""
+    """Everything that the starter knows, in answer to the `Ask` with that number."""
 
     number: int
     queued: tuple[AttemptId, ...]
@@ -164,7 +164,7 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
 
 
 Command = Start | End | Suspend | Resume | Weigh | Extend | Discard
-"""What a runner does; the rest is about the connection."""
+"""Commands for the runner; the other messages concern the connection."""
 
 ToStarter = Command | Ask | Ping | Stop
 News = Started | Ended | Weighed
@@ -175,7 +175,7 @@ _MESSAGES_PER_FRAME = 256
 
 
 def encode_frames(encoder: msgspec.msgpack.Encoder, messages: Sequence[msgspec.Struct]) -> bytes:
-    """Pack messages into as few frames as keep the reader's steps short."""
+    """Pack messages into as few frames as the limit on a frame allows."""
     frames = bytearray()
     for first in range(0, len(messages), _MESSAGES_PER_FRAME):
         body = encoder.encode(messages[first : first + _MESSAGES_PER_FRAME])
@@ -185,13 +185,13 @@ def encode_frames(encoder: msgspec.msgpack.Encoder, messages: Sequence[msgspec.S
 
 
 class FrameReader:
-    """Cuts a byte stream into frames; what is not complete yet stays for the next call."""
+    """Splits a byte stream into frames; an incomplete one is kept for the next call."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Add what arrived, and give the bodies of the frames that are complete now."""
+        """Add received bytes, and yield the bodies of complete frames."""
         self._rest += data
         start = 0
         while len(self._rest) - start >= _LENGTH.size:
@@ -204,7 +204,7 @@ class FrameReader:
 
 
 def event_of(ended: Ended) -> AttemptEnded:
-    """Say an end in the core's words."""
+    """Convert an end to the core's event."""
     return AttemptEnded(
         attempt=ended.attempt,
         exit_code=ended.exit_code,

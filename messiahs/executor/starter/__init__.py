@@ -1,5 +1,5 @@
 """The starter: one small process per module that is the parent of the module's tasks and outlives its daemon.
 
-It speaks neither to neighbors nor to users, and knows nothing of claims but their places and leases. What it promises
-holds whatever its daemon does: an attempt is started once at most, and ends by its limit and its lease.
+It communicates with its daemon only, and knows claims only by their places and leases. Its guarantees do not depend on
+the daemon: an attempt is started at most once, and ends by its limit and its lease.
 """

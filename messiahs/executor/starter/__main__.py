@@ -1,4 +1,4 @@
-"""`python -m messiahs.executor.starter`: how a daemon starts the starter; not meant for people."""
+"""`python -m messiahs.executor.starter`: the command by which a daemon starts the starter."""
 
 import sys
 
@@ -6,9 +6,9 @@ from messiahs.executor.starter.watchdog import be_watched
 
 
 def main() -> int:
-    """Become the starter of a module, below a watchdog, unless it has one (exit code 3)."""
+    """Run as the starter of a module, below a watchdog; exit code 3 if the module already has one."""
     watch = be_watched(in_namespace="--namespace" in sys.argv)
-    from messiahs.executor.starter.process import serve  # noqa: PLC0415 - or it stays in the watchdog's memory
+    from messiahs.executor.starter.process import serve  # noqa: PLC0415 - otherwise the watchdog keeps it in memory
 
     return serve(watch)
 

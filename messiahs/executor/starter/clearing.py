@@ -1,4 +1,4 @@
-"""Attempts whose first process has ended: they end when nothing of them is left."""
+"""Attempts whose first process has ended: they end when none of their processes remains."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,22 +14,22 @@ _LIMIT_NS = 10_000_000_000
 
 
 class Clearing:
-    """Those of which something may be left (mutable); `leaders` are the first processes of those that run."""
+    """Attempts that may have remaining processes (mutable); `leaders` are the first processes of running attempts."""
 
     def __init__(self, *, children: Children, trees: Trees, pool: Pool, leaders: Mapping[int, Held]) -> None:
         self._children, self._trees, self._pool, self._leaders = children, trees, pool, leaders
         self._held: list[Held] = []
 
     def __bool__(self) -> bool:
-        """Say whether there are any."""
+        """Whether there are any."""
         return bool(self._held)
 
     def add(self, held: Held) -> None:
-        """Clear away an attempt, whose group was killed."""
+        """Begin to clear an attempt whose group was killed."""
         self._held.append(held)
 
-    def over(self) -> Iterator[tuple[Held, str]]:
-        """Name those of which nothing is left now, each with what is to be said of that."""
+    def ended(self) -> Iterator[tuple[Held, str]]:
+        """Yield the attempts without remaining processes, each with a text for its end."""
         left = self._end_strays()
         now = boottime_ns()
         for held in self._held.copy():
@@ -38,16 +38,16 @@ class Clearing:
                 self._held.remove(held)
                 yield held, held.problem.text if held.problem is not None else ""
             elif now - held.ended_at > _LIMIT_NS:
-                # What has been killed and cannot die (a stuck disk) will not run any of its own code again.
+                # A process that was killed and cannot die (a stuck disk) will not run any of its own code again.
                 self._held.remove(held)
                 yield held, "a process of the task was killed and is not gone"
 
     def _end_strays(self) -> set[str]:
-        """Kill what attempts that are over have left, if any child is none of those that run."""
+        """Kill remaining processes of ended attempts, if there is a child other than those of running attempts."""
         try:
             if len(self._children.listed()) <= len(self._leaders) + (self._pool.remover != 0):
                 return set()
             return self._trees.end_strays()
         except OSError:
-            # Something may be left that cannot be listed now: no attempt is over before it can.
+            # Something may remain that cannot be listed now, so no attempt ends before it can.
             return {NOBODYS}

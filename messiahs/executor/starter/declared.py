@@ -1,6 +1,6 @@
-"""What a task was to leave behind: its declared outputs, as they are when nothing of it runs any more.
+"""Declared outputs of a task, as they are when none of its processes remains.
 
-No link is followed: what a link points to is not the task's to give away.
+Links are not followed: their targets may not be the task's to give away.
 """
 
 import os
@@ -18,17 +18,17 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTRY_LIMIT = 16_384
 _DEPTH_LIMIT = 64
 _NAMES_LIMIT_BYTES = 64 << 10
-"""Of all names together: they travel in every status of the attempt."""
+"""Maximum length of all names together: every status of the attempt carries them."""
 _SHOWN = 5
 
 
 class _TooManyError(Exception):
-    """More was found than can be told."""
+    """There are more files than a status can carry."""
 
 
 @dataclass(slots=True)
 class Found:
-    """The files that were found, by name (grows while they are looked for), and what was not."""
+    """Files that were found, by name, and names that were not (mutable)."""
 
     files: dict[str, Left] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -39,25 +39,25 @@ class Found:
 
     @property
     def text(self) -> str:
-        """Say what is wrong, and what was left out."""
-        said = []
+        """Return what is missing or was omitted."""
+        texts = []
         if self.cause == Cause.TOO_MANY_OUTPUTS:
-            said.append(
+            texts.append(
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
         if self.missing:
-            said.append(f"not there at the end: {_listed(self.missing)}")
+            texts.append(f"missing at the end: {_listed(self.missing)}")
         if self.skipped:
-            said.append(f"left out, as no plain files: {_listed(self.skipped)}")
-        return "; ".join(said)
+            texts.append(f"omitted, because they are not regular files: {_listed(self.skipped)}")
+        return "; ".join(texts)
 
 
 def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
-    """Look for every declared file and folder in a work folder; a folder stands for the files in it."""
+    """Find every declared file and folder in a work folder; a folder stands for its files."""
     found = Found()
     for name in declared:
         try:
-            if not _look_at(found, work, name):
+            if not _add_declared(found, work, name):
                 found.missing.append(name)
         except _TooManyError:
             found.cause = Cause.TOO_MANY_OUTPUTS
@@ -67,9 +67,9 @@ def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
     return found
 
 
-def _look_at(found: Found, work: str, name: str) -> bool:
-    """Add a declared output; False if there is none, or if its name leads out of the work folder."""
-    if not _can_be_told(name):
+def _add_declared(found: Found, work: str, name: str) -> bool:
+    """Add a declared output; False if it does not exist, or its name leads out of the work folder."""
+    if not _fits_a_status(name):
         return False
     *folders, last = name.split("/")
     opened: list[int] = []
@@ -90,7 +90,7 @@ def _look_at(found: Found, work: str, name: str) -> bool:
 
 
 def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> None:
-    """Add a file, or all that is in a folder."""
+    """Add a file, or all files in a folder."""
     found.entries += 1
     if found.entries > _ENTRY_LIMIT:
         raise _TooManyError
@@ -102,7 +102,7 @@ def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> Non
                 _add_below(found, descriptor, below, path=f"{path}/{below}", depth=depth + 1)
         finally:
             os.close(descriptor)
-    elif stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and _can_be_told(path):
+    elif stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and _fits_a_status(path):
         if not status.st_mode & stat.S_IRUSR:
             os.chmod(entry, stat.S_IMODE(status.st_mode) | stat.S_IRUSR, dir_fd=folder)
         _note(found, Left(path, status.st_size, bool(status.st_mode & stat.S_IXUSR)))
@@ -134,7 +134,7 @@ def _note(found: Found, left: Left) -> None:
     found.files[left.name] = left
 
 
-def _can_be_told(path: str) -> bool:
+def _fits_a_status(path: str) -> bool:
     try:
         path.encode()
         relative_path(f"{WORK}/{path}")

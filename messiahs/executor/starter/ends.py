@@ -1,4 +1,4 @@
-"""What is told of an attempt that has ended, and what the journal is to keep of all attempts."""
+"""The report about an ended attempt, and the content of a new journal."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.protocol.frames import Ended
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.declared import Found, find_outputs
-from messiahs.executor.starter.journal import Began, Over, Record, Spawned
+from messiahs.executor.starter.journal import Began, Finished, Record, Spawned
 from messiahs.executor.starter.pool import Pool
 
 
 def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
-    """Say how an attempt ended and what it left in its folder; `text` comes before what is wrong with its outputs."""
+    """Return how an attempt ended and what it left in its folder; `text` precedes problems with its outputs."""
     out, err = pool.sizes(held.folder)
     found = Found()
     if held.start is not None and held.start.outputs and held.ended_at and held.problem is None:
@@ -33,10 +33,10 @@ def end_of(held: Held, pool: Pool, text: str = "", /) -> Ended:
 
 
 def truths(table: Table, *, notes_processes: bool) -> Iterator[Record]:
-    """Give what a journal that begins anew must say; which processes attempts are only if that is noted."""
+    """Yield the records with which a new journal begins; processes of attempts only with `notes_processes`."""
     for held in table.attempts.values():
         if held.ended is not None:
-            yield Over(ended=held.ended)
+            yield Finished(ended=held.ended)
         elif held.phase is not Phase.QUEUED:
             yield Began(attempt=held.attempt)
             if notes_processes and (identity := identity_of(held.process)) is not None:

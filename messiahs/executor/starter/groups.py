@@ -1,4 +1,4 @@
-"""Signals to process groups, and which child has ended."""
+"""Signals to process groups, and finding ended children."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from messiahs.executor.starter.journal import Spawned
 
 
 def next_dead() -> os.waitid_result | None:
-    """Name a child that has ended, and leave it unreaped; None if there is none."""
+    """Return a child that has ended, without reaping it; None if there is none."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -16,7 +16,7 @@ def next_dead() -> os.waitid_result | None:
 
 
 def signal_group(process: int, number: int) -> bool:
-    """Signal a process group; False if nothing is in it."""
+    """Signal a process group; False if it is empty."""
     try:
         os.killpg(process, number)
     except ProcessLookupError:
@@ -27,6 +27,6 @@ def signal_group(process: int, number: int) -> bool:
 
 
 def end_group(spawned: Spawned) -> None:
-    """Kill what an earlier starter left of an attempt, if that very process still runs."""
+    """Kill the remains of an attempt of an earlier starter, if its first process still runs."""
     if is_alive(ProcessIdentity(pid=spawned.pid, started=spawned.started)):
         signal_group(spawned.pid, signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""What must outlive a starter: which attempts it began, and how they ended.
+"""Records that must outlive a starter: which attempts it began, and how they ended.
 
-Two files take turns: when the current one has grown, all that is still true is written to the other one, which then
-is the current one. Both are opened before the starter gives up root, so that tasks, which run under the starter's
-later account, cannot touch them. A batch of records is one write; what was written survives the starter, and after a
-crash of the machine nothing of it matters but the boot id, which is synced.
+Two files alternate: when the current one has grown, all records that are still valid are written to the other, which
+becomes the current one. Both are opened before the starter gives up root, so that tasks, which run under the starter's
+later account, cannot touch them. A batch of records is one write. Written records survive the starter; after a crash of
+the machine only the boot id matters, which is synced.
 """
 
 import errno
@@ -22,31 +22,31 @@ _GROWTH = 4
 
 
 class Opened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
-    """Begins a file: the file with the highest generation that is complete counts."""
+    """Begins a file. The complete file with the highest generation is valid."""
 
     generation: int
     boot_id: str
 
 
 class Complete(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
-    """Everything that was true when the file was begun has been written."""
+    """All records that were valid when the file was begun have been written."""
 
 
 class Began(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=3):
-    """An attempt is about to be spawned; it will never be spawned again."""
+    """An attempt is about to be started; it will never be started again."""
 
     attempt: AttemptId
 
 
 class Spawned(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
-    """Which process an attempt is (noted where the starter's death does not end it)."""
+    """The process of an attempt (recorded where the starter's death does not end it)."""
 
     attempt: AttemptId
     pid: int
     started: int
 
 
-class Over(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
+class Finished(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
     """An attempt ended."""
 
     ended: Ended
@@ -58,12 +58,12 @@ class Discarded(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=6):
     attempt: AttemptId
 
 
-Record = Opened | Complete | Began | Spawned | Over | Discarded
+Record = Opened | Complete | Began | Spawned | Finished | Discarded
 
 
 @dataclass(slots=True)
 class Remembered:
-    """What the journal says (grows while it is read): attempts that began, their processes and ends."""
+    """Content of the journal (mutable while it is read): attempts that began, their processes and ends."""
 
     boot_id: str | None = None
     generation: int = 0
@@ -72,7 +72,7 @@ class Remembered:
     ended: dict[AttemptId, Ended] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
-        """Take one record, in the order in which they were written."""
+        """Add one record, in the order of writing."""
         match record:
             case Opened():
                 self.boot_id, self.generation = record.boot_id, record.generation
@@ -83,7 +83,7 @@ class Remembered:
             case Spawned():
                 if record.attempt in self.began:
                     self.began[record.attempt] = record
-            case Over():
+            case Finished():
                 self.began.pop(record.ended.attempt, None)
                 self.ended[record.ended.attempt] = record.ended
             case Discarded():
@@ -104,7 +104,7 @@ class Journal:
         self._size_when_begun = 0
 
     def read(self) -> Remembered:
-        """Say what the newest complete file says; nothing if there never was one."""
+        """Return the content of the newest complete file; empty if there is none."""
         candidates = [_read(file) for file in self._files]
         complete = [number for number in (0, 1) if candidates[number].is_complete]
         self._generation = max(candidate.generation for candidate in candidates)
@@ -114,7 +114,7 @@ class Journal:
         return candidates[self._current]
 
     def write(self, records: Sequence[Record]) -> bool:
-        """Append a batch in one write; False if the disk takes none of it, and then nothing of it was written."""
+        """Append a batch in one write; False if the disk has no room, and then nothing was written."""
         data = encode_frames(self._encoder, records)
         file = self._files[self._current]
         try:
@@ -129,13 +129,13 @@ class Journal:
 
     @property
     def has_grown(self) -> bool:
-        """Say whether most of the file is no longer needed."""
+        """Whether most of the file is no longer needed."""
         return self._size > max(_GROWN_BYTES, _GROWTH * self._size_when_begun)
 
     def begin_anew(self, boot_id: str, truths: Iterable[Record]) -> None:
-        """Go on in the other file, which starts with all that is still true; an `OSError` leaves everything as it was.
+        """Switch to the other file, which starts with all valid records; an `OSError` leaves everything unchanged.
 
-        The first call after `read` decides where the journal is written.
+        The first call after `read` decides which file is written.
         """
         file = self._files[1 - self._current]
         self._generation += 1
@@ -149,7 +149,7 @@ class Journal:
         self._size = self._size_when_begun = len(data)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for file in self._files:
             os.close(file)
 
@@ -164,7 +164,7 @@ def _read(file: int) -> Remembered:
             try:
                 records = decoder.decode(body)
             except ValueError:
-                # What a crash of the machine left half written: nothing after it was ever relied on.
+                # Half written when the machine crashed; nothing after it was relied on.
                 return remembered
             for record in records:
                 remembered.add(record)

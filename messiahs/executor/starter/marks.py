@@ -1,16 +1,16 @@
-"""A mark that all processes of an attempt inherit, whatever else they change: their group, environment and folder.
+"""A mark that all processes of an attempt inherit, even if they change their group, environment and folder.
 
-The mark is the soft limit on file locks (`RLIMIT_LOCKS`): the kernel has enforced none since Linux 2.4.25, but children
-inherit it and /proc shows it. The starter sets its own limit before it starts a task. A program that sets this limit
-changes its mark; no ordinary program does. Without enough room below the hard limit, which only a privileged process
-can raise, no attempt is marked, and what else a process shows has to do.
+The mark is the soft limit on file locks (`RLIMIT_LOCKS`): the kernel has not enforced it since Linux 2.4.25, but
+children inherit it and /proc shows it. The starter sets its own limit before it starts a task. A program that sets this
+limit changes its mark, which no ordinary program does. If the hard limit, which only a privileged process can raise, is
+too low, attempts are not marked and are recognised by other means only.
 """
 
 import resource
 from collections.abc import Container
 
 _FILE_LOCKS = 10
-"""`RLIMIT_LOCKS`, which the standard library does not name."""
+"""`RLIMIT_LOCKS`, which the standard library lacks."""
 _SHOWN = b"Max file locks"
 _LARGEST = 1 << 62
 _LEAST_ROOM = 1 << 23
@@ -20,20 +20,20 @@ _DEGRADED = "the hard limit on file locks is {}, below {}: a process that hides 
 
 
 class Marks:
-    """The marks of the attempts that run, each with the attempt's folder (mutable); no two share a mark."""
+    """Marks of running attempts, each with the attempt's folder (mutable); no two share a mark."""
 
     def __init__(self) -> None:
         _, hard = resource.getrlimit(_FILE_LOCKS)
         self._hard = hard
         self._largest = _LARGEST if hard == resource.RLIM_INFINITY else hard
         self.degraded = "" if self._largest >= _LEAST_ROOM else _DEGRADED.format(hard, _LEAST_ROOM)
-        """Why no attempt is marked; empty if all are."""
+        """Why attempts are not marked; empty if they are."""
         self._last = 0
         self._folders: dict[int, str] = {}
         self._marks: dict[str, int] = {}
 
     def put_on(self, folder: str) -> None:
-        """Let every process that is started from now on bear the mark of an attempt, until the next call."""
+        """Mark every process that is started from now on as of this attempt, until the next call."""
         if self.degraded:
             return
         self._last = next_free(self._last, largest=self._largest, in_use=self._folders)
@@ -42,7 +42,7 @@ class Marks:
         self._marks[folder] = self._last
 
     def folder_of(self, name: bytes) -> str | None:
-        """Name the folder of the attempt whose mark a process bears; None if it bears none of an attempt that runs."""
+        """Return the folder of the running attempt whose mark a process has; None if there is none."""
         try:
             with open(b"/proc/%s/limits" % name, "rb") as file:  # noqa: PTH123 - once per stray
                 for line in file:
@@ -54,14 +54,14 @@ class Marks:
         return None
 
     def forget(self, folder: str) -> None:
-        """Take note that nothing of an attempt is left."""
+        """Release the mark of an attempt without remaining processes."""
         mark = self._marks.pop(folder, None)
         if mark is not None:
             self._folders.pop(mark, None)
 
 
 def next_free(last: int, /, *, largest: int, in_use: Container[int]) -> int:
-    """Give the mark that follows the last one and is free; 1 follows the largest. At least one must be free."""
+    """Return the next free mark after the last one; 1 follows the largest. At least one must be free."""
     mark = last % largest + 1
     while mark in in_use:
         mark = mark % largest + 1

@@ -1,11 +1,11 @@
-"""The folders of attempts: taken from a pool by rename, given back if the task left them untouched.
+"""Folders of attempts: taken from a pool by a rename, and returned if the task left them untouched.
 
-Making three files and folders costs more than starting a process; a rename costs next to nothing. What a task filled
-is removed by a process of its own, so that a large removal never delays a deadline.
+Creating three files and folders costs more than starting a process; a rename costs almost nothing. A folder that a task
+has filled is removed by a separate process, so that a large removal never delays a deadline.
 
-If tasks have an account of their own, all folders but those in which they work belong to the daemon's account, so that
-no task can change the pool, another attempt's folder, or the names in its own. Otherwise tasks can do all of that; then
-whatever they changed is made anew or repaired, and nothing that they changed is given to another task.
+If tasks have their own account, all folders except those in which they work belong to the daemon's account, so that no
+task can change the pool, the folder of another attempt, or the names in its own. Otherwise tasks can do all of that;
+then everything that they changed is recreated or repaired, and nothing that they changed is given to another task.
 """
 
 import os
@@ -26,22 +26,22 @@ _LOG = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REMOVE = 'exec 2>/dev/null; chmod -R u+rwX -- "$1"; exec rm -rf -- "$1"'
 _TICK_NS = 50_000_000
-"""More than any granularity of the times of change that kernels write."""
+"""Coarser than the time stamps of any kernel."""
 
 Change = tuple[int, int]
-"""An inode and its last change, in nanoseconds: every change of content, names, mode, attributes or flags moves it, and
-no account can set it."""
+"""An inode and the time of its last change, in nanoseconds: every change of content, names, mode, attributes or flags
+updates it, and no account can set it."""
 
 
 class Taken(NamedTuple):
-    """An attempt's folder, and its logs opened for appending, which whoever took it closes."""
+    """An attempt's folder, and its logs opened for appending, which the caller closes."""
 
     folder: str
     stdout: int
     stderr: int
 
     def close(self) -> None:
-        """Close both logs; an error that a file system reports only then concerns what was written before."""
+        """Close both logs; an error that appears only now concerns earlier writes."""
         for log in (self.stdout, self.stderr):
             with suppress(OSError):
                 os.close(log)
@@ -49,7 +49,7 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose the folders are, if they are not of the tasks' account; the starter may act as this one within `powers`."""
+    """The owner of the folders, if that is not the tasks' account; the starter can act as the owner within `powers`."""
 
     uid: int
     gid: int
@@ -57,7 +57,7 @@ class Owner:
 
 
 class _Prepared(NamedTuple):
-    """A folder as it was made: what is in it, and itself where its tasks could change it."""
+    """A folder as it was created: its content, and the folder itself where its tasks could change it."""
 
     path: str
     inside: tuple[Change, ...]
@@ -70,14 +70,14 @@ class Pool:
     def __init__(self, root: Path, owner: Owner | None = None) -> None:
         self.root = str(root)
         self.remover = 0
-        """The process that removes at the moment; 0 if there is none."""
+        """The removing process; 0 if there is none."""
         self._owner = owner
         self._powers: AbstractContextManager[object] = nullcontext() if owner is None else owner.powers
         self._passable = 0o700 if owner is None else 0o711
-        """The mode of folders on the way to where tasks work."""
+        """Mode of the folders above the work folders."""
         self._ready: deque[_Prepared] = deque()
         self._taken: dict[str, _Prepared] = {}
-        """Those in use that may be used again, by the names of their attempts."""
+        """Folders in use that can be reused, by the names of their attempts."""
         self._stamp = f"{time.time_ns():x}"
         self._count = 0
         self._can_make = True
@@ -85,7 +85,7 @@ class Pool:
         self._removing = ""
 
     def open(self, kept: set[str]) -> None:
-        """Make the folders, and remove what an earlier starter left, but the folders of the attempts `kept`."""
+        """Create the folders, and remove those of an earlier starter, except the folders of the attempts `kept`."""
         with self._powers:
             self._lay_out()
             for name in (ATTEMPTS, POOL):
@@ -99,11 +99,11 @@ class Pool:
 
     @property
     def wants_more(self) -> bool:
-        """Say whether fewer folders are ready than a burst of attempts takes."""
+        """Whether fewer folders are ready than a burst of attempts needs."""
         return self._can_make and len(self._ready) < _READY
 
     def prepare_one(self) -> None:
-        """Make one folder in advance; if the disk takes no more, none is made in advance until one was given back."""
+        """Create one folder in advance. When the disk is full, this stops until a folder is returned."""
         try:
             if self.wants_more:
                 with self._powers:
@@ -112,7 +112,7 @@ class Pool:
             self._can_make = False
 
     def take(self, name: str) -> Taken:
-        """Give an attempt its folder, which is `name` from now on. Raises `OSError`."""
+        """Return a folder for an attempt, renamed to `name`. Raises `OSError`."""
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self._powers:
             try:
@@ -128,7 +128,7 @@ class Pool:
             raise
 
     def give_back(self, name: str) -> None:
-        """Take a folder back whose attempt is discarded; nothing happens if there is none."""
+        """Take back the folder of a discarded attempt; nothing happens if there is none."""
         prepared = self._taken.pop(name, None)
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         with self._powers, suppress(OSError):
@@ -144,22 +144,22 @@ class Pool:
         self.remove_next()
 
     def remove_next(self) -> None:
-        """Start to remove the next used folder, unless a removal runs."""
+        """Start the removal of the next used folder, unless one is in progress."""
         if self.remover or not self._trash:
             return
         self._removing = self._trash.pop()
         try:
-            # Of a folder that is the owner's, its task could fill only the one in which it worked.
+            # In a folder of the owner, the task could fill only its work folder.
             is_owners = self._owner is not None and self._is_own_folder(self._removing)
             filled = f"{self._removing}/{WORK}" if is_owners else self._removing
             arguments = ["sh", "-c", _REMOVE, "sh", filled]
             self.remover = os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, setsigmask=[])
         except OSError:
-            # It lies in the trash, and the next starter tries again.
+            # It stays in the trash for the next starter.
             self.remover = 0
 
     def removed(self) -> None:
-        """Take note that the removing process has ended; what is the owner's was left to the starter."""
+        """Note that the removing process has ended; folders of the owner are removed here."""
         self.remover = 0
         with self._powers, suppress(OSError):
             if not self._is_own_folder(self._removing) or not _removed_simply(self._removing):
@@ -167,12 +167,12 @@ class Pool:
         self.remove_next()
 
     def sizes(self, name: str) -> tuple[int, int]:
-        """Say how much an attempt wrote to its two logs; what is no file (any more) counts as empty."""
+        """Return the sizes of an attempt's two logs; a log that is not a file (any more) counts as empty."""
         folder = f"{self.root}/{ATTEMPTS}/{name}"
         try:
             return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")
         except PermissionError:
-            # A task of the daemon's own account has closed a folder that all attempts share.
+            # A task of the daemon's account has closed a folder that all attempts share.
             with self._powers, suppress(OSError):
                 self._lay_out()
         with suppress(PermissionError):
@@ -180,11 +180,11 @@ class Pool:
         return 0, 0
 
     def _lay_out(self) -> None:
-        """Have every folder that attempts share, and nothing else in its place. Raises `OSError`."""
+        """Create the folders that attempts share, replacing anything else in their places. Raises `OSError`."""
         if self._owner is None:
             self._have(self.root, 0o700)
         for name in (ATTEMPTS, POOL, TRASH):
-            # The process that removes has the tasks' account, and passes through the trash.
+            # The removing process runs under the tasks' account and passes through the trash.
             self._have(f"{self.root}/{name}", 0o700 if name == POOL else self._passable)
 
     def _have(self, folder: str, mode: int) -> None:
@@ -194,7 +194,7 @@ class Pool:
         _set_mode(folder, mode)
 
     def _displace(self, folder: str) -> None:
-        """Take over a folder that an earlier release gave to the tasks' account; move aside whatever else is there."""
+        """Take over a folder that an earlier release gave to the tasks' account; move anything else aside."""
         try:
             descriptor = os.open(folder, _FOLDER)
         except FileNotFoundError:
@@ -243,11 +243,11 @@ class Pool:
         return _Prepared(folder, _changes_inside(folder), self._change_of(folder))
 
     def _change_of(self, folder: str) -> Change | None:
-        """Look at a folder itself, if its task could change it."""
+        """Return the last change of a folder itself, if its task could change it."""
         return None if self._owner is not None else _change(folder)
 
     def _is_untouched(self, prepared: _Prepared) -> bool:
-        """Say whether a folder is as it was made. Raises `OSError` if it cannot be reached."""
+        """Whether a folder is as it was created. Raises `OSError` if it cannot be read."""
         try:
             inside, itself = _changes_inside(prepared.path), self._change_of(prepared.path)
         except FileNotFoundError:
@@ -259,20 +259,20 @@ class Pool:
         return _Prepared(path, prepared.inside, self._change_of(path))
 
     def _move_in(self, name: str, folder: str) -> None:
-        """Let the next folder be that of an attempt."""
+        """Give the prepared folder to an attempt."""
         prepared = self._next()
         moved = self._moved(prepared, folder)
         if time.time_ns() - max(changed for _, changed in moved.inside) > _TICK_NS:
             self._taken[name] = moved
             return
-        # It is so new that a change by its task may bear the same time: it is used once. A second one will be older.
+        # A change by its task could have the same time stamp as its creation, so it is used once; a later one is older.
         if len(self._ready) < _READY:
             with suppress(OSError):
                 self._ready.append(self._make())
 
     def _next(self) -> _Prepared:
         while self._ready:
-            # One that cannot be looked at now stays.
+            # A folder that cannot be checked now stays.
             is_untouched = self._is_untouched(self._ready[0])
             prepared = self._ready.popleft()
             if is_untouched:
@@ -281,13 +281,13 @@ class Pool:
         return self._make()
 
     def _throw_away(self, folder: str) -> None:
-        """Remove a folder if its task wrote to its logs only, or let it be removed later. Raises `OSError`."""
+        """Remove a folder if its task wrote to its logs only, otherwise move it to the trash. Raises `OSError`."""
         is_own = self._is_own_folder(folder)
         if is_own and _removed_simply(folder):
             return
         target = self._new_name(TRASH)
         if is_own:
-            # To move a folder, and to empty it, one must be able to write and to enter it.
+            # Moving and emptying a folder require write and search permission.
             _set_mode(folder, self._passable)
         with suppress(FileNotFoundError):
             os.rename(folder, target)  # noqa: PTH104 - as above
@@ -295,7 +295,7 @@ class Pool:
 
 
 def _set_mode(folder: str, mode: int) -> None:
-    """Set the mode of a folder that is no link. Raises `OSError`."""
+    """Set the mode of a folder that is not a link. Raises `OSError`."""
     found = os.lstat(folder)
     if stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) != mode:
         os.chmod(folder, mode)  # noqa: PTH101 - strings: this module runs once per task
@@ -311,7 +311,7 @@ def _changes_inside(folder: str) -> tuple[Change, ...]:
 
 
 def _size(path: str) -> int:
-    """Give the size of a file; 0 if there is none. Raises `PermissionError`."""
+    """Return the size of a file; 0 if there is none. Raises `PermissionError`."""
     try:
         found = os.lstat(path)
     except PermissionError:
@@ -322,7 +322,7 @@ def _size(path: str) -> int:
 
 
 def _removed_simply(folder: str) -> bool:
-    """Remove a folder whose task wrote to its logs only; False if there is more in it."""
+    """Remove a folder whose task wrote to its logs only; False if it contains more."""
     try:
         os.rmdir(f"{folder}/{WORK}")  # noqa: PTH106 - as above
         for name in OUTPUT_NAMES:

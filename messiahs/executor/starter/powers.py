@@ -1,7 +1,7 @@
-"""Powers of root that a starter keeps when it takes the tasks' account, so that folders can belong to the daemon's.
+"""Capabilities of root that a starter keeps under the tasks' account, so that folders can belong to the daemon's.
 
-They are kept as what the process may take up, and are in effect only within a `with`. A program that it starts has none
-of them: a task is an ordinary process of its account.
+They are permitted, and effective only within a `with`. Programs that it starts have none: a task is an ordinary process
+of its account.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Self
 
 CHOWN, DAC_OVERRIDE, FOWNER = 0, 1, 3
-"""To give a folder away, to change what is in one of another account, and to set its mode."""
+"""Change the owner of a folder, change folders of another account, and set their modes."""
 _VERSION_3 = 0x20080522
 
 
@@ -23,7 +23,7 @@ class _Data(ctypes.Structure):
 
 
 class Powers:
-    """Capabilities of this process: all others are given up. In effect within a `with`, which cannot be nested."""
+    """Capabilities of this process; all others are dropped. Effective within a `with`, which cannot be nested."""
 
     def __init__(self, capabilities: Iterable[int]) -> None:
         mask = sum(1 << capability for capability in capabilities)
@@ -34,12 +34,12 @@ class Powers:
         self._set(self._off)
 
     def __enter__(self) -> Self:
-        """Put them into effect. Raises `OSError`."""
+        """Make them effective. Raises `OSError`."""
         self._set(self._on)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take them out of effect."""
+        """Make them ineffective."""
         self._set(self._off)
 
     def _set(self, data: "ctypes.Array[_Data]") -> None:

@@ -1,7 +1,7 @@
 """The starter's process, from its arguments to its end.
 
-Everything is imported, opened and bound before the starter gives up root, because the account of the tasks may not
-even reach the interpreter.
+Everything is imported, opened and bound before the starter gives up root, because the tasks' account may not be able to
+read the interpreter.
 """
 
 import argparse
@@ -37,7 +37,7 @@ ALREADY_RUNNING = 3
 
 
 def serve(watch: Watch) -> int:
-    """Be the starter of a module, unless it has one (exit code 3)."""
+    """Run as the starter of a module; exit code 3 if it already has one."""
     options = _options()
     if options.open_files is not None:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -49,7 +49,7 @@ def serve(watch: Watch) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return ALREADY_RUNNING
-    # Behind a namespace /proc still tells the number by which the daemon knows this process.
+    # Within a namespace, /proc still shows the number by which the daemon knows this process.
     identity = identity_of(int(os.readlink("/proc/self")))  # noqa: PTH115 - a name, not a path
     assert identity is not None
     note_identity(Path(), identity)
@@ -75,7 +75,7 @@ def serve(watch: Watch) -> int:
         has_rebooted=runner.recover(),
         uid=account.uid,
     )
-    # What it holds has no cycles: looking for them among thousands of waiting attempts is time lost.
+    # The starter's objects have no cycles; collecting garbage among thousands of waiting attempts wastes time.
     gc.freeze()
     gc.set_threshold(100_000)
     listener.listen()
@@ -98,7 +98,7 @@ def _options() -> argparse.Namespace:
 
 
 def _bound_socket() -> socket.socket:
-    """Bind under a name relative to the present folder: a full path may be too long for a socket."""
+    """Bind under a relative name, because a full path may be too long for a socket."""
     Path(SOCKET).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(SOCKET)
@@ -106,10 +106,10 @@ def _bound_socket() -> socket.socket:
 
 
 def _become(account: Account) -> Powers | None:
-    """Take the tasks' account for good, and tie the life of the tasks to that of the starter.
+    """Switch to the tasks' account permanently, and tie the tasks' lives to the starter's.
 
-    A former root keeps the powers that it needs for folders of its own. It also keeps its group as the saved one, which
-    no program that it starts inherits: so the kernel lets no task change the limits of the starter (prlimit).
+    A former root keeps the capabilities that it needs for its folders. It also keeps its group as the saved group,
+    which started programs do not inherit, so that the kernel lets no task change the starter's limits (prlimit).
     """
     powers = None
     if os.geteuid() == 0:
@@ -129,7 +129,7 @@ def _become(account: Account) -> Powers | None:
 
 
 def _block_signals() -> None:
-    """Keep SIGTERM waiting until the loop asks for it; what a terminal sends concerns nobody here, but for tasks."""
+    """Block SIGTERM until the loop handles it. Signals from a terminal are ignored here, but not in tasks."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,7 +1,7 @@
-"""What the starter does: takes commands, spawns, reaps, kills in time, and tells what became of attempts.
+"""The work of the starter: it accepts commands, starts and reaps processes, kills in time, and reports about attempts.
 
-One turn is: commands, `reap`, `enforce`, `settle`. Nothing is spawned before the journal says so, and no end is told
-before the journal has it; while the disk is full, nothing starts and ends wait to be told.
+One step is: commands, `reap`, `enforce`, `settle`. Nothing is started before the journal has it, and no end is reported
+before the journal has it; while the disk is full, nothing starts and reports of ends wait.
 """
 
 import os
@@ -33,7 +33,7 @@ from messiahs.executor.protocol.layout import folder_name
 from messiahs.executor.starter.clearing import Clearing
 from messiahs.executor.starter.ends import end_of, truths
 from messiahs.executor.starter.groups import end_group, next_dead, signal_group
-from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Spawned
+from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspending import Suspended
@@ -47,26 +47,26 @@ _STOP_GRACE_NS = 2_000_000_000
 
 
 class Runner:
-    """Attempts and their processes; `reports` is what the daemon is to be told, in order.
+    """Attempts and their processes; `reports` is for the daemon, in order.
 
-    `_processes` names exactly the attempts whose first process was not reaped yet, so a number in it means the
-    process that it meant at the spawn.
+    `_processes` has exactly the attempts whose first process is not reaped yet, so that a number in it still refers to
+    the process that was started.
     """
 
     def __init__(self, *, pool: Pool, journal: Journal, spawner: Spawner, children: Children, boot: str) -> None:
         self.reports: list[News] = []
         self.notes_processes = False
-        """Whether the journal names processes, because they may outlive the starter."""
+        """Whether the journal records processes, because they may outlive the starter."""
         self.is_stopping = False
         self.watch: Watch | None = None
-        """The watchdog, which is told when the next lease of an attempt that runs ends."""
+        """The watchdog, which needs the next end of a running attempt's lease."""
         self._pool, self._journal, self._spawner = pool, journal, spawner
         self._boot = boot
         self._table = Table()
         self._processes: dict[int, Held] = {}
         self._staging: list[Held] = []
         self._records: list[Record] = []
-        self._untold: dict[AttemptId, Ended] = {}
+        self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
         self._trees = Trees(children, pool, self._processes)
         self.degraded = self._trees.degraded
@@ -76,9 +76,9 @@ class Runner:
         self._weighing = Weighing(self._table, self._trees)
 
     def recover(self) -> bool:
-        """Take over from the journal: what began and did not end is lost. Say whether the machine was rebooted.
+        """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.
 
-        What an earlier starter left running is ended first (there is none after a reboot).
+        Processes of an earlier starter are ended first (after a reboot there are none).
         """
         remembered = self._journal.read()
         has_rebooted = remembered.boot_id not in (None, self._boot)
@@ -96,14 +96,14 @@ class Runner:
         return has_rebooted
 
     def apply(self, command: Command) -> None:
-        """Take one command; a repeated one tells again what is known."""
+        """Accept one command; a repeated one reports the known state again."""
         match command:
             case Start():
                 held = self._table.attempts.get(command.attempt)
                 if held is None:
                     self._table.queue(command)
                 else:
-                    self._tell_again(held)
+                    self._report_again(held)
             case End():
                 self._end(command)
             case Suspend() | Resume():
@@ -118,7 +118,7 @@ class Runner:
                 assert_never(command)
 
     def end_all(self) -> None:
-        """Begin to end everything: each attempt is lost, and none starts any more."""
+        """Begin to end everything: every attempt is lost, and none starts any more."""
         self.is_stopping = True
         for held in list(self._table.attempts.values()):
             if held.phase in (Phase.QUEUED, Phase.RUNNING):
@@ -126,35 +126,35 @@ class Runner:
 
     @property
     def is_idle(self) -> bool:
-        """Say whether nothing runs or waits."""
+        """Whether nothing runs or waits."""
         return not self._table.claims
 
     @property
     def has_waiting(self) -> bool:
-        """Say whether attempts are here that wait for a place."""
+        """Whether attempts wait for a place."""
         return self._table.has_waiting
 
     @property
     def wake_at(self) -> int:
-        """When the next turn is due though nothing happens: 0 for at once."""
+        """When the next step is due without an event; 0 for at once."""
         if self._is_disk_full:
             return NEVER
         if self._records or self._weighing.is_asked or (not self.is_stopping and self._table.startable(1)):
             return 0
-        return min(self._table.next_due, self._suspended.look_at)
+        return min(self._table.next_due, self._suspended.due_at)
 
     @property
     def is_clearing(self) -> bool:
-        """Say whether something that was killed is about to be gone."""
+        """Whether killed processes are about to disappear."""
         return bool(self._clearing)
 
     def reap(self) -> None:
-        """Learn which processes have ended; an attempt ends when all of it has."""
+        """Find ended processes; an attempt ends when all of its processes have."""
         while (info := next_dead()) is not None:
             process = info.si_pid
             held = self._processes.pop(process, None)
             if held is not None:
-                # The dead leader still holds its number, so the group cannot be someone else's.
+                # The dead leader still holds its number, so the group cannot be another one.
                 signal_group(process, signal.SIGKILL)
             os.waitpid(process, 0)
             self._trees.reaped(process)
@@ -163,15 +163,15 @@ class Runner:
             elif process == self._pool.remover:
                 self._pool.removed()
         if self._clearing:
-            for held, text in self._clearing.over():
+            for held, text in self._clearing.ended():
                 self._finish(held, cause=held.cause, text=text)
 
     def enforce(self) -> None:
-        """End what has reached its limit, the end of its lease or of its grace."""
+        """End attempts that have reached their limit, or the end of their lease or grace period."""
         now = boottime_ns()
         for held in self._staging.copy():
-            self._hear(held, now)
-        self._suspended.look(now)
+            self._read_report(held, now)
+        self._suspended.step(now)
         if self._weighing.is_asked and (weighed := self._weighing.weigh()) is not None:
             self.reports.append(weighed)
         for held, cause in self._table.due_by(now):
@@ -189,7 +189,7 @@ class Runner:
             self.watch.set(self._table.leased_until(now))
 
     def settle(self) -> None:
-        """Write down what happened and what is to begin, then tell it and begin it."""
+        """Write ends and starts to the journal, then report the ends and start the attempts."""
         starting = [] if self.is_stopping else self._table.startable(_STARTS_PER_TURN)
         records = [*self._records, *(Began(attempt=held.attempt) for held in starting)]
         if not records:
@@ -198,26 +198,26 @@ class Runner:
         if self._is_disk_full:
             return
         self._records.clear()
-        self.reports += self._untold.values()
-        self._untold.clear()
+        self.reports += self._unreported.values()
+        self._unreported.clear()
         for held in starting:
             self._begin(held)
         if self._journal.has_grown:
-            # Without room for a second file the first one simply goes on growing.
+            # Without room for a second file, the first one keeps growing.
             with suppress(OSError):
                 self._journal.begin_anew(self._boot, truths(self._table, notes_processes=self.notes_processes))
 
     def known(self, number: int) -> Known:
-        """Say all that is held; an end that the journal has not yet counts as running."""
-        return self._table.known(number, self._untold, boottime_ns())
+        """Return everything that is known; an end that the journal lacks counts as running."""
+        return self._table.known(number, self._unreported, boottime_ns())
 
     @property
     def can_prepare(self) -> bool:
-        """Say whether an idle moment can be used to prepare for later attempts."""
+        """Whether an idle moment can be used to prepare for later attempts."""
         return self._pool.wants_more
 
     def prepare(self) -> None:
-        """Use an idle moment."""
+        """Prepare for later attempts."""
         self._pool.prepare_one()
 
     def _begin(self, held: Held) -> None:
@@ -242,7 +242,7 @@ class Runner:
         held.process, held.report = outcome
         self._processes[held.process] = held
         if held.report >= 0:
-            # Its limit counts from when it has its inputs.
+            # Its limit counts from the time at which it has its inputs.
             held.limit_at = NEVER
             self._staging.append(held)
         self.reports.append(Started(attempt=held.attempt))
@@ -259,14 +259,14 @@ class Runner:
             case Phase.QUEUED:
                 self._finish(held, cause=command.cause)
             case Phase.RUNNING if command.only_if_queued:
-                self._tell_again(held)
+                self._report_again(held)
             case Phase.RUNNING:
                 held.cause = held.cause or command.cause
                 self._terminate(held, command.grace_ns, boottime_ns())
             case Phase.CLEARING:
                 pass
             case Phase.ENDED:
-                self._tell_again(held)
+                self._report_again(held)
             case _:
                 assert_never(held.phase)
 
@@ -280,7 +280,7 @@ class Runner:
     def _terminate(self, held: Held, grace_ns: int, now: int) -> None:
         if grace_ns > 0:
             signal_group(held.process, signal.SIGTERM)
-            # A stopped task has to run once more to end by itself.
+            # A suspended task must be resumed to end by itself.
             signal_group(held.process, signal.SIGCONT)
             self._suspended.resume(held)
         held.kill_at = min(held.kill_at, now + grace_ns)
@@ -298,33 +298,33 @@ class Runner:
         self._records.append(Discarded(attempt=attempt))
         self._pool.give_back(held.folder)
 
-    def _tell_again(self, held: Held) -> None:
+    def _report_again(self, held: Held) -> None:
         if held.ended is not None:
-            if held.attempt not in self._untold:
+            if held.attempt not in self._unreported:
                 self.reports.append(held.ended)
         elif held.phase is not Phase.QUEUED:
             self.reports.append(Started(attempt=held.attempt))
 
-    def _hear(self, held: Held, now: int) -> None:
-        """Learn whether a process has become its task; of one that has ended, this is the last word."""
+    def _read_report(self, held: Held, now: int) -> None:
+        """Find out whether a process has become its task; for one that has ended, this is the final check."""
         try:
-            said = os.read(held.report, _REPORT_BYTES)
+            report = os.read(held.report, _REPORT_BYTES)
         except BlockingIOError:
             return
         os.close(held.report)
         held.report = -1
         self._staging.remove(held)
-        if said:
-            held.problem = problem_in(said)
+        if report:
+            held.problem = problem_in(report)
             if held.process in self._processes:
-                # Whatever it has said, it never becomes the task.
+                # Whatever it reported, it never becomes the task.
                 signal_group(held.process, signal.SIGKILL)
         elif held.phase is Phase.RUNNING:
             self._table.limit(held, now)
 
     def _exited(self, held: Held, info: os.waitid_result) -> None:
         if held.report >= 0:
-            self._hear(held, boottime_ns())
+            self._read_report(held, boottime_ns())
         if held.problem is not None and not held.cause:
             held.exit_code, held.cause = held.problem.exit_code, held.problem.cause
         elif info.si_code == os.CLD_EXITED:
@@ -340,7 +340,7 @@ class Runner:
         ended = end_of(held, self._pool, text)
         self._trees.forget(held.folder)
         self._table.end(held, ended)
-        self._records.append(Over(ended=ended))
-        self._untold[held.attempt] = ended
+        self._records.append(Finished(ended=ended))
+        self._unreported[held.attempt] = ended
         if held.is_discarded:
             self._discard(held.attempt)

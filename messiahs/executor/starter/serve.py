@@ -1,4 +1,4 @@
-"""The starter's loop: one daemon at a time on a Unix socket, signals, and the turns of the runner."""
+"""The starter's loop: one daemon at a time on a Unix socket, signals, and the steps of the runner."""
 
 import os
 import selectors
@@ -30,13 +30,13 @@ from messiahs.executor.starter.runner import Runner
 _LONGEST_WAIT_NS = 500_000_000
 _CLEARING_WAIT_NS = 2_000_000
 _TOGETHER_NS = 20_000_000
-"""So long reports wait for others while no place is empty for it: a message of twenty costs as much as one of one."""
+"""How long reports are collected while no place is empty: a message of twenty reports costs as much as of one."""
 _READ_BYTES = 1 << 18
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Connection:
-    """The connection with a daemon; what the socket does not take yet waits in `unsent`."""
+    """The connection with a daemon; data that the socket does not accept yet waits in `unsent`."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -48,7 +48,7 @@ class Connection:
 
 
 class Server:
-    """Serves whoever connected last and has the owner's uid; without a daemon everything goes on."""
+    """Serves the last connection from the owner's uid; without a daemon, attempts continue."""
 
     def __init__(self, *, listener: socket.socket, runner: Runner, hello: Hello, owner: int) -> None:
         self._listener, self._runner, self._hello, self._owner = listener, runner, hello, owner
@@ -57,14 +57,14 @@ class Server:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(list[ToStarter])
         self._wake_reader, self._wake_writer = socket.socketpair()
-        self._told_at = 0
+        self._reported_at = 0
 
     def run(self) -> None:
-        """Serve until told to stop and everything has ended."""
+        """Serve until stopped and everything has ended."""
         self._listen()
         while not (self._runner.is_stopping and self._runner.is_idle):
             self._wait()
-            if _is_told_to_end(from_outside=os.getpid() == 1):
+            if _is_asked_to_end(from_outside=os.getpid() == 1):
                 self._runner.end_all()
             self._runner.reap()
             self._runner.enforce()
@@ -77,7 +77,7 @@ class Server:
         for sock in (self._listener, self._wake_reader, self._wake_writer):
             sock.setblocking(False)
         signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
-        # A handler is needed for the wakeup to happen; pending ends are looked for in every turn anyway.
+        # The wakeup needs a handler; every step looks for ended processes anyway.
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
@@ -85,7 +85,7 @@ class Server:
     def _wait(self) -> None:
         wait_ns = self._wait_ns()
         events = self._selector.select(0 if self._runner.can_prepare else max(0, wait_ns) / 1e9)
-        # Folders are prepared one by one while nobody waits for anything.
+        # Folders are prepared one by one while there is nothing else to do.
         if not events and wait_ns > 0:
             self._runner.prepare()
         for key, mask in events:
@@ -98,7 +98,7 @@ class Server:
         now = boottime_ns()
         limit = _CLEARING_WAIT_NS if self._runner.is_clearing else _LONGEST_WAIT_NS
         if self._runner.reports:
-            limit = min(limit, self._told_at + _TOGETHER_NS - now)
+            limit = min(limit, self._reported_at + _TOGETHER_NS - now)
         return min(limit, self._runner.wake_at - now)
 
     def _awake(self) -> None:
@@ -154,10 +154,10 @@ class Server:
                 self._runner.apply(message)
 
     def _can_wait(self, connection: Connection) -> bool:
-        """Say whether reports can be told a little later, with others."""
+        """Whether reports can be sent a little later, together with others."""
         if connection.answers or connection.asks or connection.unsent or not self._runner.has_waiting:
             return False
-        return boottime_ns() < self._told_at + _TOGETHER_NS
+        return boottime_ns() < self._reported_at + _TOGETHER_NS
 
     def _send(self) -> None:
         reports = self._runner.reports
@@ -168,9 +168,9 @@ class Server:
             messages = connection.answers
             if connection.has_asked and reports:
                 messages += news_of(reports)
-                self._told_at = boottime_ns()
+                self._reported_at = boottime_ns()
             if connection.asks:
-                # What happened before a daemon's first question is part of the answer.
+                # Events before a daemon's first `Ask` are part of its answer.
                 messages += [self._runner.known(number) for number in connection.asks]
                 connection.asks.clear()
                 connection.has_asked = True
@@ -196,12 +196,12 @@ class Server:
 
 
 def news_of(reports: Sequence[News]) -> list[News]:
-    """Leave out the starts of what has ended since."""
+    """Omit starts of attempts that have ended since."""
     ended = {report.attempt for report in reports if isinstance(report, Ended)}
     return [report for report in reports if not isinstance(report, Started) or report.attempt not in ended]
 
 
-def _is_told_to_end(*, from_outside: bool) -> bool:
-    """Say whether SIGTERM came; tasks share the starter's account, so as pid 1 it hears only who is above it."""
-    told = signal.sigtimedwait({signal.SIGTERM}, 0)
-    return told is not None and (not from_outside or told.si_pid == 0)
+def _is_asked_to_end(*, from_outside: bool) -> bool:
+    """Whether SIGTERM arrived; as pid 1, the starter accepts it only from outside, because tasks share its account."""
+    asked = signal.sigtimedwait({signal.SIGTERM}, 0)
+    return asked is not None and (not from_outside or asked.si_pid == 0)

@@ -1,14 +1,14 @@
-"""Whose each process was when it was seen: what loses its parents later is still known to be of its attempt."""
+"""Owners of processes that were seen: a process that loses its parents later is still known to be of its attempt."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 NOBODYS = ""
-"""The folder of what may be of any attempt."""
+"""The folder of processes that may belong to any attempt."""
 
 
 class Seen(NamedTuple):
-    """A process: when it started in ticks, its number in the starter's namespace, and its attempt's folder."""
+    """A process: its start time in ticks, its number in the starter's namespace, and its attempt's folder."""
 
     started: int
     number: int
@@ -18,7 +18,7 @@ class Seen(NamedTuple):
 class Sightings:
     """The processes that were seen, by their numbers in /proc (mutable).
 
-    A number may be used again; with the start time it means one process only.
+    A number may be reused; together with the start time it identifies one process.
     """
 
     def __init__(self) -> None:
@@ -26,18 +26,18 @@ class Sightings:
         self._names: dict[str, set[bytes]] = {}
 
     def note(self, name: bytes, seen: Seen) -> None:
-        """Remember a process; who had its number before is forgotten."""
+        """Remember a process, instead of an earlier one with its number."""
         self.drop(name)
         self._seen[name] = seen
         self._names.setdefault(seen.folder, set()).add(name)
 
     def of(self, name: bytes, started: int) -> Seen | None:
-        """Give what is remembered of that very process."""
+        """Return what is known about this process."""
         seen = self._seen.get(name)
         return seen if seen is not None and seen.started == started else None
 
     def all(self) -> Iterator[tuple[bytes, Seen]]:
-        """Give everything that is remembered."""
+        """Return all remembered processes."""
         return iter(self._seen.items())
 
     def drop(self, name: bytes) -> None:
@@ -50,6 +50,6 @@ class Sightings:
                 del self._names[seen.folder]
 
     def forget(self, folder: str) -> None:
-        """Forget all of an attempt."""
+        """Forget all processes of an attempt."""
         for name in self._names.pop(folder, ()):
             del self._seen[name]

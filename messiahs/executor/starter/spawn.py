@@ -1,6 +1,6 @@
-"""Starting one task: its environment, the search for its program, and the one system call.
+"""Starting one task: its environment, the search for its program, and the system call.
 
-`posix_spawn` is what `subprocess` uses at best; used directly it needs no pipe to learn of a failed exec.
+`posix_spawn` is the fastest method of `subprocess`; called directly, it needs no pipe to report a failed exec.
 """
 
 import errno
@@ -21,15 +21,15 @@ from messiahs.executor.starter.staging import StagingError, is_quick, stage
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
-_TOLD = 3
+_REPORT_FILE = 3
 _TEXT_LENGTH = 500
 _NOT_RUNNABLE = (errno.EACCES, errno.ENOEXEC, errno.EISDIR, errno.EPERM)
 
 
 class Process(NamedTuple):
-    """A process that is a task, or (`report` is not negative) becomes one when it has put its inputs in place.
+    """A process that is a task, or (if `report` is not negative) becomes one after copying its inputs.
 
-    From `report` a `NotSpawned` can be read if it cannot; its end without a word says that it has become the task.
+    From `report` a `NotSpawned` can be read if that fails; if it ends empty, the process has become the task.
     """
 
     number: int
@@ -37,15 +37,15 @@ class Process(NamedTuple):
 
 
 def ignored_signals() -> frozenset[int]:
-    """Name what this process ignores: by its own will, by Python's, or as it was started."""
+    """Return the signals that this process ignores: by its own choice, by Python's, or inherited."""
     return frozenset(number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawner:
-    """What all tasks have in common: the account's name, the search path, and an open /dev/null.
+    """What all tasks share: the account's name, the search path, and an open /dev/null.
 
-    A task ignores no signal: those that were `ignored` when this was made have their usual effect again.
+    A task ignores no signal: the signals `ignored` by this process have their default effect again.
     """
 
     user: str
@@ -61,7 +61,7 @@ class Spawner:
         work = f"{taken.folder}/{WORK}"
         if not is_quick(start.inputs):
             return self._fork(start, taken, work)
-        # The starter has one thread: its own folder is what the child inherits.
+        # The starter has one thread, and the child inherits its working directory.
         os.chdir(work)
         try:
             stage(start.inputs)
@@ -69,7 +69,7 @@ class Spawner:
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         finally:
-            # Whoever looks for what an attempt left running goes by working directories too.
+            # Remains of attempts are also recognised by their working directories.
             os.chdir("/")
 
     def _spawn_here(self, start: Start, taken: Taken, work: str) -> Process | NotSpawned:
@@ -101,41 +101,41 @@ class Spawner:
     def _fork(self, start: Start, taken: Taken, work: str) -> Process:
         """Start a process that copies the inputs and then becomes the task.
 
-        It is the attempt's process from its beginning: limits apart, whatever ends a task ends it too. Raises `OSError`
-        if there can be no such process.
+        It is the attempt's process from the beginning: everything that ends a task, except limits, ends it too. Raises
+        `OSError` if the process cannot be started.
         """
-        report, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        report, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             number = os.fork()
         except OSError:
             os.close(report)
-            os.close(told)
+            os.close(write_end)
             raise
         if number == 0:
             try:
-                self._become(start, taken, work=work, told=told)
+                self._become(start, taken, work=work, report=write_end)
             finally:
                 os._exit(NOT_EXECUTABLE)
-        os.close(told)
+        os.close(write_end)
         with suppress(OSError):
-            # On both sides, so that the group is there for whoever is first.
+            # In both processes, so that the group exists for the one that needs it first.
             os.setpgid(number, number)
         return Process(number, report)
 
-    def _become(self, start: Start, taken: Taken, *, work: str, told: int) -> None:
-        """Be the task; if that is not possible, say why through `told`, which is closed once it is the task."""
+    def _become(self, start: Start, taken: Taken, *, work: str, report: int) -> None:
+        """Become the task; a failure is reported through `report`, which is closed when this has become the task."""
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for source, target in ((self.nothing, 0), (taken.stdout, 1), (taken.stderr, 2)):
             os.dup2(source, target)
-        # The starter's lock and connections must not outlive it here.
-        os.dup2(told, _TOLD, inheritable=False)
-        os.closerange(_TOLD + 1, os.sysconf("SC_OPEN_MAX"))
+        # The starter's lock and connections must not stay open here.
+        os.dup2(report, _REPORT_FILE, inheritable=False)
+        os.closerange(_REPORT_FILE + 1, os.sysconf("SC_OPEN_MAX"))
         for number in self.ignored:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         problem = self._staged_and_replaced(start, work)
-        os.write(_TOLD, msgspec.json.encode(replace(problem, text=problem.text[:_TEXT_LENGTH])))
+        os.write(_REPORT_FILE, msgspec.json.encode(replace(problem, text=problem.text[:_TEXT_LENGTH])))
 
     def _staged_and_replaced(self, start: Start, work: str) -> NotSpawned:
         program = start.argv[0] if start.argv else ""
@@ -146,16 +146,16 @@ class Spawner:
             found = find_program(program, environment.get("PATH", ""))
             if isinstance(found, NotSpawned):
                 return found
-            os.execve(found, start.argv, environment)  # noqa: S606 - a shell is what no task is to need
+            os.execve(found, start.argv, environment)  # noqa: S606 - tasks need no shell
         except StagingError as error:
             return NotSpawned(cause=Cause.STAGING_FAILED, exit_code=None, text=str(error))
         except OSError as error:
             return _refusal(program, error)
-        except Exception as error:  # noqa: BLE001 - without a word the task would seem to have run
+        except Exception as error:  # noqa: BLE001 - without a report, the task would seem to have run
             return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=f"{program!r} cannot be started: {error}")
 
     def environment(self, start: Start, work: str) -> dict[str, str]:
-        """Give exactly what a task sees: the standard variables, then its own."""
+        """Return exactly what a task sees: the standard variables, then its own."""
         task = start.attempt.task
         variables = {
             "PATH": self.path,
@@ -173,19 +173,19 @@ class Spawner:
 
 
 def problem_in(report: bytes) -> NotSpawned:
-    """Read what a process has reported; one that cannot be read is a problem, too.
+    """Parse the report of a process; a report that cannot be parsed is a problem, too.
 
-    Every task of the account could write there.
+    Every task of the account could write to it.
     """
     try:
         return msgspec.json.decode(report, type=NotSpawned)
     except (ValueError, RecursionError) as error:
-        text = f"what its process reported cannot be read: {error}"
+        text = f"the report of its process cannot be read: {error}"
         return NotSpawned(cause=Cause.SPAWN_FAILED, exit_code=None, text=text)
 
 
 def find_program(program: str, path: str) -> str | NotSpawned:
-    """Find what a shell in the present folder would run: a name with a slash as it stands, others on the path."""
+    """Find what a shell would run: a name with a slash as it is, other names on the path."""
     if "/" in program:
         return program
     candidates = [f"{folder or '.'}/{program}" for folder in path.split(":")] if program else []

@@ -1,6 +1,6 @@
-"""Putting the inputs of a task in their places, by copying: what a task does to its inputs is nobody else's affair.
+"""Copying inputs of a task to their places, so that changes by the task do not affect others.
 
-The kernel copies, and shares the blocks where the file system can.
+The kernel copies, and shares blocks where the file system can.
 """
 
 import errno
@@ -11,7 +11,7 @@ from messiahs.executor.protocol.frames import Staged
 from messiahs.wire.limits import relative_path
 
 INLINE_BYTES, INLINE_FILES = 256 << 10, 16
-"""So much the starter copies itself; more is copied by the task's own process before it becomes the task."""
+"""Up to this size the starter copies itself; the task's own process copies more before it becomes the task."""
 _COPY_BYTES = 64 << 20
 _READ_BYTES = 1 << 20
 _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,16 +20,16 @@ _CANNOT_COPY = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno
 
 
 class StagingError(Exception):
-    """An input is not in its place; the text says which and why."""
+    """An input cannot be copied; the text says which and why."""
 
 
 def is_quick(inputs: tuple[Staged, ...]) -> bool:
-    """Say whether copying takes no longer than starting a process."""
+    """Whether copying takes no longer than starting a process."""
     return len(inputs) <= INLINE_FILES and sum(one.size_bytes for one in inputs) <= INLINE_BYTES
 
 
 def stage(inputs: tuple[Staged, ...]) -> None:
-    """Copy inputs into the present folder. Raises `StagingError`."""
+    """Copy inputs into the working directory. Raises `StagingError`."""
     for one in inputs:
         try:
             _copy(one)
@@ -42,12 +42,12 @@ def stage(inputs: tuple[Staged, ...]) -> None:
 
 
 def _copy(staged: Staged) -> None:
-    # The wire has checked it; what is written here is written as the tasks' account.
+    # The wire has checked the name, and the tasks' account writes the file.
     relative_path(staged.name)
     source = os.open(staged.source, _SOURCE)
     try:
         if os.fstat(source).st_size != staged.size_bytes:
-            raise StagingError(f"input {staged.name} has not its {staged.size_bytes} bytes")
+            raise StagingError(f"input {staged.name} does not have its {staged.size_bytes} bytes")
         if "/" in staged.name:
             os.makedirs(staged.name.rpartition("/")[0], exist_ok=True)  # noqa: PTH103 - once per input of a task
         target = os.open(staged.name, _TARGET, 0o755 if staged.is_executable else 0o644)

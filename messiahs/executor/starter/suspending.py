@@ -1,7 +1,7 @@
-"""Attempts whose owner wants them to stand still: stopped, kept so, and woken again.
+"""Suspended attempts: they are stopped, kept stopped, and resumed.
 
-Their groups are signalled at once, and what left its group in the same turn. How many are looked at in a turn is
-limited, because reaping, limits, leases and kills wait meanwhile.
+Their groups are signalled at once, and processes that left their group in the same step. The number of attempts in a
+step is limited, because reaping, limits, leases and kills wait meanwhile.
 """
 
 import signal
@@ -17,13 +17,13 @@ from messiahs.executor.starter.sightings import NOBODYS
 from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
 
 _LOOK_NS = 1_000_000_000
-"""So often they are looked at: another task of the account could wake them."""
+"""Interval of checks: another task of the account could resume them."""
 _PASSES = 100
 _PAUSE_SECONDS = 0.0005
 
 
 class Suspended:
-    """The attempts that stand still (mutable); each is fresh, or due at a time, the first one first.
+    """The suspended attempts (mutable); each is fresh, or due at a time, the earliest first.
 
     `leaders` are the first processes of all attempts.
     """
@@ -36,14 +36,14 @@ class Suspended:
         self._has_stopped_nobodys = False
 
     @property
-    def look_at(self) -> int:
-        """When something is to be done: 0 for at once."""
+    def due_at(self) -> int:
+        """When the next step is due; 0 for at once."""
         if self._fresh or self._waking:
             return 0
         return next((due for due, _ in self._due.values()), NEVER)
 
     def suspend(self, held: Held) -> None:
-        """Stop all of an attempt, unless it is ending."""
+        """Stop all processes of an attempt, unless it is ending."""
         if held.phase is Phase.RUNNING and held.kill_at == NEVER:
             self._table.suspend(held, boottime_ns())
             signal_group(held.process, signal.SIGSTOP)
@@ -51,7 +51,7 @@ class Suspended:
             self._fresh[held.attempt] = held
 
     def resume(self, held: Held) -> None:
-        """Let an attempt go on, if it stands still."""
+        """Resume an attempt, if it is suspended."""
         if held.attempt in self._fresh or held.attempt in self._due:
             self._fresh.pop(held.attempt, None)
             self._due.pop(held.attempt, None)
@@ -60,9 +60,9 @@ class Suspended:
                 signal_group(held.process, signal.SIGCONT)
                 self._waking[held.attempt] = held
 
-    def look(self, now: int) -> None:
-        """Wake and stop what was told since the last turn, and stop again what was woken by others, when it is time."""
-        if now < self.look_at:
+    def step(self, now: int) -> None:
+        """Resume and stop attempts as requested since the last step; when due, stop again those that others resumed."""
+        if now < self.due_at:
             return
         if self._waking:
             self._wake()
@@ -74,7 +74,7 @@ class Suspended:
         roots = self._trees.roots()
         for held in list(islice(self._waking.values(), PER_TURN)):
             del self._waking[held.attempt]
-            # One that was suspended again meanwhile was woken for a moment only.
+            # An attempt that was suspended again meanwhile was resumed for a moment only.
             if held.phase is Phase.RUNNING and not held.suspended_at:
                 self._trees.go_on(held.folder, roots)
         if self._has_stopped_nobodys:
@@ -83,7 +83,7 @@ class Suspended:
             self._has_stopped_nobodys = False
 
     def _calm(self) -> None:
-        """Stop what is fresh, and whatever it was starting meanwhile."""
+        """Stop fresh attempts, and processes that they were starting meanwhile."""
         awake = list(islice(self._fresh.values(), PER_TURN))
         for held in awake:
             del self._fresh[held.attempt]
@@ -92,11 +92,11 @@ class Suspended:
             awake = [held for held in awake if not self._stop(held, roots)]
             if self._stop_nobodys(roots) and not awake:
                 return
-            # What was told to stop has done so before it is asked again; only its children can be news.
+            # Stopped processes have stopped before the next search; only their children can be new.
             time.sleep(_PAUSE_SECONDS)
 
     def _keep(self, now: int) -> None:
-        """Stop again what was woken; what it may have started is looked for in the next turn."""
+        """Stop processes that were resumed; those that they may have started are found in the next step."""
         due = [held for at, held in islice(self._due.values(), PER_TURN) if at <= now]
         if due:
             roots = self._trees.roots()
@@ -107,7 +107,7 @@ class Suspended:
             self._stop_nobodys(roots)
 
     def _stop(self, held: Held, roots: Roots) -> bool:
-        """Stop everything of an attempt, unless it has ended, and look again later; False if something was awake."""
+        """Stop all processes of an attempt, unless it has ended, and check again later; False if one was running."""
         self._due.pop(held.attempt, None)
         if held.phase is not Phase.RUNNING:
             return True
@@ -117,7 +117,7 @@ class Suspended:
         return is_still
 
     def _stop_nobodys(self, roots: Roots) -> bool:
-        """Stop what may be of any attempt if none is to run; False if something of it was awake."""
+        """Stop processes that may be of any attempt if no attempt may run; False if one was running."""
         if not all(held.suspended_at for held in self._leaders.values()):
             return True
         self._has_stopped_nobodys = self._has_stopped_nobodys or NOBODYS in roots

@@ -1,8 +1,8 @@
-"""The processes of each attempt: finding all of them, stopping them, letting them go on, and what memory they use.
+"""The processes of each attempt: finding, stopping and resuming them, and their memory use.
 
-A task's first process leads a group, and what it starts stays below it or, orphaned, becomes a child of the starter.
-There it bears the mark of its attempt. One that changed its mark is recognised by having been seen below its attempt,
-by the folder that it shows, or by its group; if none of these helps, it may belong to any attempt.
+A task's first process leads a group. Processes that it starts stay below it or, orphaned, become children of the
+starter. There they have the mark of their attempt. A process that changed its mark is recognised because it was seen
+below its attempt, by the folder that it shows, or by its group; if none of these helps, it may belong to any attempt.
 """
 
 import os
@@ -19,18 +19,18 @@ from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.sightings import NOBODYS, Seen, Sightings
 
 PER_TURN = 32
-"""So many attempts may be looked at in one turn: everything else waits meanwhile."""
+"""Maximum number of attempts in one step; everything else waits meanwhile."""
 _AWAKE = frozenset((b"R", b"S"))
 _AT_REST = frozenset((b"T", b"t", b"Z", b"X"))
-"""Letters of processes that were stopped, or have ended."""
+"""Letters of the states of processes that are stopped, or have ended."""
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 Roots = Mapping[str, list[tuple[bytes, int]]]
-"""By folder, where the search for an attempt's processes begins: their numbers in /proc and their start times."""
+"""By folder, where the search for an attempt's processes begins: numbers in /proc and start times."""
 
 
 class Trees:
-    """Looks at processes below the starter; `leaders` are the first processes of attempts, by their numbers there."""
+    """Finds processes below the starter; `leaders` are the first processes of attempts, by their numbers there."""
 
     def __init__(self, children: Children, pool: Pool, leaders: Mapping[int, Held]) -> None:
         self._children, self._pool, self._leaders = children, pool, leaders
@@ -41,16 +41,16 @@ class Trees:
         """Why processes that hide their attempts are recognised later than elsewhere; empty if they are not."""
 
     def begin(self, folder: str) -> None:
-        """Let what is started next be known as of an attempt."""
+        """Mark processes that are started next as of this attempt."""
         self._marks.put_on(folder)
 
     def roots(self) -> Roots:
-        """Look once at all children, for every attempt."""
+        """Assign all children to their attempts, once for every attempt."""
         found: dict[str, list[tuple[bytes, int]]] = {}
         try:
             children = self._children.known()
         except OSError:
-            # What was seen before is found below; what is new is found by a later look.
+            # Processes that were seen before are found below; new ones are found by a later call.
             children = {}
         for name, child in children.items():
             if child.number != self._pool.remover:
@@ -61,9 +61,9 @@ class Trees:
         return found
 
     def stop(self, folder: str, roots: Roots) -> bool:
-        """Stop everything of an attempt; False if something was awake, so that it may have started more meanwhile.
+        """Stop all processes of an attempt; False if one was running, so that it may have started more meanwhile.
 
-        A process that sleeps where no signal wakes it stops when it wakes.
+        A process in uninterruptible sleep stops when it wakes up.
         """
         is_still = True
         for name, standing in self._members(folder, roots):
@@ -73,18 +73,18 @@ class Trees:
         return is_still
 
     def go_on(self, folder: str, roots: Roots) -> None:
-        """Let everything of an attempt go on."""
+        """Resume all processes of an attempt."""
         for name, standing in list(self._members(folder, roots)):
             self._signal(name, standing.started, signal.SIGCONT)
 
     def memory_bytes(self, folder: str, roots: Roots) -> int:
-        """Sum up the resident memory of everything of an attempt; what several processes share counts for each."""
+        """Return the resident memory of all processes of an attempt; shared memory counts for each of them."""
         return sum(_resident_bytes(name) for name, _ in self._members(folder, roots))
 
     def end_strays(self) -> set[str]:
-        """Kill what attempts that are over have left; name the folders of those that had something left.
+        """Kill remains of ended attempts; return the folders of the attempts that had any.
 
-        An orphan that has hidden its attempt is killed as well, and named `NOBODYS`. Raises `OSError`.
+        An orphan that has hidden its attempt is killed as well, and returned as `NOBODYS`. Raises `OSError`.
         """
         left: set[str] = set()
         running = {held.folder for held in self._leaders.values()}
@@ -100,18 +100,18 @@ class Trees:
         return left
 
     def reaped(self, number: int) -> None:
-        """Take note that a child of the starter is gone."""
+        """Note that a child of the starter is gone."""
         name = self._children.reaped(number)
         if name is not None:
             self._sightings.drop(name)
 
     def forget(self, folder: str) -> None:
-        """Take note that an attempt has ended, and nothing of it is left."""
+        """Note that an attempt has ended without remaining processes."""
         self._sightings.forget(folder)
         self._marks.forget(folder)
 
     def _owner(self, name: bytes, children: Mapping[bytes, Child]) -> str:
-        """Name the folder of the attempt to which a child belongs."""
+        """Return the folder of the attempt to which a child belongs."""
         child = children[name]
         leader = self._leaders.get(child.number)
         if leader is not None:
@@ -125,7 +125,7 @@ class Trees:
         return folder
 
     def _shown(self, name: bytes, children: Mapping[bytes, Child]) -> str:
-        """Name the attempt's folder by an orphan's mark, by what else it shows, or by the group that it is in."""
+        """Return the attempt's folder by an orphan's mark, by what else it shows, or by its group."""
         marked = self._marks.folder_of(name)
         if marked is not None:
             return marked
@@ -138,7 +138,7 @@ class Trees:
         return NOBODYS if leader is None else leader.folder
 
     def _members(self, folder: str, roots: Roots) -> Iterator[tuple[bytes, Standing]]:
-        """Give every process of an attempt; from now on it is the attempt's, whatever becomes of its parents."""
+        """Yield every process of an attempt, and remember it as the attempt's even if it loses its parents."""
         waiting: list[tuple[bytes, int | None]] = list(roots.get(folder, ()))
         visited: set[bytes] = set()
         while waiting:
@@ -157,7 +157,7 @@ class Trees:
             waiting.extend((child, None) for child in _children_of(name))
 
     def _signal(self, name: bytes, started: int, number: int) -> None:
-        """Signal a process that was seen, if it is still that one."""
+        """Signal a process that was seen, if its number still refers to it."""
         seen = self._sightings.of(name, started)
         if seen is not None and seen.number:
             signal_if(seen.number, number, partial(_is_still, name, started))
@@ -169,7 +169,7 @@ def _is_still(name: bytes, started: int) -> bool:
 
 
 def _children_of(name: bytes) -> list[bytes]:
-    """Name the children of all threads of a process."""
+    """Return the children of all threads of a process."""
     found: list[bytes] = []
     try:
         for thread in os.listdir(b"/proc/%s/task" % name):  # noqa: PTH208 - names, not paths

@@ -1,9 +1,9 @@
-"""The starter's parent: it ends the starter with all tasks if a lease ends and the starter does nothing about it.
+"""The starter's parent: it ends the starter with all tasks if a lease ends and the starter does not act.
 
-The starter ends attempts whose lease has run out. One that is stopped, or waits for a disk, cannot; then the watchdog
-does it, outside the starter's process namespace and without a disk. The two share a page of memory, in which the
-starter writes the earliest end of the lease of any attempt that runs; that costs no system call. The watchdog sleeps
-until then and looks again. It imports little, because it stays in memory as long as the starter.
+The starter ends attempts whose lease has run out. A starter that is stopped, or waits for a disk, cannot; then the
+watchdog does so, from outside the starter's process namespace and without using a disk. Both share a page of memory, in
+which the starter writes the earliest end of a running attempt's lease, without a system call. The watchdog sleeps until
+then and checks again. It imports little, because it stays in memory as long as the starter.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from messiahs.executor.attempts import NEVER
 from messiahs.executor.linux.kernel import adopt_orphans, be_named, boottime_ns
 
 GRACE_NS = 2_000_000_000
-"""So long after the end of a lease a starter that runs has ended its attempts."""
+"""Time after the end of a lease within which a working starter has ended its attempts."""
 _UNTIL, _ARMED = 0, 1
 _ABSOLUTE = 1
 _NEW_PID, _NEW_USER = 0x20000000, 0x10000000
@@ -31,30 +31,30 @@ _CAPABILITIES_VERSION = 0x20080522
 
 
 class Watch:
-    """The starter's end: what it tells its watchdog."""
+    """The starter's access to its watchdog."""
 
     def __init__(self, words: memoryview, bell: int) -> None:
         self._words, self._bell = words, bell
 
     def set(self, until: int) -> None:
-        """Have the watchdog act soon after `until` (CLOCK_BOOTTIME, nanoseconds), unless another instant is set."""
+        """Let the watchdog act soon after `until` (CLOCK_BOOTTIME, nanoseconds), unless another instant is set."""
         if until != self._words[_UNTIL]:
             self._words[_UNTIL] = until
             if until < self._words[_ARMED]:
-                # It sleeps for longer. Without a watchdog the starter goes on.
+                # The watchdog sleeps longer than that. Without a watchdog the starter continues.
                 with suppress(OSError):
                     os.write(self._bell, b"\0")
 
     def lower(self, until: int) -> None:
-        """Have the watchdog act soon after `until` at the latest."""
+        """Let the watchdog act soon after `until` at the latest."""
         if until < self._words[_UNTIL]:
             self.set(until)
 
 
 def be_watched(*, in_namespace: bool) -> Watch:
-    """Fork: the child returns from here, as init of its own process namespace if that is said; the parent watches it.
+    """Fork: the child returns, as init of its own process namespace with `in_namespace`; the parent watches it.
 
-    The parent ends when the child has, with its exit code, and everything below it.
+    The parent ends after the child, with its exit code, and after everything below it.
     """
     library = ctypes.CDLL(None, use_errno=True)
     words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
@@ -70,10 +70,10 @@ def be_watched(*, in_namespace: bool) -> Watch:
         return Watch(words, bell)
     os.close(bell)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # What asks all processes to end is for the starter.
+        # Signals that ask all processes to end are handled by the starter.
         signal.signal(number, signal.SIG_IGN)
     be_named("messiahs-watch")
-    # Whatever loses its parents is found below the watchdog when the starter is gone.
+    # Processes that lose their parents become children of the watchdog when the starter is gone.
     adopt_orphans()
     os._exit(_Watchdog(library, starter, words, heard).run())
 
@@ -91,9 +91,9 @@ class _Watchdog:
             self._poll.register(descriptor, select.POLLIN)
 
     def run(self) -> int:
-        """Wait for the end of the starter, or bring it about; give its exit code."""
+        """Wait for the end of the starter, or end it; return its exit code."""
         _below(os.getpid())
-        # What it has used until now is all that it needs, and stays in memory where that is allowed.
+        # All memory that it needs is in use by now, and is locked where that is allowed.
         self._library.mlockall(_LOCK_WHAT_IS_USED)
         while self._status is None:
             until = self._words[_UNTIL]
@@ -121,7 +121,7 @@ class _Watchdog:
             self._poll.unregister(self._heard)
 
     def _reap(self) -> bool:
-        """Reap what has ended; False if there is no child any more."""
+        """Reap ended processes; False if there is no child any more."""
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self._starter:
@@ -131,7 +131,7 @@ class _Watchdog:
         return True
 
     def _sweep(self) -> None:
-        """Kill everything below until nothing is left: the starter may be where no signal reaches it yet."""
+        """Kill all descendants until none is left, because the starter may not react to a signal yet."""
         while self._reap():
             for process, parent in _below(os.getpid()).items():
                 _kill(process, parent)
@@ -139,7 +139,7 @@ class _Watchdog:
 
 
 def _below(ancestor: int) -> dict[int, int]:
-    """Name all descendants of a process, each with its parent."""
+    """Return all descendants of a process, each with its parent."""
     parents = {int(name): _parent_of(name) for name in os.listdir("/proc") if name.isdecimal()}  # noqa: PTH208 - imports little
     found = {ancestor}
     while more := {process for process, parent in parents.items() if parent in found} - found:
@@ -148,7 +148,7 @@ def _below(ancestor: int) -> dict[int, int]:
 
 
 def _kill(process: int, parent: int) -> None:
-    """Kill a process that still has that parent; another one that has got its number meanwhile is not hit."""
+    """Kill a process that still has that parent; a later process with its number is not hit."""
     with suppress(OSError):
         handle = os.pidfd_open(process)
         try:
@@ -168,7 +168,7 @@ def _parent_of(name: str) -> int:
 
 
 def _enter_namespace(library: ctypes.CDLL) -> None:
-    """Let the next child be the init of a process namespace; who is not root needs one of users around it."""
+    """Make the next child the init of a process namespace; without root that needs a user namespace around it."""
     uid, gid = os.geteuid(), os.getegid()
     if library.unshare(_NEW_PID | (_NEW_USER if uid else 0)) != 0:
         os.write(2, f"no process namespace: {os.strerror(ctypes.get_errno())}\n".encode())
@@ -177,5 +177,5 @@ def _enter_namespace(library: ctypes.CDLL) -> None:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - as above
                 file.write(text)
-        # All powers within that namespace: nobody here needs them.
+        # All capabilities within that namespace are dropped, because they are not needed.
         library.capset((ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)())

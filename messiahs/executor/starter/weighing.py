@@ -1,4 +1,4 @@
-"""Finding out what memory attempts use, a few in each turn: everything else waits meanwhile."""
+"""Measuring the memory of attempts, a few in each step, because everything else waits meanwhile."""
 
 from itertools import islice
 
@@ -9,22 +9,22 @@ from messiahs.executor.starter.trees import PER_TURN, Trees
 
 
 class Weighing:
-    """The attempts whose memory was asked for, and what is known of it already (mutable)."""
+    """Attempts whose memory was requested, and what is known of it already (mutable)."""
 
     def __init__(self, table: Table, trees: Trees) -> None:
         self._table, self._trees = table, trees
         self._waiting: dict[AttemptId, None] = {}
         self._memory: list[tuple[AttemptId, int]] = []
         self.is_asked = False
-        """Whether an answer is owed."""
+        """Whether an answer is due."""
 
     def ask(self, attempts: tuple[AttemptId, ...]) -> None:
-        """Have attempts weighed; who asks again before the answer gets one answer to both."""
+        """Request the memory of attempts; a repetition before the answer shares it."""
         self._waiting.update(dict.fromkeys(attempts))
         self.is_asked = True
 
     def weigh(self) -> Weighed | None:
-        """Weigh some of those that run; give the answer once it is complete."""
+        """Measure some of the running attempts; return the answer when it is complete."""
         asked = list(islice(self._waiting, PER_TURN))
         roots = self._trees.roots() if asked else {}
         for attempt in asked:

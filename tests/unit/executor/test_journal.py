@@ -7,7 +7,7 @@ import pytest
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.executor.protocol.frames import Ended
-from messiahs.executor.starter.journal import Began, Discarded, Journal, Over, Record, Remembered, Spawned
+from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Remembered, Spawned
 
 
 def attempt(number: int) -> AttemptId:
@@ -41,7 +41,7 @@ def test_what_began_ended_and_was_discarded_is_told_apart(tmp_path: Path) -> Non
     written(
         tmp_path,
         [Began(attempt=attempt(number)) for number in (1, 2, 3, 4)],
-        [spawned, Over(ended=over), Over(ended=Ended(attempt=attempt(3))), Discarded(attempt=attempt(3))],
+        [spawned, Finished(ended=over), Finished(ended=Ended(attempt=attempt(3))), Discarded(attempt=attempt(3))],
     )
     found = remembered(tmp_path)
     assert found.boot_id == "boot-1"
@@ -58,7 +58,7 @@ def test_a_record_that_was_half_written_is_not_believed(tmp_path: Path, cut: int
 
 
 def test_a_record_with_damaged_text_is_not_believed(tmp_path: Path) -> None:
-    written(tmp_path, [Began(attempt=attempt(1))], [Over(ended=Ended(attempt=attempt(1), text="well"))])
+    written(tmp_path, [Began(attempt=attempt(1))], [Finished(ended=Ended(attempt=attempt(1), text="well"))])
     (file,) = (file for file in tmp_path.iterdir() if file.stat().st_size)
     file.write_bytes(file.read_bytes().replace(b"well", b"\xff\xff\xff\xff"))
     assert list(remembered(tmp_path).began) == [attempt(1)]
@@ -106,7 +106,7 @@ def test_a_full_disk_takes_a_batch_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_journal_that_has_grown_says_so(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.begin_anew("boot", [])
-    batch: list[Record] = [Over(ended=Ended(attempt=attempt(1), text="x" * 100_000))]
+    batch: list[Record] = [Finished(ended=Ended(attempt=attempt(1), text="x" * 100_000))]
     states = []
     for _ in range(43):
         states.append(journal.has_grown)
