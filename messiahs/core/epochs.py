@@ -19,9 +19,9 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.module import ModuleState
 
 WIRE_VERSIONS: tuple[int, ...] = (1,)
-_TOLD_INTERVAL_NS: Final = 10 * SECOND
+_REPORT_INTERVAL_NS: Final = 10 * SECOND
 _STEP: Final = 100_000
-"""More than a module gives out within `_TOLD_INTERVAL_NS`; new numbers begin at a multiple of it."""
+"""More than a module gives out within `_REPORT_INTERVAL_NS`; new numbers begin at a multiple of it."""
 _JUMP_LIMIT: Final = 1 << 32
 """A neighbor that remembers so much more is wrong, or means harm."""
 _EPOCH_BITS: Final = 64
@@ -50,11 +50,11 @@ def hello_to(state: ModuleState, neighbor: SystemId) -> SendControl:
 
 def tell(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Let neighbors know how many ids were given out, if that has changed and the last time is long enough ago."""
-    if state.told_given_at is None:
-        state.told_given_at = now
-    if state.counters.given == state.told_given or now - state.told_given_at < _TOLD_INTERVAL_NS:
+    if state.given_sent_at is None:
+        state.given_sent_at = now
+    if state.counters.given == state.given_sent or now - state.given_sent_at < _REPORT_INTERVAL_NS:
         return ()
-    return _tell_all(state, now)
+    return _send_to_all(state, now)
 
 
 def on_hello(state: ModuleState, hello: Hello, now: Instant, /) -> tuple[Action, ...]:
@@ -98,10 +98,10 @@ def _compare(state: ModuleState, hello: Hello, now: Instant) -> tuple[Action, ..
     else:
         # The epoch is a new one already, because the state was lost or is a copy: only the numbers are the same.
         actions = _skip(state, forgotten, witness=hello.system)
-    told_all = _tell_all(state, now)
+    sent_to_all = _send_to_all(state, now)
     # On a new link the neighbor counts as greeted only after this.
-    is_told = any(action.to == hello.system for action in told_all)
-    return (*actions, *told_all, *(() if is_told else (hello_to(state, hello.system),)))
+    is_told = any(action.to == hello.system for action in sent_to_all)
+    return (*actions, *sent_to_all, *(() if is_told else (hello_to(state, hello.system),)))
 
 
 def _above(given: int) -> int:
@@ -138,6 +138,6 @@ def _later_epoch(state: ModuleState) -> Epoch:
     return Epoch(state.epoch + 1 + drawn % left if left >> (_EPOCH_BITS // 2) else drawn)
 
 
-def _tell_all(state: ModuleState, now: Instant) -> tuple[SendControl, ...]:
-    state.told_given, state.told_given_at = state.counters.given, now
+def _send_to_all(state: ModuleState, now: Instant) -> tuple[SendControl, ...]:
+    state.given_sent, state.given_sent_at = state.counters.given, now
     return tuple(hello_to(state, system) for system, is_greeted in state.updates.links.items() if is_greeted)

@@ -56,12 +56,12 @@ def _granted(state: ModuleState) -> Iterator[str]:
             yield f"granted claim {claim_id} counts {claim.live} live attempts of {live}"
         guards = [state.executor.guards.get(attempt) for attempt in claim.attempts]
         still = sum(guard is not None and guard.suspended_at is not None for guard in guards)
-        if still != claim.still or claim.still > claim.live:
-            yield f"granted claim {claim_id} counts {claim.still} suspended attempts of {still}"
+        if still != claim.suspended or claim.suspended > claim.live:
+            yield f"granted claim {claim_id} counts {claim.suspended} suspended attempts of {still}"
         for attempt, row in zip(claim.attempts, rows, strict=True):
             if row is None or row.claim != claim_id:
                 yield f"granted claim {claim_id} lists {attempt}, which is not in it"
-            if attempt in claim.over:
+            if attempt in claim.acknowledged:
                 yield f"granted claim {claim_id} lists {attempt}, whose result was taken"
         for attempt in (*claim.started, *claim.unreported):
             if attempt not in claim.attempts:
@@ -86,7 +86,7 @@ def _attempts(state: ModuleState) -> Iterator[str]:
             yield f"attempt {attempt} is stored as {row.id} with the status of {row.status.attempt}"
         if claim is None and row.status.state is not TaskState.EXECUTING:
             yield f"attempt {attempt} has ended, and so has its claim"
-        if claim is not None and attempt not in claim.attempts and attempt not in claim.over:
+        if claim is not None and attempt not in claim.attempts and attempt not in claim.acknowledged:
             yield f"attempt {attempt} is not in its claim {row.claim}"
 
 
@@ -155,9 +155,9 @@ def _shapes(state: ModuleState) -> Iterator[str]:
         for attempt in shape.moving:
             if not _is_bound(_claim_of(state, attempt), attempt):
                 yield f"{attempt} is to move, and is not bound"
-        is_looked_for = shape.phase is ShapePhase.SEARCHING or shape.answers is not None
+        has_search = shape.phase is ShapePhase.SEARCHING or shape.answers is not None
         for attempt in shape.offered:
-            if not shape.moving.get(attempt) and not is_looked_for:
+            if not shape.moving.get(attempt) and not has_search:
                 yield f"{attempt} is offered, and nobody looks for a place"
             if attempt not in shape.moving:
                 yield f"{attempt} is offered, and is not to move"
@@ -240,8 +240,8 @@ def _links(state: ModuleState) -> Iterator[str]:
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
             yield f"the view of {system} never grows old"
-    is_at_work = bool(updates.round.untold or updates.round.again) or updates.summing is not None
-    if is_at_work and not state.timers.is_set(TimerKind.TELL, state.system):
+    is_at_work = bool(updates.round.unsent or updates.round.again) or updates.summing is not None
+    if is_at_work and not state.timers.is_set(TimerKind.SUM, state.system):
         yield "an advertisement takes further turns, and none is due"
     for search in state.hop.searches.values():
         for party in (search.asker.system, search.asked):

@@ -138,7 +138,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case LinkDown():
             return link.on_link_down(state, event.neighbor, now)
         case Measured():
-            return (*status_vector.on_measured(state, event, now), *owner_rules.on_look(state, now))
+            return (*status_vector.on_measured(state, event, now), *owner_rules.on_evaluation(state, now))
         case InputsMoving():
             moving_here = claims.on_inputs_moving(state, event.claim, now)
             return (*moving_here, *task_status.on_inputs_moving(state, event.claim, now))
@@ -201,10 +201,10 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
             return status_vector.on_input_timeout(state, timeout[1], now)
         case TimerKind.IDLE:
             return claims.on_idle_timeout(state, timeout[1], now)
-        case TimerKind.LOOK:
-            return owner_rules.on_look(state, now)
-        case TimerKind.TELL:
-            return advertising.on_tell_timeout(state, now)
+        case TimerKind.OWNER_RULES:
+            return owner_rules.on_evaluation(state, now)
+        case TimerKind.SUM:
+            return advertising.on_sum_timeout(state, now)
         case TimerKind.RESERVATION:
             return reservations.on_reservation_timeout(state, now)
         case TimerKind.SEARCH:

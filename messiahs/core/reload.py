@@ -23,6 +23,6 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     for claim in state.origin.claims.values():
         placement.await_status(state, claim, now)
     owner_rules.count_anew(state, now)
-    status_vector.forget_told(state)
+    status_vector.send_all_anew(state)
     advertised = view_changes.on_output_timeout(state, now)
-    return (*advertised, *placement.look_everywhere(state, now))
+    return (*advertised, *placement.search_everywhere(state, now))

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from messiahs.core.interface.policies import Need
 from messiahs.core.model.ids import SystemId
-from messiahs.core.task_filter.matching import look_over, why_not, why_too_costly
+from messiahs.core.task_filter.matching import evaluate, why_not, why_too_costly
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import PredicateError
@@ -75,5 +75,5 @@ def _judged(text: str, views: Mapping[SystemId, Vector]) -> float:
 
 def _look(need: Need, views: Mapping[SystemId, Vector], overview: Overview) -> None:
     if not why_too_costly(need, views, overview):
-        look_over(need, views, overview)
+        evaluate(need, views, overview)
         why_not(need, views, overview)

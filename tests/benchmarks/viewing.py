@@ -12,7 +12,7 @@ from messiahs.core.interface.policies import Candidate, Need
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.task_filter.matching import look_over
+from messiahs.core.task_filter.matching import evaluate
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import bucket_of, lowest_in
 from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
@@ -66,7 +66,7 @@ def _ours(said: Sequence[Candidate]) -> Contender:
             need = need_of(text)
             gc.collect()  # each pays for its own garbage
             begun_at = time.process_time()
-            look_over(need, {each.system: each.view for each in fresh}, overview)
+            evaluate(need, {each.system: each.view for each in fresh}, overview)
             ranked = by_free_slots(fresh, need, randomness)
             took[figure] = 1000 * (time.process_time() - begun_at) * 1000 / len(said)
             if not ranked:

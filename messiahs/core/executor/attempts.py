@@ -5,7 +5,7 @@ from dataclasses import replace
 from messiahs.core.executor.claims import (
     SHRINK_NS,
     answer_renewal,
-    end_turn,
+    end_quantum,
     let_go,
     on_leaving_attempt_ended,
     refuse_for_ever,
@@ -13,7 +13,7 @@ from messiahs.core.executor.claims import (
     renew,
     status_actions,
 )
-from messiahs.core.executor.owner_rules import end_action, expect_look, forget_guard, move_out
+from messiahs.core.executor.owner_rules import end_action, expect_evaluation, forget_guard, move_out
 from messiahs.core.executor.revocation import call_off
 from messiahs.core.interface.actions import (
     Action,
@@ -132,7 +132,7 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
         return ()
     claim.started[event.attempt] = now
     _note_wait(state, now - claim.attempts[event.attempt])
-    expect_look(state, now)
+    expect_evaluation(state, now)
     guard = state.executor.guards.get(event.attempt)
     if guard is not None and guard.suspended_at is not None:
         # It has begun in the place of one that was suspended, and that others have by now.
@@ -186,7 +186,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
         _note_wait(state, max(0, now - claim.attempts[event.attempt] - event.ran_ns))
     if event.ran_ns > 0:
         claim.mean_run_ns = (3 * claim.mean_run_ns + event.ran_ns) // 4 if claim.mean_run_ns else event.ran_ns
-    end_turn(state, claim, now)
+    end_quantum(state, claim, now)
     mark_changed(state, now)
     claim.unreported[event.attempt] = None
     state.timers.set(TimerKind.STATUS, row.claim, now)
@@ -282,7 +282,7 @@ def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bo
         return False
     row = state.executor.attempts.get(attempt)
     if row is None:
-        return attempt in claim.over or len(claim.attempts) < _ATTEMPT_LIMIT
+        return attempt in claim.acknowledged or len(claim.attempts) < _ATTEMPT_LIMIT
     # One that still runs in another claim is not spoken of before it has ended: its task must not run twice at once.
     return row.claim == claim.row.id or row.status.state is not TaskState.EXECUTING
 
@@ -294,8 +294,8 @@ def _final_status_of(
 
     It comes late, or the origin works from an older copy of its database and would wait for ever without an answer.
     """
-    if attempt in claim.over:
-        return claim.over[attempt], ()
+    if attempt in claim.acknowledged:
+        return claim.acknowledged[attempt], ()
     row = state.executor.attempts.get(attempt)
     if row is None or row.claim == claim.row.id:
         return None, ()
@@ -326,7 +326,7 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
 
 
 def _full(claim: GrantedClaim) -> str:
-    if claim.still and claim.live >= claim.row.places:
+    if claim.suspended and claim.live >= claim.row.places:
         return "tasks are suspended in the places of the claim"
     return "more tasks were bound to the claim than it may hold" if claim.live >= _HELD_LIMIT else ""
 

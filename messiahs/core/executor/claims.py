@@ -29,7 +29,7 @@ from messiahs.core.model.descriptions import layout_of
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import HOUR, MILLISECOND, SECOND, Duration, Instant, after
 from messiahs.core.state.changes import mark_changed
-from messiahs.core.state.executor import TURN_NS, GrantedClaim
+from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import free_here, reserved_places, wake
@@ -40,7 +40,7 @@ UNUSED_NS = 30 * SECOND
 """A claim without a task for so long ends."""
 SHRINK_NS = 1 * SECOND
 """Places that the origin has not filled for so long go to others, as long again after it was told."""
-_LONGEST_TURN_NS = 30 * SECOND
+_LONGEST_QUANTUM_NS = 30 * SECOND
 _ON_ITS_WAY_NS = 250 * MILLISECOND
 """Grace period for tasks already in transit when the quantum ends."""
 _AHEAD_NS = 100 * MILLISECOND
@@ -106,7 +106,7 @@ def grant(
         lease_ns=lease_ns,
         asks_left=request.asks_left,
     )
-    _count_turn(state, request)
+    _count_quantum(state, request)
     text = f"{places} places for {row.origin} in claim {claim_id}"
     decision = Decision(what="sched_accept", task=request.search.hex()[:8], text=text)
     return accept, (Store(row=state.counters), Store(row=row), decision)
@@ -115,7 +115,7 @@ def grant(
 def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     """Enter a claim, new or stored, with all its timeouts."""
     row = claim.row
-    claim.turn_began_at = now
+    claim.quantum_began_at = now
     state.executor.claims[row.id] = claim
     state.timers.set(TimerKind.IDLE, row.id, after(now, UNUSED_NS))
     state.timers.set(TimerKind.GRANTED_LEASE, row.id, row.lease_until)
@@ -129,7 +129,7 @@ def window_of(claim: GrantedClaim) -> int:
         return 0
     if claim.phase is GrantedPhase.SHRINKING:
         return claim.live
-    if not claim.mean_run_ns or claim.still:
+    if not claim.mean_run_ns or claim.suspended:
         # What would wait behind a suspended attempt could wait for long.
         return claim.row.places
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
@@ -228,7 +228,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
     is_yielding = claim.phase is GrantedPhase.YIELDING
     if claim.live and claim.live >= claim.row.places and not is_yielding:
         return ()
-    had_tasks = bool(claim.attempts or claim.over)
+    had_tasks = bool(claim.attempts or claim.acknowledged)
     if is_yielding or (not claim.live and not (had_tasks and claim.row.places)):
         if not had_tasks:
             withhold_reservations(state, claim.row.via, UNUSED_NS, now)
@@ -257,35 +257,35 @@ def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
             state.timers.set(TimerKind.IDLE, claim.row.id, after(now, UNUSED_NS))
 
 
-def end_turn(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
+def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
     """Begin to end a claim that has kept the machine full for a turn: others may wait, and none can know of them.
 
     A turn is over at once if the policy puts tasks that wait before those of the claim. Its origin may ask again at
     once, a little later than those who wait. What it has bound already still runs here.
     """
-    assert claim.turn_began_at is not None, "a claim that is watched has begun"
+    assert claim.quantum_began_at is not None, "a claim that is watched has begun"
     if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return
     # While slots are gathered for a task that needs several of them, it is known that somebody waits.
-    turn_ns = state.executor.turn_ns if state.executor.reservation is None else TURN_NS
-    is_long = now - claim.turn_began_at >= turn_ns
+    quantum_ns = state.executor.quantum_ns if state.executor.reservation is None else QUANTUM_NS
+    is_long = now - claim.quantum_began_at >= quantum_ns
     if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
         return
     if places_for(state, claim.need, 1):
-        claim.turn_began_at = now
+        claim.quantum_began_at = now
         return
     claim.enter(GrantedPhase.YIELDING)
-    state.executor.turn_before = claim.row.origin, claim.row.tdv
+    state.executor.quantum_before = claim.row.origin, claim.row.tdv
     state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _ON_ITS_WAY_NS))
 
 
-def _count_turn(state: ModuleState, request: SchedRequest) -> None:
+def _count_quantum(state: ModuleState, request: SchedRequest) -> None:
     """Let turns become longer while nobody but the last one takes them."""
     executor = state.executor
-    if executor.turn_before is not None:
-        is_alone = executor.turn_before == (request.origin, request.tdv)
-        executor.turn_ns = Duration(min(2 * executor.turn_ns, _LONGEST_TURN_NS)) if is_alone else TURN_NS
-        executor.turn_before = None
+    if executor.quantum_before is not None:
+        is_alone = executor.quantum_before == (request.origin, request.tdv)
+        executor.quantum_ns = Duration(min(2 * executor.quantum_ns, _LONGEST_QUANTUM_NS)) if is_alone else QUANTUM_NS
+        executor.quantum_before = None
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -326,7 +326,7 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
     if claim.live:
         state.executor.released[claim.row.id] = claim
     actions: list[Action] = []
-    for attempt in (*claim.attempts, *claim.over):
+    for attempt in (*claim.attempts, *claim.acknowledged):
         row = state.executor.attempts.get(attempt)
         if row is None or row.claim != claim.row.id:
             continue
@@ -364,11 +364,11 @@ def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tu
 
 def refuse_for_ever(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
     """Remember that an attempt never starts in a claim, and what its origin is told of it; the oldest is forgotten."""
-    claim.over[status.attempt] = status
-    if len(claim.over) <= _OVER_REMEMBERED:
+    claim.acknowledged[status.attempt] = status
+    if len(claim.acknowledged) <= _OVER_REMEMBERED:
         return ()
-    oldest = next(iter(claim.over))
-    del claim.over[oldest]
+    oldest = next(iter(claim.acknowledged))
+    del claim.acknowledged[oldest]
     row = state.executor.attempts.get(oldest)
     return forget_attempt(state, oldest) if row is not None and row.claim == claim.row.id else ()
 

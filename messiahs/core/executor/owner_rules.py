@@ -32,7 +32,7 @@ from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim, Guard
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_look
+from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_evaluation
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import wake
 
@@ -45,12 +45,12 @@ _PENALTY_NS = 60 * SECOND
 _CAUSES = {Act.KILL: Cause.REVOKED, Act.VACATE: Cause.VACATED}
 
 
-def expect_look(state: ModuleState, now: Instant) -> None:
+def expect_evaluation(state: ModuleState, now: Instant) -> None:
     """Look at the rules soon: an attempt has begun."""
     if state.policy.running or _reads_memory(state):
-        looked_at = state.executor.looked_at
-        at = now if looked_at is None else max(now, after(looked_at, _LEAST_NS))
-        state.timers.set(TimerKind.LOOK, state.system, at)
+        evaluated_at = state.executor.evaluated_at
+        at = now if evaluated_at is None else max(now, after(evaluated_at, _LEAST_NS))
+        state.timers.set(TimerKind.OWNER_RULES, state.system, at)
 
 
 def count_anew(state: ModuleState, now: Instant) -> None:
@@ -58,10 +58,10 @@ def count_anew(state: ModuleState, now: Instant) -> None:
     for guard in state.executor.guards.values():
         guard.memory = replace(guard.memory, since=())
     if running_attempts(state):
-        state.timers.set(TimerKind.LOOK, state.system, now)
+        state.timers.set(TimerKind.OWNER_RULES, state.system, now)
 
 
-def on_look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+def on_evaluation(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
     actions = look(state, now)
     running = tuple(attempt for _, attempt in running_attempts(state))
@@ -89,7 +89,7 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     running = running_attempts(state) if rules or guards or _reads_memory(state) else []
     if not running:
         return ()
-    state.executor.looked_at = now
+    state.executor.evaluated_at = now
     actions: list[Action] = []
     next_at = after(now, _LOOK_NS)
     claims = {claim.row.id: claim for claim, _ in running}
@@ -99,9 +99,9 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     for (claim, attempt), query in zip(running, queries, strict=True):
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
         actions.extend(_look_at(state, claim, attempt, query, now=now))
-        ends = next_look(rules, guard.memory, now)
+        ends = next_evaluation(rules, guard.memory, now)
         next_at = next_at if ends is None else min(next_at, ends)
-    state.timers.set(TimerKind.LOOK, state.system, next_at)
+    state.timers.set(TimerKind.OWNER_RULES, state.system, next_at)
     for claim_id, before in said.items():
         revoked = revocation(state, claims[claim_id])
         if (revoked.attempts, revoked.answers) != (before.attempts, before.answers):
@@ -139,7 +139,7 @@ def take_suspended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, 
     """Count an attempt as suspended that was so before a restart, whatever has become of it."""
     memory = Memory(standing=Standing.SUSPENDED)
     state.executor.guards[attempt] = Guard(slots=claim.need.slots, memory=memory, suspended_at=now)
-    claim.still += 1
+    claim.suspended += 1
 
 
 def take_up(
@@ -150,7 +150,7 @@ def take_up(
     `suspended_ns` is how long it has been suspended, None if it is not.
     """
     status = state.executor.attempts[attempt].status
-    expect_look(state, now)
+    expect_evaluation(state, now)
     match status.substate:
         case Substate.SUSPENDED:
             state.executor.guards[attempt].suspended_at = Instant(now - (suspended_ns or 0))
@@ -193,7 +193,7 @@ def forget_guard(
     guard = state.executor.guards.pop(attempt, None)
     if guard is None or guard.suspended_at is None or claim is None:
         return ()
-    claim.still -= 1
+    claim.suspended -= 1
     if claim.row.id not in state.executor.claims:
         claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
         return ()
@@ -213,7 +213,7 @@ def _next_in_its_place(state: ModuleState, claim: GrantedClaim, attempt: Attempt
         for each in claim.attempts
         if each != attempt and _is_executing(state, each) and (each not in guards or guards[each].suspended_at is None)
     ]
-    if len(unsuspended) < claim.row.places - claim.still:
+    if len(unsuspended) < claim.row.places - claim.suspended:
         return None
     return next((each for each in unsuspended if each not in claim.started), None)
 
@@ -306,7 +306,7 @@ def _suspend(
     guard = state.executor.guards[attempt]
     if guard.suspended_at is None:
         guard.suspended_at = now
-        claim.still += 1
+        claim.suspended += 1
     mark_changed(state, now)
     told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]

@@ -15,8 +15,8 @@ class TimerKind(IntEnum):
     OUTPUT = 1  # the own system: advertise to every neighbor (an output timeout)
     CHANGE = 2  # the own system: advertise what changed
     INPUT = 3  # a neighbor that was silent for too long (an input timeout)
-    SEARCH = 4  # our ask: the neighbor that we asked is silent
-    SEEN = 5  # a search that is over wherever it still may be
+    SEARCH = 4  # a request that we forwarded: the neighbor has not answered
+    SEEN = 5  # a search that has ended everywhere by now
     ROUND = 6  # the number of a shape: look again for places
     DEADLINE = 7  # a submission: what still waits is denied
     HELD_LEASE = 8  # a claim at the origin: its attempts are lost
@@ -24,14 +24,14 @@ class TimerKind(IntEnum):
     RESEND = 10  # a claim at the origin: send tasks again that may not have arrived
     RENEWAL = 11  # a claim at the executor: renew the lease
     GRANTED_LEASE = 12  # a claim at the executor: its attempts must end
-    IDLE = 13  # a claim at the executor: places that nobody uses
-    STATUS = 14  # a claim at the executor: report what has started
-    QUERY = 15  # a claim at the origin: ask what has become of it
-    LOOK = 16  # the own system: look what the owner's rules want of the tasks that run
-    ASK = 17  # the place of an ask in the policy: consider to ask others for tasks
+    IDLE = 13  # a claim at the executor: free places that stay unused
+    STATUS = 14  # a claim at the executor: report attempts that started or ended
+    QUERY = 15  # a claim at the origin: ask for its status
+    OWNER_RULES = 16  # the own system: evaluate the owner rules over running tasks
+    ASK = 17  # the index of an `ask` rule of the policy: evaluate it
     OFFER = 18  # a task_request: tasks that were offered to its sender and still run here stay
-    TELL = 19  # the own system: tell further children what is new
-    RESERVATION = 20  # the own system: see whether a reservation was used, or is over
+    SUM = 19  # the own system: go on with a sum, or with sending it to children
+    RESERVATION = 20  # the own system: check whether a reservation was used, or has expired
     KILL = 22  # a claim at the origin: kill again what was cancelled
     LIMIT = 23  # a task at the origin: it should have ended by its time limit
 
@@ -40,8 +40,8 @@ _OfSystem = Literal[
     TimerKind.OUTPUT,
     TimerKind.CHANGE,
     TimerKind.INPUT,
-    TimerKind.LOOK,
-    TimerKind.TELL,
+    TimerKind.OWNER_RULES,
+    TimerKind.SUM,
     TimerKind.RESERVATION,
 ]
 _OfMessage = Literal[TimerKind.SEARCH]

@@ -13,7 +13,7 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape
 from messiahs.core.task_filter.local_facts import own_facts
-from messiahs.core.task_filter.task_order import facts_of_shape, in_turn
+from messiahs.core.task_filter.task_order import facts_of_shape, in_order
 
 _AGAIN_NS = 1 * SECOND
 _JUDGED_AT_MOST = 4_096
@@ -44,7 +44,7 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
     left = min(count, spare_tasks(state))
     chosen: list[tuple[Shape, int]] = []
     here = own_facts(state, now)
-    for shape in in_turn(state, tuple(matching), now):
+    for shape in in_order(state, tuple(matching), now):
         query = RunningQuery(task=facts_of_shape(state, shape, now), here=here, now=state.calendar(now))
         if left and state.policy.migrating.offers(query):
             chosen.append((shape, min(left, shape.count)))

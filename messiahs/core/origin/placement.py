@@ -30,13 +30,13 @@ from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
 from messiahs.core.relay.reachability import avoided_in, is_avoided
-from messiahs.core.state.executor import TURN_NS
+from messiahs.core.state.executor import QUANTUM_NS
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
 from messiahs.core.task_filter.matching import could_hold
-from messiahs.core.task_filter.task_order import in_turn
+from messiahs.core.task_filter.task_order import in_order
 from messiahs.core.vectors.vectors import Vector
 
 _LONGEST_DELAY_NS = 5 * MINUTE
@@ -78,7 +78,7 @@ def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Act
     return place(state, shape, now)
 
 
-def look_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
+def search_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
     """Look again at once: something has changed since the last round."""
     _forget_round(state, shape)
     return place(state, shape, now)
@@ -92,29 +92,29 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
     newly = [shape for shape in idle if could_hold(shape.need, view) and not could_hold(shape.need, before)]
     for shape in newly:
         if not shape.count:
-            actions.extend(look_now(state, shape, now))
+            actions.extend(search_now(state, shape, now))
     waiting = (shape for shape in newly if shape.count and shape.phase is ShapePhase.WAITING)
-    for shape in in_turn(state, tuple(waiting), now):
+    for shape in in_order(state, tuple(waiting), now):
         pause_ns = _pause_ns(shape, now)
         if pause_ns:
             shape.delay_ns = FIRST_ROUND_DELAY_NS
             state.timers.set(TimerKind.ROUND, shape.number, after(now, pause_ns))
         else:
-            actions.extend(look_now(state, shape, now))
+            actions.extend(search_now(state, shape, now))
     return tuple(actions)
 
 
-def look_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Start a new round for every shape that waits for one."""
     waiting = tuple(
         shape for shape in state.origin.shapes.values() if shape.count and shape.phase is not ShapePhase.SEARCHING
     )
-    return tuple(action for shape in in_turn(state, waiting, now) for action in look_now(state, shape, now))
+    return tuple(action for shape in in_order(state, waiting, now) for action in search_now(state, shape, now))
 
 
-def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
+def yield_quantum(state: ModuleState, shape: Shape, now: Instant) -> None:
     """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
-    shape.turn_ended_at = now
+    shape.quantum_ended_at = now
     if shape.phase is ShapePhase.SETTLED:
         shape.enter(ShapePhase.WAITING)
         state.timers.set(TimerKind.ROUND, shape.number, after(now, _YIELD_NS))
@@ -122,7 +122,7 @@ def yield_turn(state: ModuleState, shape: Shape, now: Instant) -> None:
 
 def _pause_ns(shape: Shape, now: Instant) -> int:
     """Give how long a shape waits when places become free: the shorter the longer ago its last turn was."""
-    return 0 if shape.turn_ended_at is None else _YIELD_NS >> min(63, (now - shape.turn_ended_at) // TURN_NS)
+    return 0 if shape.quantum_ended_at is None else _YIELD_NS >> min(63, (now - shape.quantum_ended_at) // QUANTUM_NS)
 
 
 def on_claim_granted(
@@ -250,7 +250,7 @@ def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *
     Who remembers the task_request of that name asks the neighbor first that brought it.
     """
     shape.answers, shape.promised, shape.promised_at = search, count, now
-    return look_now(state, shape, now)
+    return search_now(state, shape, now)
 
 
 def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:

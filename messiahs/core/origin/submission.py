@@ -15,7 +15,7 @@ from messiahs.core.model.instants import Instant, after
 from messiahs.core.origin.array_members import members_of
 from messiahs.core.origin.cancellation import cancel_bound, want_again
 from messiahs.core.origin.completion import end_waiting, ending_of
-from messiahs.core.origin.placement import command_size, deny_waiting, look_now, place
+from messiahs.core.origin.placement import command_size, deny_waiting, place, search_now
 from messiahs.core.origin.shape_queue import add_members, shapes_with, take_out
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Submission
@@ -55,7 +55,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
         Store(row=row),
         Decision(what="submitted", task=str(row.id), text=f"{max(1, row.members)} tasks: {row.command.argv[0]}"),
         Answer(answer_to=event.answer_to, task=row.id),
-        *(action for shape in shapes for action in look_now(state, shape, now)),
+        *(action for shape in shapes for action in search_now(state, shape, now)),
     )
 
 
@@ -136,7 +136,7 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
         actions.append(Store(row=waiting))
     shapes = add_members(state, submission.row, iter(sorted(row.id.member for row in again)))
     actions.append(Decision(what="retry", task=str(key), text=f"{len(again)} tasks"))
-    return (*actions, *(action for shape in shapes for action in look_now(state, shape, now)))
+    return (*actions, *(action for shape in shapes for action in search_now(state, shape, now)))
 
 
 def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:

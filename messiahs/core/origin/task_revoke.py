@@ -18,7 +18,7 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.offers import is_free
-from messiahs.core.origin.placement import longer, look_now, place, promise
+from messiahs.core.origin.placement import longer, place, promise, search_now
 from messiahs.core.origin.relocation import stay
 from messiahs.core.relay.search_memory import remember_way
 from messiahs.core.state.lives import ShapePhase
@@ -57,7 +57,7 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
         remember_way(state, revoke, sender=sender, now=now)
         return (*actions, *promise(state, shape, len(fresh), revoke.answers, now=now))
     if fresh and shape.phase is not ShapePhase.SEARCHING:
-        return (*actions, *look_now(state, shape, now))
+        return (*actions, *search_now(state, shape, now))
     return (*actions, *place(state, shape, now))
 
 

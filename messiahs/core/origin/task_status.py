@@ -34,7 +34,15 @@ from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.array_members import command_of, tdv_of
 from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.delivery import explained, note_delivered, note_heard
-from messiahs.core.origin.placement import await_status, bound_task, fill, longer, send_tasks, watch_lease, yield_turn
+from messiahs.core.origin.placement import (
+    await_status,
+    bound_task,
+    fill,
+    longer,
+    send_tasks,
+    watch_lease,
+    yield_quantum,
+)
 from messiahs.core.origin.relocation import stay
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.shape_queue import add_again
@@ -194,7 +202,7 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
     if not end.is_forgotten:
         # Otherwise it may come from a hop.
         note_heard(claim, now)
-    yield_turn(state, claim.shape, now)
+    yield_quantum(state, claim.shape, now)
     if not end.is_forgotten or not claim.bound:
         return fill(state, claim, now)
     query = TaskStatusQuery(claim=end.claim, attempts=tuple(claim.bound))

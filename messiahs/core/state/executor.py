@@ -17,7 +17,7 @@ from messiahs.core.model.instants import SECOND, Duration, Instant
 from messiahs.core.state.lives import GRANTED_LIFE, GrantedPhase, followed
 from messiahs.core.state.rule_timing import Memory
 
-TURN_NS = Duration(5 * SECOND)
+QUANTUM_NS = Duration(5 * SECOND)
 """How long a claim may keep a machine full that others may be waiting for; longer while nobody else comes."""
 
 
@@ -62,18 +62,18 @@ class GrantedClaim:
     """Its places when it was granted; those that are not used are freed."""
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
     """When each was taken."""
-    over: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
+    acknowledged: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
     """The latest attempts that never start here any more, each with what its origin is told if it asks again."""
     live: int = 0
     """Attempts that have not ended."""
-    still: int = 0
+    suspended: int = 0
     """Those of them that are suspended: their places are kept, and their slots may be others' meanwhile."""
     started: dict[AttemptId, Instant] = field(default_factory=dict)
     unreported: dict[AttemptId, None] = field(default_factory=dict)
     renewals: int = 0
     renewal_sent_at: dict[int, Instant] = field(default_factory=dict)
     mean_run_ns: int = 0
-    turn_began_at: Instant | None = None
+    quantum_began_at: Instant | None = None
     """Since when it may have kept others waiting."""
     offer: Offer | None = None
     """Soft: after a restart there is none, and the origin is told."""
@@ -133,14 +133,14 @@ class Executor:
     """Requests for which attempts were offered lately, and their claims; each has a timeout."""
     offered: dict[AttemptId, Instant] = field(default_factory=dict)
     """Attempts that were offered, and until when they are not offered again."""
-    looked_at: Instant | None = None
+    evaluated_at: Instant | None = None
     """When the owner's rules were looked at last."""
     mean_wait_ns: int = 0
-    turn_ns: Duration = TURN_NS
+    quantum_ns: Duration = QUANTUM_NS
     ranked_at: Instant | None = None
-    first_in_turn: Pairs | None = None
+    first_in_order: Pairs | None = None
     """What is known of the task that came first by the policy's `rank tasks` then; None if none waited."""
-    turn_before: tuple[SystemId, TDV] | None = None
+    quantum_before: tuple[SystemId, TDV] | None = None
     """Whose turn ended, until a claim is granted again."""
     starved: dict[StarvedKey, Starved] = field(default_factory=dict)
     reservation: Reservation | None = None

@@ -54,8 +54,8 @@ class ModuleState:
     """Neighbors that have said, in this life, what they remember of this module. Soft."""
     has_renewed: bool = False
     """The epoch is one of this life. Soft."""
-    told_given: IdsGiven = field(default_factory=IdsGiven)
-    told_given_at: Instant | None = None
+    given_sent: IdsGiven = field(default_factory=IdsGiven)
+    given_sent_at: Instant | None = None
     updates: Updates = field(default_factory=Updates)
     origin: Origin = field(default_factory=Origin)
     hop: Hop = field(default_factory=Hop)

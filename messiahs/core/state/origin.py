@@ -56,7 +56,7 @@ class Shape:
     """Bound attempts that are to run elsewhere; True once they were told to end for another place."""
     offered: dict[AttemptId, None] = field(default_factory=dict)
     """Those of them that may as well stay: their executor offered them to whoever asked for tasks."""
-    turn_ended_at: Instant | None = None
+    quantum_ended_at: Instant | None = None
     """When an executor last ended a claim of it."""
 
     def enter(self, phase: ShapePhase) -> None:

@@ -113,7 +113,7 @@ def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
             return replace(memory, standing=Standing.RUNNING, moving=moving)
 
 
-def next_look(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> Instant | None:
+def next_evaluation(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> Instant | None:
     """Give when the next `for` or grace ends; None if only news can make anything due."""
     ends = [after(began, rule.for_ns) for rule, began in zip(rules, memory.since, strict=False) if began is not None]
     ends += [until for until in (memory.parting_until, memory.moving_until) if until is not None]

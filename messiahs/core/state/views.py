@@ -106,7 +106,7 @@ class Snapshot:
 class Round:
     """Children that are still to be told something, one turn after the other (mutable)."""
 
-    untold: dict[SystemId, bool] = field(default_factory=dict)
+    unsent: dict[SystemId, bool] = field(default_factory=dict)
     """True: also if it says nothing new."""
     again: dict[SystemId, bool] = field(default_factory=dict)
     """Children that are told their last vector once more: a period has come while the round goes on."""

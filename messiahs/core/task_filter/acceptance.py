@@ -21,7 +21,7 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import module_facts
 from messiahs.core.task_filter.local_resources import reserved_places, reserving_claims, seen_by_owner
-from messiahs.core.task_filter.matching import look_over
+from messiahs.core.task_filter.matching import evaluate
 
 
 def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
@@ -50,7 +50,7 @@ def rank(
     state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
 ) -> tuple[SystemId, ...]:
     """Order candidates by the policy."""
-    look_over(need, {each.system: each.view for each in candidates}, state.updates.overview)
+    evaluate(need, {each.system: each.view for each in candidates}, state.updates.overview)
     query = RankQuery(
         candidates=candidates,
         need=need,

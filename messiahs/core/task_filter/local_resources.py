@@ -104,7 +104,7 @@ def promised_slots(state: ModuleState, slots: int, *, woken: int = 0) -> int:
     """
     claims = reserving_claims(state)
     promised = sum(reserved_places(claim) * claim.need.slots for claim in claims)
-    return promised - min(slots, sum(claim.still * claim.need.slots for claim in claims) - woken)
+    return promised - min(slots, sum(claim.suspended * claim.need.slots for claim in claims) - woken)
 
 
 def has_room_for(state: ModuleState, guard: Guard) -> bool:
@@ -126,7 +126,7 @@ def wake(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: In
         return False
     guard.paused_ns += now - guard.suspended_at
     guard.suspended_at, guard.is_waiting = None, False
-    claim.still -= 1
+    claim.suspended -= 1
     return True
 
 

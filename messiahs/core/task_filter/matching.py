@@ -58,7 +58,7 @@ def fitting(need: Need, view: Vector) -> Judged:
     return verdict
 
 
-def look_over(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
+def evaluate(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
     """Find what `fitting` says of many views, which then knows it: at once, and so in a part of the time."""
     question = _question(need)
     new = {system: view for system, view in views.items() if view.verdict(question) is None}

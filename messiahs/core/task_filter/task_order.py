@@ -34,7 +34,7 @@ class _Waiting:
     shape: Shape | None = None
 
 
-def in_turn(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
+def in_order(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
     """Put shapes of waiting tasks in the order in which they get places."""
     order = state.policy.task_order
     if order is None or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
@@ -76,10 +76,10 @@ def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool
         places = order.order(_query(state, tuple(each.facts for each in waiting), now), state.randomness)
         first = next((waiting[place] for place in places if could_run(waiting[place])), None)
         executor.ranked_at = now
-        executor.first_in_turn = sorted_pairs(first.facts) if first is not None else None
-    if executor.first_in_turn is None:
+        executor.first_in_order = sorted_pairs(first.facts) if first is not None else None
+    if executor.first_in_order is None:
         return False
-    both = _query(state, (running, dict(executor.first_in_turn)), now)
+    both = _query(state, (running, dict(executor.first_in_order)), now)
     return order.order(both, state.randomness)[0] == 1
 
 

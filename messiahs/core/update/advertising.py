@@ -18,7 +18,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.changes import CHANGE_INTERVAL_NS, mark_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot
-from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, take_another_turn, tell_child
+from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, send_to_child, take_another_turn
 from messiahs.core.update.load_summary import account_of, oldest_below, oldest_in
 from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.update.pacing import (
@@ -68,7 +68,7 @@ def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
             _note_up(state, division, turn.account)
         told.extend(_send_up(state, turn, (neighbor,), only_changed=False))
     if neighbor.is_child:
-        told.extend(tell_child(state, turn, neighbor, is_anew=is_anew))
+        told.extend(send_to_child(state, turn, neighbor, is_anew=is_anew))
     if is_anew:
         updates.asked_rests_until = after_work(updates.asked_rests_until, now, work_ns=turn.work_ns, share=DOWN_SHARE)
     return _in_order(state, told)
@@ -103,13 +103,13 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
         return ()
     turn = turn_of(state, now)
     told = [
-        *_tell_others(state, turn, only_changed=only_changed),
+        *_send_to_others(state, turn, only_changed=only_changed),
         *begin_round(state, turn, only_changed=only_changed),
     ]
     return _in_order(state, told)
 
 
-def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+def on_sum_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     """Go on with what one turn had no time for: U first, then what children are told."""
     updates, turn = state.updates, turn_of(state, now)
     if updates.summing is None:
@@ -120,7 +120,7 @@ def on_tell_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     return _in_order(state, told)
 
 
-def _tell_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
+def _send_to_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
     """Tell all parents and siblings; U is computed without any, too, since the policy may ask for it."""
     updates = state.updates
     if updates.summing is None and not is_resting(updates.up_rests_until, turn.now):

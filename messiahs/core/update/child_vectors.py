@@ -39,12 +39,12 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
         return ()
     is_free = not is_resting(updates.down_rests_until, turn.now)
     if not children:
-        current.untold, updates.children_have_news = {}, False
+        current.unsent, updates.children_have_news = {}, False
         return ()
     if only_changed and not is_free:
         _wake_later(state, turn.now)
         return ()
-    current.untold = {child: not only_changed or current.untold.get(child, False) for child in children}
+    current.unsent = {child: not only_changed or current.unsent.get(child, False) for child in children}
     current.snapshot = snapshot_of(state, turn) if is_free else None
     if is_free:
         updates.children_have_news = False
@@ -66,16 +66,16 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     """Tell as many children as one turn has time for."""
     updates, current = state.updates, state.updates.round
     begun_ns = turn.work_ns
-    sent = [*_tell_again(state, turn, current.again)]
+    sent = [*_send_again(state, turn, current.again)]
     if current.snapshot is None:
-        sent.extend(_tell_again(state, turn, current.untold))
-    elif current.untold and is_summed_up(turn, current.snapshot, begun_everything(sums_of(state, current.snapshot))):
-        sent.extend(_tell_anew(state, turn, current.snapshot))
+        sent.extend(_send_again(state, turn, current.unsent))
+    elif current.unsent and is_summed_up(turn, current.snapshot, begun_everything(sums_of(state, current.snapshot))):
+        sent.extend(_send_anew(state, turn, current.snapshot))
     current.is_going = False
     updates.down_rests_until = after_work(
         updates.down_rests_until, turn.now, work_ns=turn.work_ns - begun_ns, share=DOWN_SHARE
     )
-    if current.untold or current.again:
+    if current.unsent or current.again:
         _go_on_later(state, turn.now)
         return tuple(sent)
     current.snapshot = None
@@ -84,7 +84,7 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
     return tuple(sent)
 
 
-def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
+def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
     """Tell one child now, as it asked or because its link is new; if not anew, what it was told last.
 
     One that was told nothing yet is told of the own machine, and of the others as soon as a round may begin: a rest may
@@ -95,7 +95,7 @@ def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew
         division = everything(turn.sums)
         turn.work_ns += division.work_ns + division.parting_ns
         # A round that goes on would tell it of an older snapshot.
-        current.untold.pop(neighbor.system, None)
+        current.unsent.pop(neighbor.system, None)
         summed = _summed(state, turn.sums, turn.account, neighbor)
         return _send(state, turn, neighbor, summed, only_changed=False)
     last = _last(state, neighbor.system)
@@ -110,13 +110,13 @@ def tell_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew
 
 def take_another_turn(state: ModuleState, now: Instant, /) -> None:
     """Go on soon: first comes what has happened meanwhile."""
-    state.timers.set(TimerKind.TELL, state.system, after(now, _NEXT_TURN_NS))
+    state.timers.set(TimerKind.SUM, state.system, after(now, _NEXT_TURN_NS))
 
 
-def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[SendVector]:
+def _send_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[SendVector]:
     sums, account = sums_of(state, snapshot), account_of(state, snapshot.views)
     made: dict[object, None] = {}
-    for neighbor, only_changed in _next_of(state.updates.round.untold, state, turn):
+    for neighbor, only_changed in _next_of(state.updates.round.unsent, state, turn):
         place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
         if place not in made:
             turn.work_ns += everything(sums).parting_ns
@@ -124,9 +124,9 @@ def _tell_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[S
         yield from _send(state, turn, neighbor, _summed(state, sums, account, neighbor), only_changed=only_changed)
 
 
-def _tell_again(state: ModuleState, turn: Turn, untold: dict[SystemId, bool]) -> Iterator[SendVector]:
+def _send_again(state: ModuleState, turn: Turn, unsent: dict[SystemId, bool]) -> Iterator[SendVector]:
     """Tell children what each was told last; one that was never told anything is told when the rest is over."""
-    for neighbor, only_changed in _next_of(untold, state, turn):
+    for neighbor, only_changed in _next_of(unsent, state, turn):
         last = _last(state, neighbor.system)
         if last is None:
             state.updates.children_have_news = True
@@ -134,11 +134,11 @@ def _tell_again(state: ModuleState, turn: Turn, untold: dict[SystemId, bool]) ->
             yield from _send(state, turn, neighbor, last, only_changed=only_changed)
 
 
-def _next_of(untold: dict[SystemId, bool], state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
+def _next_of(unsent: dict[SystemId, bool], state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
     """Take children from those that are still to be told, and whether only something new, while the turn has time."""
-    while untold and turn.work_ns < TURN_NS:
-        system = next(iter(untold))
-        only_changed = not untold.pop(system)
+    while unsent and turn.work_ns < TURN_NS:
+        system = next(iter(unsent))
+        only_changed = not unsent.pop(system)
         neighbor = state.neighbors.get(system)
         if neighbor is not None and neighbor.is_child and state.updates.links.get(system):
             yield neighbor, only_changed
@@ -168,6 +168,6 @@ def _go_on_later(state: ModuleState, now: Instant) -> None:
 
 
 def _wake_later(state: ModuleState, now: Instant) -> None:
-    if not state.timers.is_set(TimerKind.TELL, state.system):
+    if not state.timers.is_set(TimerKind.SUM, state.system):
         at = max(after(now, _NEXT_ROUND_NS), rested_at(state.updates.down_rests_until, now))
-        state.timers.set(TimerKind.TELL, state.system, at)
+        state.timers.set(TimerKind.SUM, state.system, at)

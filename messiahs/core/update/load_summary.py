@@ -55,7 +55,7 @@ def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind
         kept = (account.primary_children.get(each) for each in kept_from(state, neighbor.system))
         count = count.plus(account.above).plus(_total(view for view in kept if view is not None), -1)
     elif kind is VectorKind.FOR_CHILDREN:
-        count = count._replace(waiting=count.waiting - _waiting_told_by_stepchild(state, account, neighbor))
+        count = count._replace(waiting=count.waiting - _waiting_below_stepchild(state, account, neighbor))
     return Beside(
         waiting=min(_MOST_WAITING, here.waiting + count.waiting),
         makes_room=here.makes_room or count.makes_room > 0,
@@ -82,7 +82,7 @@ def age_ns(oldest: Instant | None, now: Instant) -> int:
     return min(_OLDEST_NS, max(0, now - oldest)) if oldest is not None else 0
 
 
-def _waiting_told_by_stepchild(state: ModuleState, account: Account, child: Neighbor) -> int:
+def _waiting_below_stepchild(state: ModuleState, account: Account, child: Neighbor) -> int:
     """Give how many tasks that wait below were told by a child of another primary parent, which may be below, too.
 
     Nobody says which of them are the same. If one of the primary children speaks of at least as many, they are taken

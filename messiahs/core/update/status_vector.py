@@ -114,7 +114,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     return ()
 
 
-def forget_told(state: ModuleState) -> None:
+def send_all_anew(state: ModuleState) -> None:
     """Tell everybody anew at the next occasion, without a rest: what was told before may not be told any more."""
     updates = state.updates
     updates.sent.clear()

@@ -7,7 +7,7 @@ from typing import Final
 from messiahs.core.interface.policies import Act, RunningQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.state.rule_timing import Memory, Standing, acted, decide, next_look
+from messiahs.core.state.rule_timing import Memory, Standing, acted, decide, next_evaluation
 from messiahs.language.explaining.blocks import explain_running
 from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.policytest.situation import EPOCH, Situation
@@ -40,7 +40,7 @@ class Followed:
         step = max(timedelta(seconds=1), (until - situation.moment) / _LOOKS)
         self.look()
         while situation.moment < until:
-            due = next_look(situation.policy.running, self.memory, _instant(situation.moment))
+            due = next_evaluation(situation.policy.running, self.memory, _instant(situation.moment))
             ahead = until if due is None or due > _instant(until) else EPOCH + timedelta(microseconds=due // 1000)
             situation.moment = min(until, max(ahead, situation.moment), situation.moment + step)
             self.look()

@@ -13,7 +13,7 @@ from messiahs.core.vectors.vectors import Interval, Vector
 from messiahs.sim.checks.oracle import Kinship, Machines
 from messiahs.sim.hosts.host import SimulatedHost
 
-_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.TELL, TimerKind.SEEN)
+_PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.SUM, TimerKind.SEEN)
 NAME = "is"
 """The attribute by which each machine of a simulation says its name, and on which all classes split."""
 

@@ -301,8 +301,8 @@ class SimulatedMachine:
             return
         self._enforce()
         if not self._parts.disk.is_full:
-            untold, self._untold = self._untold, {}
-            for ended in untold.values():
+            unsent, self._untold = self._untold, {}
+            for ended in unsent.values():
                 self._say(event_of(ended))
             for held in self._table.startable(_AT_ONCE):
                 self._begin(held)

@@ -6,7 +6,7 @@ from messiahs.core.interface.rows import Row
 from messiahs.core.model.ids import SearchId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.recovery import Remains
-from messiahs.core.state.executor import TURN_NS
+from messiahs.core.state.executor import QUANTUM_NS
 from messiahs.core.task_filter.local_resources import reserved_places
 from tests.unit.core.rig import (
     CHILD,
@@ -28,7 +28,7 @@ from tests.unit.core.rig import (
     view,
 )
 
-HALF_TURN_NS = TURN_NS // 2
+HALF_TURN_NS = QUANTUM_NS // 2
 
 
 def granted(rig: Rig, number: int = 1, *, places: int = 4, origin: str = ORIGIN) -> SchedAccept:
@@ -72,7 +72,7 @@ def test_a_claim_that_keeps_the_machine_full_for_a_turn_takes_nothing_more_and_e
 def test_what_was_bound_before_the_origin_heard_of_it_still_runs(rig: Rig) -> None:
     rig.measure()
     claim = granted(rig)
-    rig.wait(TURN_NS)
+    rig.wait(QUANTUM_NS)
     end(rig, 10)
     take(rig, claim, 14)
     assert rig.state.executor.attempts[remote(member=14)].status.state is TaskState.EXECUTING
@@ -84,7 +84,7 @@ def test_what_was_bound_before_the_origin_heard_of_it_still_runs(rig: Rig) -> No
 def test_the_place_of_each_task_that_ends_after_the_turn_is_for_whoever_asks_first(rig: Rig) -> None:
     rig.measure()
     granted(rig)
-    rig.wait(TURN_NS)
+    rig.wait(QUANTUM_NS)
     end(rig, 10)
     rig.wait(SECOND)
     end(rig, 11)
@@ -94,7 +94,7 @@ def test_the_place_of_each_task_that_ends_after_the_turn_is_for_whoever_asks_fir
 def test_places_that_went_to_others_are_not_promised_twice_after_a_restart(rig: Rig) -> None:
     rig.measure()
     granted(rig)
-    rig.wait(TURN_NS)
+    rig.wait(QUANTUM_NS)
     end(rig, 10)
     rig.wait(SECOND)
     rig.hear(PARENT, request(2, search=SearchId(b"2" * 16), origin="other"))
@@ -124,8 +124,8 @@ def test_turns_become_longer_while_nobody_else_comes_and_short_again_when_somebo
     turns = []
     for number, origin in ((1, ORIGIN), (2, ORIGIN), (3, ORIGIN), (4, "other")):
         granted(rig, number, origin=origin)
-        turns.append(rig.state.executor.turn_ns // SECOND)
-        rig.wait(rig.state.executor.turn_ns)
+        turns.append(rig.state.executor.quantum_ns // SECOND)
+        rig.wait(rig.state.executor.quantum_ns)
         for place in range(4):
             rig.handle(AttemptEnded(attempt=remote(member=10 * number + place), exit_code=0, ran_ns=SECOND))
         rig.wait(SECOND)
@@ -160,6 +160,6 @@ def test_an_origin_that_had_no_turn_asks_at_once(rig: Rig) -> None:
 
 def test_the_longer_ago_a_turn_was_the_sooner_its_origin_asks(rig: Rig) -> None:
     waiting_after_its_turn(rig)
-    rig.wait(8 * TURN_NS)
+    rig.wait(8 * QUANTUM_NS)
     seen = rig.see(CHILD, view(free_slots=1))
     assert len(sent((*seen, *rig.wait(2 * MILLISECOND)), SchedRequest)) == 1

@@ -145,7 +145,7 @@ def test_no_more_slots_are_given_up_than_the_machine_has(rig: Rig, policy: Scrip
     for number in (1, 2):
         begin(rig, remote(number), search=bytes([number]) * 16)
         rig.wait(SECOND)
-    assert [claim.still for claim in rig.state.executor.claims.values()] == [1, 1]
+    assert [claim.suspended for claim in rig.state.executor.claims.values()] == [1, 1]
     assert told(rig.hear(PARENT, request(3, search=b"z" * 16)), SchedDeny).reasons[0].code == "no_capacity"
 
 
@@ -261,17 +261,17 @@ def test_keyboard_idle_never_leaves_the_machine(desk: Rig) -> None:
 
 
 def test_an_idle_module_looks_at_nothing(desk: Rig) -> None:
-    assert desk.state.timers.is_set(TimerKind.LOOK, desk.state.system)
+    assert desk.state.timers.is_set(TimerKind.OWNER_RULES, desk.state.system)
     desk.end(AttemptEnded(attempt=remote(), exit_code=0))
     desk.wait(2 * SECOND)
-    assert not desk.state.timers.is_set(TimerKind.LOOK, desk.state.system)
+    assert not desk.state.timers.is_set(TimerKind.OWNER_RULES, desk.state.system)
     assert desk.state.executor.guards == {}
 
 
 def test_a_module_without_rules_looks_at_nothing(rig: Rig) -> None:
     rig.measure()
     begin(rig, remote())
-    assert not rig.state.timers.is_set(TimerKind.LOOK, rig.state.system)
+    assert not rig.state.timers.is_set(TimerKind.OWNER_RULES, rig.state.system)
     assert rig.state.executor.guards == {}
 
 
@@ -309,7 +309,7 @@ def test_a_suspended_task_stays_suspended_when_its_daemon_comes_back(
         StartAttempt,
         SuspendAttempt,
     ]
-    assert [claim.still for claim in rig.state.executor.claims.values()] == [1]
+    assert [claim.suspended for claim in rig.state.executor.claims.values()] == [1]
     # The executor answers a start that is repeated.
     rig.handle(AttemptStarted(attempt=remote()))
     assert rig.state.executor.attempts[remote()].status.substate is Substate.SUSPENDED

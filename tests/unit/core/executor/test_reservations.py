@@ -155,7 +155,7 @@ def test_neighbors_hear_of_free_slots_once_there_are_enough(machine: Rig) -> Non
 
 
 def test_a_claim_takes_nothing_after_its_next_task_while_slots_are_gathered(machine: Rig) -> None:
-    machine.state.executor.turn_ns = Duration(MINUTE)
+    machine.state.executor.quantum_ns = Duration(MINUTE)
     reserve(machine)
     ended = machine.end(AttemptEnded(attempt=remote(member=1), exit_code=0, ran_ns=SECOND))
     assert told(ended, TaskStatus).window == 0

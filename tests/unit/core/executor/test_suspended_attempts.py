@@ -74,7 +74,7 @@ def test_the_place_of_a_suspended_task_that_has_ended_is_gone_once_the_next_one_
     desk.end(AttemptEnded(attempt=remote(1), exit_code=0))
     desk.end(AttemptEnded(attempt=remote(2), cause=Cause.VACATED))
     (claim,) = desk.state.executor.claims.values()
-    assert (claim.row.places, claim.still) == (0, 0)
+    assert (claim.row.places, claim.suspended) == (0, 0)
 
 
 @pytest.mark.parametrize(

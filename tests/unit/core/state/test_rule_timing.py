@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.policies import Act, CalendarTime, RunningQuery
 from messiahs.core.model.instants import SECOND, Instant
-from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_look
+from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_evaluation
 
 _NOON = CalendarTime(clock=720, weekday=3, day=15)
 
@@ -54,7 +54,7 @@ class Task:
 
     def next_after(self, second: int) -> float | None:
         """Give the second of the next end of a `for` or a grace."""
-        instant = next_look(self.rules, self.memory, Instant(second * SECOND))
+        instant = next_evaluation(self.rules, self.memory, Instant(second * SECOND))
         return None if instant is None else instant / SECOND
 
 

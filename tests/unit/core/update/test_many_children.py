@@ -157,8 +157,8 @@ def test_a_parent_that_asks_again_and_again_is_answered_without_summing_up_each_
 
 def test_nothing_is_left_to_tell_once_everybody_was_told(many: Rig) -> None:
     many.wait(20 * SECOND)
-    assert not many.state.updates.round.untold
-    assert not many.state.timers.is_set(TimerKind.TELL, many.state.system)
+    assert not many.state.updates.round.unsent
+    assert not many.state.timers.is_set(TimerKind.SUM, many.state.system)
 
 
 def test_what_many_children_are_told_does_not_depend_on_sums_that_were_kept(module: ModuleFactory) -> None:
