@@ -1,15 +1,76 @@
-"""Fixtures that every folder of tests shares."""
+"""What every folder of tests shares: kinds of tests, how many examples a law is tried with, and signals.
+
+Every test is of one kind, which is a marker. A test without one is `quick`; those in `live` are `live`. `pytest` alone
+runs the quick ones, and whoever names files or a marker gets all that they name.
+"""
 
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+LIVE = Path(__file__).parent / "live"
+KINDS = ("quick", "processes", "live", "swarm", "docs", "netns")
+STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
+"""What the interpreter calls the start of a process, for those who audit it."""
+
+settings.register_profile("full", deadline=None, max_examples=100)
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.load_profile("quick")
 
 
-def pytest_configure() -> None:
-    """Let the commands under test hear Ctrl-C, also when whoever runs the tests in the background does not."""
+class Guard:
+    """Fails a test that starts a process although it is only quick by default (mutable)."""
+
+    def __init__(self) -> None:
+        self.item: pytest.Item | None = None
+
+    def hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        """Take an audit event of the interpreter."""
+        if event in STARTS and self.item is not None:
+            pytest.fail(f"{self.item.nodeid} starts {arguments[:1]}: mark it with `pytest.mark.processes`")
+
+
+GUARD = pytest.StashKey[Guard]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the quick tests if nobody chose, watch for processes, and let commands under test hear Ctrl-C.
+
+    Whoever runs the tests in the background may have made them deaf to it.
+    """
+    if not config.option.markexpr and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        config.option.markexpr = "quick"
+    config.stash[GUARD] = Guard()
+    sys.addaudithook(config.stash[GUARD].hear)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give a kind to every test that carries none."""
+    for item in items:
+        if not any(item.get_closest_marker(kind) for kind in KINDS):
+            item.add_marker("live" if _is_live(item) else "quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Watch a quick test; one in `live` is quick because it says so."""
+    guard = item.config.stash[GUARD]
+    guard.item = item if item.get_closest_marker("quick") and not _is_live(item) else None
+    try:
+        return (yield)
+    finally:
+        guard.item = None
+
+
+def _is_live(item: pytest.Item) -> bool:
+    return item.path.is_relative_to(LIVE)
 
 
 @pytest.fixture(autouse=True)

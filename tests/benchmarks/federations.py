@@ -1,8 +1,6 @@
 """Federations to measure: real daemons that `messiahs up` started, over loopback and mutual TLS."""
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ from messiahs.cli.federation.temporary import own_folder
 from messiahs.client import ModuleClient
 from tests.benchmarks.processes import usage_of
 from tests.live.conftest import Federation
+from tests.waiting import eventually
 
 SLOTS = 2
 ORIGIN, EXECUTOR = "origin", "executor"
@@ -54,24 +53,10 @@ def up(systems: str, *, update_period: str = "2s") -> Iterator[Measurable]:
                 federation=federation, folder=folder, processes=dict(_processes(federation, systems))
             )
             with measurable.client() as client:
-                until(lambda: _knows_a_machine(client))
+                eventually(lambda: _knows_a_machine(client), seconds=_PATIENCE_SECONDS)
             yield measurable
         finally:
             federation.down()
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so; a `TimeoutError` if it never is."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise TimeoutError("it never came to pass")
-        pause(0.05)
-
-
-def pause(seconds: float) -> None:
-    """Let time pass in which nothing is measured, or in which idleness is."""
-    threading.Event().wait(seconds)
 
 
 def cpu_seconds(processes: dict[str, int]) -> dict[str, float]:

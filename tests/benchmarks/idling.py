@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.benchmarks.federations import EXECUTOR, PAIR, pause, up
+from tests.benchmarks.federations import EXECUTOR, PAIR, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
 from tests.benchmarks.processes import Memory, memory_of, usage_of
+from tests.waiting import let_pass
 
 MEMORY, PROCESSOR = "memory, daemon and starter (files of both once)", "processor, daemon and starter"
 _SETTLING_SECONDS = 3.0
@@ -30,14 +31,14 @@ def rows() -> tuple[Row, ...]:
 @contextmanager
 def _idle(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
     with up(PAIR, update_period="2s") as measurable:
-        pause(min(_SETTLING_SECONDS, sizes.idle_seconds))
+        let_pass(min(_SETTLING_SECONDS, sizes.idle_seconds))
         own = {name: pid for name, pid in measurable.processes.items() if name.endswith(EXECUTOR)}
         yield (Contender(name=OURS, measure=lambda: _idled(own, sizes.idle_seconds), processes=own),)
 
 
 def _idled(processes: dict[str, int], seconds: float) -> list[Reading]:
     begun_at, before = time.monotonic(), {name: usage_of(pid) for name, pid in processes.items()}
-    pause(seconds)
+    let_pass(seconds)
     took_seconds = time.monotonic() - begun_at
     used = {name: usage_of(pid).since(before[name]) for name, pid in processes.items()}
     held = {name.partition(" ")[0]: memory_of(pid) for name, pid in processes.items()}

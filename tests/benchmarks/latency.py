@@ -8,9 +8,10 @@ from datetime import datetime
 from itertools import pairwise
 
 from messiahs.client import ModuleClient, Submission
-from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, pause, up
+from tests.benchmarks.federations import CHAIN, LONE, Measurable, cpu_seconds, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.task_peers import gnu_parallel
+from tests.waiting import let_pass
 
 MEDIAN, SLOW = "median", "95th percentile"
 PARTS = ("submit until answered", "taken in until bound", "bound until started", "started until ended and home")
@@ -71,7 +72,7 @@ def _ours(measurable: Measurable, sizes: Sizes) -> Contender:
 def _one(client: ModuleClient) -> dict[str, float]:
     """Give the milliseconds of a task by its parts; those that modules recorded are whole."""
     # What the last task left to do is done by then, and nothing is in flight.
-    pause(_IDLE_SECONDS)
+    let_pass(_IDLE_SECONDS)
     begun_at = time.monotonic()
     task = client.submit(Submission(argv=("true",)))
     submitted_at = time.monotonic()

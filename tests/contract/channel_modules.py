@@ -22,6 +22,7 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
 from messiahs.wire.codec import ReadRequest
+from tests.waiting import until
 
 FEDERATION = "campus"
 CS, XINU, NYNEVE = SystemId("cs"), SystemId("xinu"), SystemId("nyneve")
@@ -39,7 +40,6 @@ GRANTED = {
         lease_until=Instant(0),
     )
 }
-DEADLINE_SECONDS = 20.0
 
 Scene = Callable[["World"], Awaitable[None]]
 SomeEvent = TypeVar("SomeEvent")
@@ -121,14 +121,18 @@ class Recorded:
         if request.name != "stdout":
             raise FileNotFoundError(request.name)
         at = request.offset_bytes
+
+        def has_more() -> bool:
+            return at < len(self.content)
+
         try:
-            while at < len(self.content) or request.follow:
+            while has_more() or request.follow:
                 piece = self.content[at : at + 100_000]
                 at += len(piece)
                 if piece:
                     yield piece
                 else:
-                    await asyncio.sleep(0.01)
+                    await until(has_more, "more of an output that is followed")
         finally:
             self.closed_reads += 1
 
@@ -205,14 +209,6 @@ def tls_files(folder: Path, root: KeyAndCertificate, *, name: str, federation: s
     )
     files.trust_file.write_bytes(root.certificate)
     return files
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    """Poll until a condition holds."""
-    deadline = asyncio.get_running_loop().time() + DEADLINE_SECONDS
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        await asyncio.sleep(0.005)
 
 
 IMPLEMENTATIONS = ("memory", "grpc")

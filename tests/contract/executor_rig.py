@@ -16,6 +16,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.executor.contract import Executor, ExecutorEvent
 from messiahs.executor.os_process.launch import StarterSettings, end_starter
+from tests.waiting import until
 
 OFFSET_NS = 10**18
 """Instants of the host are not those of the machine."""
@@ -81,10 +82,7 @@ class Rig:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Let time pass until something is true."""
-        deadline = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < deadline, self.events
-            await asyncio.sleep(0.005)
+        await until(condition, self.events)
 
     async def end_of(self, number: int) -> AttemptEnded:
         """Wait for the end of an attempt."""

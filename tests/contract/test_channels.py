@@ -27,8 +27,8 @@ from tests.contract.channel_modules import (
     attempt,
     make_implementation,
     play,
-    until,
 )
+from tests.waiting import until
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -29,8 +29,8 @@ from tests.contract.channel_modules import (
     make_implementation,
     play,
     transfer,
-    until,
 )
+from tests.waiting import until
 
 MEGABYTE = 1 << 20
 

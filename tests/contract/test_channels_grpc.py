@@ -19,7 +19,8 @@ from messiahs.core.vectors.vectors import EMPTY
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import encode_control, encode_status_vector, encode_transfer, transfer_to_bytes
 from messiahs.wire.v1 import control_pb2_grpc, task_pb2_grpc, update_pb2_grpc
-from tests.contract.channel_modules import CS, XINU, Recorded, World, make_grpc, tls_files, transfer, until
+from tests.contract.channel_modules import CS, XINU, Recorded, World, make_grpc, tls_files, transfer
+from tests.waiting import until
 
 LINK = (("messiahs-link", "1"),)
 VECTOR = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, period_ns=1, age_ns=2)

@@ -30,9 +30,9 @@ from tests.contract.channel_modules import (
     attempt,
     make_grpc,
     tls_files,
-    until,
 )
 from tests.contract.test_channels_files import hash_of, put_of, reader
+from tests.waiting import until
 
 GRPC_LIMIT_BYTES = 4 * MESSAGE_LIMIT_BYTES
 OVERSIZE = (MESSAGE_LIMIT_BYTES + 1, 2 * MESSAGE_LIMIT_BYTES, 5 * MESSAGE_LIMIT_BYTES)

@@ -26,8 +26,8 @@ from tests.contract.channel_modules import (
     make_implementation,
     play,
     transfer,
-    until,
 )
+from tests.waiting import until
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

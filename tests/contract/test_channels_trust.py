@@ -33,8 +33,8 @@ from tests.contract.channel_modules import (
     World,
     tls_files,
     transfer,
-    until,
 )
+from tests.waiting import until
 
 GATE = SystemId("anl-gate")
 VECTOR = StatusVector(kind=VectorKind.FOR_PARENTS, vector=EMPTY, period_ns=1, age_ns=2)
@@ -216,6 +216,7 @@ def test_a_module_says_which_roots_it_trusts_and_which_of_them_vouch_for_it(site
     assert ours == hashlib.sha256(certificate).digest()[:16]
 
 
+@pytest.mark.processes
 def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
     files = sites.files[XINU]
     program = """

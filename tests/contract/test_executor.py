@@ -19,7 +19,7 @@ from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, 
 Play = Callable[[Callable[[Rig], Awaitable[None]], float], None]
 
 
-@pytest.fixture(params=["os_process", "stub"])
+@pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     """Play a scene with a fresh executor whose tasks take a number of seconds and write `hello`."""
     with starter_settings(tmp_path) as settings:

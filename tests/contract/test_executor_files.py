@@ -19,6 +19,8 @@ from messiahs.executor.contract import AttemptState, KnownAttempt
 from tests.contract.executor_rig import Rig, attempt_id, start_of
 from tests.contract.task_files import LARGE, Files, run, starter_files
 
+pytestmark = pytest.mark.processes
+
 C_LIBRARY_SIGNALS = 0b11 << 31
 """Signals 32 and 33, of threads, have no names: the `posix_spawn` of glibc lets every program ignore them."""
 

@@ -10,6 +10,8 @@ from messiahs.executor.protocol.identity import noted_identity
 from tests.contract.executor_rig import Rig, attempt_id
 from tests.contract.task_files import LARGE, Files, run, starter_files
 
+pytestmark = pytest.mark.processes
+
 LONG = 2
 """The task that has to go on."""
 REPORTS = {

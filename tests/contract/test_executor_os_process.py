@@ -27,6 +27,8 @@ from messiahs.executor.protocol.identity import noted_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
+pytestmark = pytest.mark.processes
+
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 
 

@@ -13,6 +13,8 @@ from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
+pytestmark = pytest.mark.processes
+
 LATER = range(10, 90)
 """More tasks than there are folders in the pool."""
 _POISON = """

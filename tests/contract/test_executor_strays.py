@@ -12,6 +12,8 @@ import pytest
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
+pytestmark = pytest.mark.processes
+
 LONG_NAP = str(10_000_000 + os.getpid())
 """Seconds that nobody else sleeps at the same time."""
 

@@ -34,7 +34,7 @@ ticks
 """Four processes that never rest: the leader, one in another session, one below, and an orphan in its own session."""
 
 
-@pytest.fixture(params=["os_process", "stub"])
+@pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
     """Play a scene with a fresh executor whose tasks take a number of seconds."""
     with starter_settings(tmp_path) as settings:
@@ -47,7 +47,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield lambda act, seconds: play_scene(act, lambda: make(seconds), seconds=seconds)
 
 
-@pytest.fixture(params=["namespace", "degraded"])
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.processes) for kind in ("namespace", "degraded")])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
     """Give a starter's settings, with and without a process namespace."""
     with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:

@@ -20,6 +20,8 @@ from messiahs.executor.protocol.identity import noted_identity
 from messiahs.executor.starter.watchdog import GRACE_NS
 from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, start_of, starter_settings
 
+pytestmark = pytest.mark.processes
+
 SHORT_S = 1
 OTHER_CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 2)
 

@@ -20,6 +20,8 @@ from messiahs.language.syntax.problems import Notebook
 from messiahs.language.syntax.scanning import BAD, KEYWORDS, tokens_in
 from messiahs.language.syntax.structure import ITEM_WORDS
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parents[2]
 GRAMMAR = ROOT / "docs" / "messiahs-policy.tmLanguage.json"
 EXAMPLES = re.compile(r"^```policy[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -26,6 +26,7 @@ def test_hostile_predicates_keep_the_promises(name: str) -> None:
     fuzz_predicate((refused_bytes() | costly)[name])
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed: it is in the extra `dev` on Linux")
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_short_search_finds_nothing(name: str, tmp_path: Path) -> None:

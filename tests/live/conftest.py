@@ -5,9 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any
 import pytest
 
 from messiahs.cli.federation.temporary import remove_tasks
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_SECONDS = 60.0
 _ASK = """
 import http.client, os, socket, sys
 folder, name, uid, method, path = sys.argv[1:]
@@ -106,15 +104,6 @@ class Federation:
     def folder(self, module: str) -> Path:
         """Give the folder in which a module keeps its state."""
         return self.state / self.name / module
-
-
-def eventually(is_so: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until something is so; fail if it never is."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came to pass"
-        pause.wait(0.05)
 
 
 @pytest.fixture(scope="module")

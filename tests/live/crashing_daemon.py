@@ -23,6 +23,7 @@ from messiahs.daemon.host.host import Host
 from messiahs.daemon.process.pid_files import end_modules
 from messiahs.daemon.storage.store import RowStore, Write
 from messiahs.daemon.supervision.forking import fork_daemon, load_code
+from tests.waiting import let_pass_in_loop
 
 ARMED: Final = "crash.json"
 CRASH_EXIT: Final = 77
@@ -112,7 +113,7 @@ async def _keep(folder: Path, stop: asyncio.Event) -> None:
         daemon.signal(signal.SIGTERM)
         if await ended != CRASH_EXIT:
             # Whatever else it was, it must not become a loop.
-            await asyncio.sleep(1)
+            await let_pass_in_loop(1)
 
 
 async def _run(directory: Path) -> None:

@@ -23,7 +23,8 @@ from messiahs.config.topology.reading import load_topology
 from messiahs.daemon.__main__ import run_daemon
 from messiahs.daemon.process.environment import daemon_environment
 from messiahs.daemon.process.pid_files import end_modules
-from tests.live.conftest import ROOT, Federation, eventually
+from tests.live.conftest import ROOT, Federation
+from tests.waiting import eventually
 
 WALL = "wall"
 _WRITTEN = ("settings.json", "certificate.pem", "key.pem")

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually, let_pass
 
 _PIECE_BYTES = 65_536
 
@@ -107,13 +108,12 @@ class Relay:
                 self._ends[Way.DOWN].discard(child)
 
     def _pump(self, source: socket.socket, sink: socket.socket, way: Way) -> None:
-        pause = threading.Event()
         with suppress(OSError):
             while piece := source.recv(_PIECE_BYTES):
                 with self._changed:
                     self._changed.wait_for(lambda: way not in self._held)
                     delay_seconds = self._delay_seconds
-                pause.wait(delay_seconds)
+                let_pass(delay_seconds)
                 sink.sendall(piece)
         for end in (source, sink):
             with suppress(OSError):

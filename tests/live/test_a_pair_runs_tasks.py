@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.quick  # the one live federation that every change is tried with
 
 ON_RIGHT = ("--require", '$side eq "right"')
 NOWHERE = ("--require", '$side eq "nowhere"')

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import ROOT, Federation, eventually
+from tests.live.conftest import ROOT, Federation
+from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
 
@@ -111,9 +112,10 @@ def test_another_account_sees_the_modules_that_run(pair: Federation) -> None:
             opened.chmod(0o755)
     script = (
         "import os, sys\n"
-        "from messiahs.cli import main, module\n"
+        "from messiahs.cli import main\n"
+        "from messiahs.cli.module import commands\n"
         "from messiahs.config import settings\n"
-        "from messiahs.daemon import recorded\n"
+        "from messiahs.daemon.process import pid_files\n"
         "os.setgid(65534); os.setuid(65534); sys.exit(main.main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-c", script, "module", "list", "--state", str(pair.state), "--json"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.errors import UnusableStateError
-from tests.live.conftest import Federation, eventually, federation, shared_folder
+from tests.live.conftest import Federation, federation, shared_folder
+from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from messiahs.client import ModuleClient, Submission
-from tests.live.conftest import Federation, eventually, shared_folder
+from tests.live.conftest import Federation, shared_folder
+from tests.waiting import eventually
 
 SLOTS = 4
 MEM = 1 << 30

@@ -21,8 +21,9 @@ from messiahs.client import ModuleClient, Source, Submission, fetch, outputs_of,
 from messiahs.config.topology.reading import load_topology
 from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
 from messiahs.daemon.storage.store import RowStore
-from tests.live.conftest import ROOT, eventually, shared_folder
+from tests.live.conftest import ROOT, shared_folder
 from tests.live.crashing_daemon import ARMED
+from tests.waiting import eventually
 
 INPUT_BYTES = 100_000
 """Too large to ride with its task: it goes before it. The output is of the same size."""

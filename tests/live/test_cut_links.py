@@ -1,15 +1,15 @@
 """A link that is cut, held, slow or half closed: tasks go on, and what they came to is known when it heals."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import Federation, eventually, shared_folder
+from tests.live.conftest import Federation, shared_folder
 from tests.live.relay import Relay, Way, heard_by, relayed
 from tests.live.workload import HARMLESS, what_befell
+from tests.waiting import eventually, let_pass
 
 ON_RIGHT = ("--require", '$side eq "right"')
 TASKS = 60
@@ -73,7 +73,7 @@ def test_tasks_survive_what_happens_to_their_link(
     array = pair.submit(*ON_RIGHT, "--array", f"1-{TASKS}", "--", "sh", "-c", script)
     eventually(lambda: len(_lines(shared / "numbers")) >= TASKS // 4)
     harm(link)
-    threading.Event().wait(HARM_SECONDS)
+    let_pass(HARM_SECONDS)
     link.mend()
     assert pair.run("wait", array).returncode == 0
     assert Counter(_lines(shared / "numbers")) == {str(number): 1 for number in range(1, TASKS + 1)}

@@ -10,7 +10,8 @@ from typing import Any
 
 from messiahs.client.uploading import GROUP_FILES
 from messiahs.daemon.api.files import FILE_LENGTH_BYTES, GROUP_LIMIT
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually
 
 ON_RIGHT = '$side eq "right"'
 

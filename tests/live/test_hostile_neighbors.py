@@ -28,8 +28,9 @@ from messiahs.wire.codec import control_from_bytes, control_to_bytes, encode_con
 from messiahs.wire.v1 import control_pb2
 from tests.contract.channel_modules import Recorded
 from tests.hostile.predicates import costly_texts, refused_bytes
-from tests.live.conftest import PATIENCE_SECONDS, Federation
+from tests.live.conftest import Federation
 from tests.live.lab import lab
+from tests.waiting import PATIENCE_SECONDS
 
 Answer = SchedAccept | SchedDeny | TaskDeny
 

@@ -6,18 +6,21 @@ The task says with every beat which attempt it is and what time it is (since boo
 import json
 import os
 import signal
+import sqlite3
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live.conftest import Federation, eventually
+from messiahs.core.interface.rows import GrantedClaimRow, RowKind
+from messiahs.trace.format.rows import decode_row
+from tests.live.conftest import Federation
 from tests.live.relay import relayed
+from tests.waiting import eventually
 
 LEASE_SECONDS = 5
 _TOPOLOGY = """
@@ -142,14 +145,14 @@ def test_an_origin_that_was_stopped_past_the_lease_begins_anew(beating: Beating)
 
 
 def test_what_ended_while_its_origin_was_down_past_the_lease_is_known_when_that_is_back(beating: Beating) -> None:
-    short = beating.federation
+    short, executor = beating.federation, beating.executor()
     supervisor = json.loads((short.state / short.name / "supervisor.pid").read_text())["pid"]
     with stopped([supervisor]):
         short.kill("home", "daemon")
         (beating.folder / "go").touch()
         eventually(lambda: beating.is_gone(1))
-        # The lease runs out meanwhile: nobody answers a renewal.
-        threading.Event().wait(1.5 * LEASE_SECONDS)
+        # Nobody answers a renewal.
+        eventually(lambda: leases_have_run_out(short.folder(executor)))
     assert beating.finish()["attempt"] == 1
 
 
@@ -224,6 +227,15 @@ def stopped(processes: list[int]) -> Iterator[None]:
         for process in processes:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
+
+
+def leases_have_run_out(folder: Path) -> bool:
+    """Say whether a machine has stored that the lease of each claim on it has ended."""
+    query = "SELECT kind, key, body FROM rows WHERE kind = ?"
+    with closing(sqlite3.connect(folder / "module.db")) as connection:
+        claims = [decode_row(*each) for each in connection.execute(query, (RowKind.GRANTED_CLAIM,))]
+    assert claims
+    return all(isinstance(claim, GrantedClaimRow) and claim.is_ending for claim in claims)
 
 
 def processes_of(task: str, attempt: int) -> list[int]:

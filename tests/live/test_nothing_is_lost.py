@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from messiahs.client import ModuleClient, Submission
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually
 
 TASKS = 120
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
+from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.waiting import eventually
 
 TOPOLOGY = """version: 1
 federation: desks

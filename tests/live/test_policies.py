@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from messiahs.client.module import ModuleClient
-from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
+from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.waiting import eventually
 
 TOPOLOGY = """version: 1
 federation: site

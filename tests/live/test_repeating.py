@@ -5,7 +5,8 @@ import socket
 import subprocess
 import sys
 
-from tests.live.conftest import PATIENCE_SECONDS, Federation
+from tests.live.conftest import Federation
+from tests.waiting import PATIENCE_SECONDS
 
 FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
 

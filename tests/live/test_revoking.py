@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
+from tests.live.conftest import Federation, brought_up, fixed_machine
+from tests.waiting import eventually
 
 TOPOLOGY = """version: 1
 federation: host

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.live.conftest import Federation, brought_up, eventually, fixed_machine
+from tests.live.conftest import Federation, brought_up, fixed_machine
 from tests.live.test_owners import LOCKING, lock_in
+from tests.waiting import eventually
 
 COUSINS = f"""version: 1
 federation: cousins

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import Federation, eventually, federation
+from tests.live.conftest import Federation, federation
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")

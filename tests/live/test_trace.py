@@ -9,7 +9,8 @@ import pytest
 from messiahs.language.compiler.files import parse_policy
 from messiahs.trace.replay.replay import replay
 from messiahs.trace.show.reader import read_segments
-from tests.live.conftest import Federation, eventually, federation
+from tests.live.conftest import Federation, federation
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A chain of three modules: the middle one has no machine, and its neighbors do not know each other."""
 
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually
 
 AT_LEAF = ("--require", "$speed >= 900")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import eventually
 from tests.live.test_two_sites import Site, exchange_roots, free_port
+from tests.waiting import eventually
 
 Sites = dict[str, Site]
 

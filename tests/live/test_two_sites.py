@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import PATIENCE_SECONDS, eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site eq "beta"')}
 

@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from tests.live.conftest import eventually
 from tests.live.lab import Lab, short_lease_lab
 from tests.live.test_leases import Beating, beating_task
+from tests.waiting import eventually
 
 _SYSTEMS = """
   home: {}

@@ -3,7 +3,6 @@
 import os
 import random
 import subprocess
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,8 @@ from pathlib import Path
 
 from messiahs.daemon.process.pid_files import recorded_process
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill
-from tests.live.conftest import Federation, eventually
+from tests.live.conftest import Federation
+from tests.waiting import eventually, let_pass
 
 PATIENCE_SECONDS = 300.0
 HARMLESS = {"bound", "refused", "finished"}
@@ -71,11 +71,10 @@ class Storm:
         """Strike `times` times while the load makes progress, and soon after one another now and then."""
         highest = self.workload.tasks * 9 // 10
         moments = sorted(self.dice.randrange(1, highest) for _ in range(times))
-        pause = threading.Event()
         for moment in moments:
             eventually(lambda moment=moment: len(self.workload.written()) >= moment)  # type: ignore[misc]
             # In the midst of whatever follows the write, not only right behind it.
-            pause.wait(self.dice.uniform(0, 0.1))
+            let_pass(self.dice.uniform(0, 0.1))
             assert waiting.poll() is None, f"the load was over before the storm: {waiting.communicate()}"
             blow()
 

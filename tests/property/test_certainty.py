@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Kind, Value
@@ -27,6 +27,7 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.ranking import First
 from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.syntax.problems import Code
+from tests.property.budget import examples
 
 NAMES = ("a", "b", "c", "s", "t")
 PLACES = {name: place for place, name in enumerate(NAMES)}
@@ -65,14 +66,14 @@ def _is_true_somewhere(expression: Expression) -> bool:
     return any(truth(row) for row in product(*values))
 
 
-@settings(deadline=None, max_examples=1000)
+@examples(1000)
 @given(_expressions(VARIABLES))
 def test_what_can_never_be_true_is_not_true_of_any_values(expression: Expression) -> None:
     if not can_be_true(expression, DOMAINS, Effort(10_000)):
         assert not _is_true_somewhere(expression)
 
 
-@settings(deadline=None, max_examples=1000)
+@examples(1000)
 @given(_expressions({Kind.INTEGER: NAMES[:3]}))
 def test_of_integers_without_gaps_the_answer_is_exact(expression: Expression) -> None:
     pairs = [(each.left, each.right) for each in comparisons_of(expression)]
@@ -81,7 +82,7 @@ def test_of_integers_without_gaps_the_answer_is_exact(expression: Expression) ->
         assert can_be_true(expression, DOMAINS, Effort(100_000)) == _is_true_somewhere(expression)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(_expressions(VARIABLES), st.integers(0, 30))
 def test_who_cannot_go_on_says_that_it_may_be(expression: Expression, effort: int) -> None:
     if not can_be_true(expression, DOMAINS, Effort(effort)):
@@ -120,7 +121,7 @@ def _machines() -> Iterator[dict[str, Value]]:
         yield {name: value for name, value in said.items() if value is not None}
 
 
-@settings(deadline=None, max_examples=500)
+@examples(500)
 @given(WORDS)
 def test_a_policy_is_told_only_what_is_so(predicate: str) -> None:
     compiled = _policy_of(predicate)

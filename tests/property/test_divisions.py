@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Value
@@ -14,6 +14,7 @@ from messiahs.core.vectors.compaction import compact, encoded_size
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.split_tree import Memory
 from messiahs.core.vectors.vectors import Vector, coalesce, vector_of
+from tests.property.budget import examples
 from tests.property.seating import can_hold_all
 
 KEYS = ("arch", "site", "speed")
@@ -67,7 +68,6 @@ def _many(seed: int, children: int) -> list[list[SDV]]:
 
 
 @given(st.lists(MACHINES, max_size=3), BROODS, st.sets(st.integers(0, 9)))
-@settings(deadline=None)
 def test_what_fits_is_the_sum_of_all_others_without_any_loss(
     own: list[SDV], brood: list[list[SDV]], numbers: set[int]
 ) -> None:
@@ -78,7 +78,7 @@ def test_what_fits_is_the_sum_of_all_others_without_any_loss(
 
 
 @given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_counts_it(
     seed: int, children: int, numbers: set[int]
 ) -> None:
@@ -95,7 +95,7 @@ def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_
 
 
 @given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
     seed: int, children: int, numbers: set[int]
 ) -> None:
@@ -109,7 +109,7 @@ def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
 
 
 @given(st.integers(0, 2**32), st.integers(70, 120), st.lists(st.integers(0, 200), min_size=1, max_size=5))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_not(
     seed: int, children: int, changes: list[int]
 ) -> None:
@@ -129,7 +129,7 @@ def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_no
 
 
 @given(st.integers(0, 2**32), st.integers(1, 120), st.integers(MILLISECOND // 2, 10 * MILLISECOND))
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_a_division_made_in_many_steps_while_others_use_its_memory_is_the_same(
     seed: int, children: int, enough_ns: int
 ) -> None:

@@ -62,6 +62,7 @@ from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.format.rows import encode_key, encode_row
 from messiahs.wire.codec import control_to_bytes, status_vector_to_bytes, transfer_to_bytes
 from tests.property import strategies as any_valid
+from tests.property.budget import examples
 from tests.unit.core.rig import (
     CHILD,
     COMMAND,
@@ -266,7 +267,7 @@ def _far(number: int) -> TaskId:
     return TaskId(SystemId("far"), EPOCH, number)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(20), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
     first: Policy = data.draw(st.sampled_from(POLICIES))

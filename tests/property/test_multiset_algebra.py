@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, Value
@@ -24,6 +24,7 @@ from messiahs.core.vectors.vectors import (
 )
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.v1 import descriptions_pb2
+from tests.property.budget import examples
 from tests.property.seating import can_hold_all
 
 KEYS = ("arch", "speed")
@@ -63,13 +64,11 @@ def _said_of(machine_class: MachineClass, keys: tuple[str, ...]) -> tuple[tuple[
 
 
 @given(VECTORS, VECTORS)
-@settings(deadline=None)
 def test_the_sum_is_commutative(one: Vector, other: Vector) -> None:
     assert coalesce([one, other], keys=KEYS) == coalesce([other, one], keys=KEYS)
 
 
 @given(VECTORS, VECTORS, VECTORS)
-@settings(deadline=None)
 def test_the_sum_is_associative(one: Vector, two: Vector, three: Vector) -> None:
     left = coalesce([coalesce([one, two], keys=KEYS), three], keys=KEYS)
     right = coalesce([one, coalesce([two, three], keys=KEYS)], keys=KEYS)
@@ -77,46 +76,39 @@ def test_the_sum_is_associative(one: Vector, two: Vector, three: Vector) -> None
 
 
 @given(VECTORS)
-@settings(deadline=None)
 def test_the_empty_vector_is_the_unit_of_the_sum(vector: Vector) -> None:
     coalesced = coalesce([vector], keys=KEYS)
     assert coalesce([coalesced, EMPTY], keys=KEYS) == coalesced == coalesce([EMPTY, coalesced], keys=KEYS)
 
 
 @given(VECTORS, VECTORS)
-@settings(deadline=None)
 def test_the_sum_counts_every_machine_of_both(one: Vector, other: Vector) -> None:
     assert coalesce([one, other], keys=KEYS).machines == one.machines + other.machines
 
 
 @given(VECTORS)
-@settings(deadline=None)
 def test_two_classes_of_a_sum_differ_in_a_key(vector: Vector) -> None:
     said = [_said_of(machine_class, KEYS) for machine_class in coalesce([vector], keys=KEYS).classes]
     assert len(set(said)) == len(said)
 
 
 @given(classes(), classes(), st.lists(st.sampled_from(NAMES), unique=True))
-@settings(deadline=None)
 def test_places_are_equal_exactly_if_the_keys_are(one: MachineClass, other: MachineClass, keys: list[str]) -> None:
     place, other_place = places_of((one, other), tuple(keys))
     assert (place == other_place) == (_said_of(one, tuple(keys)) == _said_of(other, tuple(keys)))
 
 
 @given(CLASS_LISTS)
-@settings(deadline=None)
 def test_the_hull_of_many_is_that_of_pair_after_pair(many: list[MachineClass]) -> None:
     assert hull_of(many) == reduce(lambda one, other: hull_of((one, other)), many) == hull_of(many[::-1])
 
 
 @given(MACHINES)
-@settings(deadline=None)
 def test_every_machine_lies_inside_a_class_of_the_sum_that_counts_it(machines: list[SDV]) -> None:
     assert can_hold_all(machines, coalesce(map(vector_of, machines), keys=KEYS))
 
 
 @given(MACHINES, st.integers(1, 8), st.integers(120, 400))
-@settings(deadline=None)
 def test_every_machine_lies_inside_a_class_after_compaction(machines: list[SDV], limit: int, byte_limit: int) -> None:
     vector = coalesce(map(vector_of, machines), keys=KEYS)
     compacted = compact(vector, keys=KEYS, class_limit=limit, byte_limit=byte_limit)
@@ -126,7 +118,6 @@ def test_every_machine_lies_inside_a_class_after_compaction(machines: list[SDV],
 
 
 @given(CLASS_LISTS, st.randoms(use_true_random=False), st.integers(1, 8), st.integers(120, 700))
-@settings(deadline=None)
 def test_compaction_does_not_depend_on_the_order_of_classes(
     many: list[MachineClass], random: Random, limit: int, byte_limit: int
 ) -> None:
@@ -138,7 +129,6 @@ def test_compaction_does_not_depend_on_the_order_of_classes(
 
 
 @given(CLASS_LISTS, st.integers(1, 8))
-@settings(deadline=None)
 def test_compaction_counts_exactly_and_changes_nothing_the_second_time(many: list[MachineClass], limit: int) -> None:
     vector = Vector(tuple(many))
     compacted = compact(vector, keys=KEYS, class_limit=limit)
@@ -187,7 +177,6 @@ def _divisions(many: list[MachineClass]) -> Iterator[list[MachineClass]]:
 
 
 @given(st.lists(PLAIN_CLASSES, min_size=3, max_size=12))
-@settings(deadline=None)
 def test_no_other_way_to_make_two_classes_loses_less(many: list[MachineClass]) -> None:
     keys = ("arch", "load", "os", "speed")
     vector = coalesce([Vector(tuple(many))], keys=keys)
@@ -197,7 +186,7 @@ def test_no_other_way_to_make_two_classes_loses_less(many: list[MachineClass]) -
 
 
 @given(st.integers(0, 2**32), st.integers(60, 300))
-@settings(deadline=None, max_examples=10)
+@examples(10)
 def test_large_vectors_of_long_strings_keep_both_limits(seed: int, size: int) -> None:
     many = [
         MachineClass(
@@ -236,7 +225,6 @@ def wire_classes(draw: st.DrawFn) -> MachineClass:
 
 
 @given(st.lists(wire_classes(), max_size=20))
-@settings(deadline=None)
 def test_the_size_of_a_vector_is_never_estimated_below_what_the_wire_takes(many: list[MachineClass]) -> None:
     wire = descriptions_pb2.Vector()
     vector = compact(Vector(tuple(many)), keys=("arch", "e0" * 20, "speed"), class_limit=16)

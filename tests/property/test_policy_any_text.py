@@ -1,7 +1,7 @@
 """Whatever stands in a policy file, the answer is a policy or an error whose every problem can be shown."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.errors import PolicyError, Problem
@@ -11,6 +11,7 @@ from messiahs.language.policytest.files import read_trials
 from messiahs.language.policytest.trying import try_out
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.syntax.scanning import KEYWORDS
+from tests.property.budget import examples
 
 WORDS = [
     *sorted(KEYWORDS),
@@ -64,7 +65,7 @@ NEAR_FILES = st.lists(st.sampled_from([*WORDS, *NUMBERS, *SIGNS, *STATEMENTS]), 
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | NEAR_FILES
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(ANY_TEXT)
 def test_only_policy_errors_leave_the_parser(text: str) -> None:
     problems, is_policy = _read(text)
@@ -168,7 +169,7 @@ migrate { ask every 1min when $here.load < 5% wanting { }; offer when $task.ran 
 """
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join) | WHOLE_TESTS)
 def test_any_test_file_is_tried_or_refused_with_problems_that_can_be_shown(text: str) -> None:
     problems: tuple[Problem, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.config.policies import read_policy
@@ -18,6 +18,7 @@ from messiahs.language.policytest.formatting import are_trials, format_trials
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.syntax.formatting import format_policy
+from tests.property.budget import examples
 from tests.unit.language.test_policy_examples import DEPARTMENT, DESKTOP, GATEWAY, HOSTING
 
 POLICIES = Path(__file__).parents[2] / "policies"
@@ -100,7 +101,7 @@ def _ill_written(text: str, chance: Random) -> str:
     return f"{written}\n{chance.choice(GAPS)}"
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.randoms(use_true_random=True), st.sampled_from([MADE, *CORPUS]))
 def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
     written = _ill_written(text, chance)
@@ -112,7 +113,7 @@ def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Ra
     assert "\n\n\n" not in formatted
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.randoms(use_true_random=True), st.sampled_from([MADE_TESTS, *TESTS]))
 def test_tests_have_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
     written = _ill_written(text, chance)
@@ -145,7 +146,7 @@ def test_two_policies_that_differ_have_two_meanings() -> None:
         assert _meaning(parse_policy(changed, file="x")) != _meaning(parse_policy(MADE, file="x"))
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.text(st.characters(exclude_categories=()), max_size=60)
     | st.lists(st.sampled_from(WORD.findall(MADE))).map(" ".join)
@@ -158,7 +159,7 @@ def test_any_text_is_formatted_or_refused(text: str) -> None:
     assert format_policy(formatted, file="x.policy") == formatted
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(
     st.text(st.characters(exclude_categories=()), max_size=60)
     | st.lists(st.sampled_from(WORD.findall(MADE_TESTS))).map(" ".join)

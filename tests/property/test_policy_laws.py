@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Value
@@ -15,6 +15,7 @@ from messiahs.language.runtime.explaining import explain
 from messiahs.language.runtime.ranking import First, Most
 from messiahs.language.runtime.readings import MACHINE, matches
 from messiahs.language.syntax.problems import Code
+from tests.property.budget import examples
 
 INTEGERS = st.sampled_from([-(2**63), -9, -1, 0, 1, 2, 3, 9, 10, 11, 100, 2**62, 2**63 - 1])
 STRINGS = st.sampled_from(["", "a", "b", "ab", "aab"])
@@ -58,7 +59,7 @@ def _policy(key: str) -> CompiledPolicy:
         reject()
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(PREDICATES, MACHINES)
 def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: dict[str, Value]) -> None:
     ranking = _policy(f"first where {predicate}").ranking
@@ -72,7 +73,7 @@ def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: d
     assert {term.is_true for term in explained.undefined} <= {None}
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4))
 def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[dict[str, Value]]) -> None:
     ranking = _policy(f"first where {predicate}").ranking
@@ -89,7 +90,7 @@ def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[
         assert could == 1
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(SUMS, st.lists(MACHINES, min_size=1, max_size=3))
 def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
     ranking = _policy(f"most {text}").ranking

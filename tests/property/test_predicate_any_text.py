@@ -1,12 +1,13 @@
 """Whatever arrives as a predicate, the answer is a predicate or an error that can be shown."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
 from messiahs.language.predicate.syntax import COMPARATORS, Connective
+from tests.property.budget import examples
 
 WORDS = [*COMPARATORS, *Connective, "not", "(", ")", "lt", "==", "&&", "$a", "$b", "1", "-1", "007", "9" * 30, "4GiB"]
 STRINGS = ['""', '"x"', r'"\n"', r'"\q"']
@@ -18,7 +19,7 @@ NEAR_PREDICATES = st.lists(st.sampled_from(PIECES), max_size=30).map(" ".join) |
 ANY_TEXT = st.text(st.characters(exclude_categories=())) | NEAR_PREDICATES
 
 
-@settings(deadline=None, max_examples=400)
+@examples(400)
 @given(ANY_TEXT)
 def test_only_predicate_errors_leave_the_parser(text: str) -> None:
     answer = predicate_parser(text)

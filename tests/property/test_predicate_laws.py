@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Value
@@ -19,6 +19,7 @@ from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vecto
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.parsing import parse_expression
 from messiahs.language.predicate.predicates import parse_predicate
+from tests.property.budget import examples
 
 INTEGERS = st.sampled_from([-(2**63), -9, -1, 0, 1, 2, 3, 9, 10, 11, 100, 2**63 - 1])
 STRINGS = st.sampled_from(["", "A", "a", "b", "ba", "é", '"', "\\", "\n", "\\n", "\U00010000", "\uffff"])
@@ -116,13 +117,11 @@ def _split(words: Sequence[Part], connective: str) -> list[list[Part]]:
     return parts
 
 
-@settings(deadline=None)
 @given(PREDICATES, MACHINES)
 def test_a_predicate_holds_where_the_naive_evaluator_says_so(words: list[str], machine: dict[str, Value]) -> None:
     assert parse_predicate(" ".join(words)).holds(machine) is _naive(words, machine)
 
 
-@settings(deadline=None)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=3))
 def test_code_is_generated_at_the_second_use_and_says_the_same(
     words: list[str], machines: list[dict[str, Value]]
@@ -134,7 +133,6 @@ def test_code_is_generated_at_the_second_use_and_says_the_same(
         assert answers == [_naive(words, machine)] * 3
 
 
-@settings(deadline=None)
 @given(PREDICATES)
 def test_parsing_what_was_formatted_gives_the_same_tree(words: list[str]) -> None:
     expression = parse_expression(" ".join(words))
@@ -143,7 +141,6 @@ def test_parsing_what_was_formatted_gives_the_same_tree(words: list[str]) -> Non
     assert format_predicate(parse_expression(formatted)) == formatted
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cc", "Cf", "Cs")) | st.sampled_from('\n\t"\\'), max_size=30))
 def test_every_string_can_be_written(value: str) -> None:
     written = format_predicate(parse_expression(f"$a eq {json.dumps(value, ensure_ascii=False)}"))
@@ -160,7 +157,7 @@ def _class_of(machines: list[dict[str, Value]], withheld: set[str]) -> MachineCl
     )
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4), st.sets(st.sampled_from("abcd"), max_size=1))
 def test_a_class_is_judged_as_its_machines_allow(
     words: list[str], machines: list[dict[str, Value]], withheld: set[str]
@@ -178,7 +175,7 @@ def test_a_class_is_judged_as_its_machines_allow(
 CLASSES = st.builds(_class_of, st.lists(MACHINES, min_size=1, max_size=3), st.sets(st.sampled_from("abcd"), max_size=1))
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(PREDICATES, st.lists(CLASSES, max_size=6))
 def test_the_classes_of_a_vector_are_judged_at_once_as_each_by_itself(
     words: list[str], classes: list[MachineClass]
@@ -192,7 +189,7 @@ def test_the_classes_of_a_vector_are_judged_at_once_as_each_by_itself(
 VIEWS = st.dictionaries(st.sampled_from("ABCD"), st.lists(CLASSES, max_size=3).map(lambda said: Vector(tuple(said))))
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.lists(st.tuples(VIEWS, PREDICATES), min_size=1, max_size=5))
 def test_views_side_by_side_are_judged_as_each_by_itself_however_they_change(
     steps: list[tuple[dict[str, Vector], list[str]]],

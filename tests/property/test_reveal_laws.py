@@ -1,6 +1,6 @@
 """Whatever a policy reveals, nothing is made up: counts, classes, and what is surely so (MESSIAHS 5, 7.1)."""
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Value
@@ -48,7 +48,6 @@ def _less(machine: SDV, disclosure: Disclosure) -> SDV:
 
 
 @given(MACHINES, DISCLOSURES)
-@settings(deadline=None)
 @example([SDV(()), SDV((("speed", 3),))], Disclosure(least_count=2))
 @example([SDV((("speed", 3),))], Disclosure(only=()))
 def test_every_machine_lies_in_exactly_one_class_that_is_told_and_counts_are_exact(
@@ -64,7 +63,6 @@ def test_every_machine_lies_in_exactly_one_class_that_is_told_and_counts_are_exa
 
 
 @given(MACHINES, DISCLOSURES)
-@settings(deadline=None)
 def test_what_is_told_is_a_vector_that_can_leave(machines: list[SDV], disclosure: Disclosure) -> None:
     told = disclosure.of(_vector(machines), keys=KEYS)
     assert told == coalesce([told], keys=KEYS)
@@ -76,7 +74,6 @@ def test_what_is_told_is_a_vector_that_can_leave(machines: list[SDV], disclosure
 
 
 @given(MACHINES, DISCLOSURES)
-@settings(deadline=None)
 def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machine_out(
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
@@ -90,7 +87,6 @@ def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machi
 
 
 @given(MACHINES, DISCLOSURES, DISCLOSURES)
-@settings(deadline=None)
 def test_a_neighbor_of_two_relations_is_told_no_attribute_that_one_of_them_is_not(
     machines: list[SDV], one: Disclosure, other: Disclosure
 ) -> None:

@@ -1,6 +1,6 @@
 """Every row comes back from its stored form, and stored keys sort as ids do."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Output, Reason, Substate, TaskState
@@ -120,7 +120,6 @@ ROW: st.SearchStrategy[Row] = st.one_of(
 
 
 @given(ROW)
-@settings(deadline=None)
 def test_a_row_comes_back_as_it_was_and_lies_under_its_key(row: Row) -> None:
     kind, key, body = encode_row(row)
     assert (kind, key) == encode_key(key_of(row))
@@ -128,14 +127,12 @@ def test_a_row_comes_back_as_it_was_and_lies_under_its_key(row: Row) -> None:
 
 
 @given(TASK_ID, st.lists(st.tuples(EPOCH, COUNT, COUNT), max_size=6))
-@settings(deadline=None)
 def test_stored_keys_of_one_system_sort_as_the_ids_do(task: TaskId, numbers: list[tuple[Epoch, int, int]]) -> None:
     ids = [task, *(TaskId(task.system, *rest) for rest in numbers)]
     assert sorted(ids) == sorted(ids, key=lambda each: encode_key((RowKind.TASK, each))[1])
 
 
 @given(TASK_ID, TASK_ID)
-@settings(deadline=None)
 def test_two_ids_share_a_stored_key_only_if_they_are_the_same(one: TaskId, other: TaskId) -> None:
     same = encode_key((RowKind.TASK, one)) == encode_key((RowKind.TASK, other))
     assert same == (one == other)

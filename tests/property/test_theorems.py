@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.interface.messages import VectorKind
@@ -20,6 +20,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update.sums import vector_for_children, vector_for_parents, view_of
 from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
+from tests.property.budget import examples
 from tests.unit.core.telling import hear, state_with, told
 
 KEYS = ("is",)
@@ -154,7 +155,7 @@ def _bag(vector: Vector) -> Counter[str]:
 
 
 @given(federations())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
@@ -170,7 +171,7 @@ def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above
 
 
 @given(federations())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_d_holds_nothing_twice_and_no_primary_descendant(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
@@ -184,7 +185,7 @@ def test_d_holds_nothing_twice_and_no_primary_descendant(federation: Federation)
 
 
 @given(federations())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_what_a_parent_sends_its_child_holds_nothing_twice(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
@@ -197,7 +198,7 @@ def test_what_a_parent_sends_its_child_holds_nothing_twice(federation: Federatio
 
 
 @given(federations())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_a_system_knows_every_machine_of_its_primary_tree_exactly_once(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
@@ -212,7 +213,7 @@ def test_a_system_knows_every_machine_of_its_primary_tree_exactly_once(federatio
 
 
 @given(federations())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_every_neighbor_has_a_view_that_holds_nothing_twice(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():

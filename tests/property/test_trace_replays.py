@@ -15,6 +15,7 @@ from messiahs.trace.format.records import contents
 from messiahs.trace.format.segments import state_bytes
 from messiahs.trace.format.values import decode
 from messiahs.trace.replay.replay import replay
+from tests.property.budget import examples
 from tests.property.test_handle_never_raises import Drawing
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, make_module
 from tests.unit.trace.taping import taping
@@ -59,7 +60,7 @@ def copy_of(rig: Rig) -> Rig:
     return Rig(module=SchedulingModule(read), now=rig.now)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(25), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_state_that_was_written_and_read_goes_on_as_the_other_does(data: st.DataObject) -> None:
     rig = busy_rig(data)
@@ -73,7 +74,7 @@ def test_a_state_that_was_written_and_read_goes_on_as_the_other_does(data: st.Da
     assert state_bytes(other.state) == state_bytes(rig.state)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(25), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_trace_of_anything_replays_without_a_difference(data: st.DataObject) -> None:
     rig = busy_rig(data)

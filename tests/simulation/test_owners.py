@@ -152,6 +152,7 @@ def _digest() -> str:
     return desks.federation.digest
 
 
+@pytest.mark.swarm
 def test_two_hash_seeds_give_one_digest() -> None:
     command = [sys.executable, "-c", "from tests.simulation import test_owners as t; print(t._digest())"]
     digests = {

@@ -28,6 +28,7 @@ def test_a_federation_heals_from_everything_that_a_fixed_seed_does_to_it(seed: i
     _runs_clean(seed)
 
 
+@pytest.mark.swarm
 @pytest.mark.parametrize("place", range(len(FRESH)))
 def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: int) -> None:
     _runs_clean(FRESH[place])

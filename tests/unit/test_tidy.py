@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -16,6 +17,7 @@ MODULE_LINES = 400
 FUNCTION_LINES = 60
 PARAMETERS = 6
 POSITIONAL = 2
+WAITING = Path("tests/waiting.py")
 VAGUE_NAMES = ("utils", "util", "common", "helpers", "helper", "manager")
 CONTAINERS = ("list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict")
 
@@ -37,8 +39,8 @@ def _defects(path: Path, source: str) -> Iterator[tuple[int, str]]:
             yield from _function_defects(node)
         if isinstance(node, ast.ClassDef | Function) and _is_vague(node.name):
             yield node.lineno, f"the name {node.name}"
-        if is_test and isinstance(node, ast.ImportFrom | ast.Call) and _is_sleep(node):
-            yield node.lineno, "a sleep in a test"
+    if is_test and path != WAITING:
+        yield from ((line, "a sleep in a test") for line in _sleeps(tree))
     if not is_test:
         yield from _undocumented(tree.body)
 
@@ -99,10 +101,37 @@ def _is_fixture(function: Function) -> bool:
     return any(_last_name(decorator) == "fixture" for decorator in decorators)
 
 
-def _is_sleep(node: ast.ImportFrom | ast.Call) -> bool:
+def _sleeps(tree: ast.Module) -> Iterator[int]:
+    """Find where time passes for nothing, also in the wait for an event that nothing sets."""
+    events = {
+        ast.unparse(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _last_name(node.value.func) == "Event"
+        for target in node.targets
+    }
+    unset = {name for name in events if f"{name}.set" not in ast.unparse(tree)}
+    for node in ast.walk(tree):
+        if _is_sleep(node, unset):
+            yield node.lineno
+
+
+def _is_sleep(node: ast.AST, unset: set[str]) -> TypeGuard[ast.ImportFrom | ast.Call]:
     if isinstance(node, ast.ImportFrom):
-        return node.module == "time" and any(alias.name == "sleep" for alias in node.names)
-    return ast.unparse(node.func) == "time.sleep"
+        return node.module in ("asyncio", "time") and any(alias.name == "sleep" for alias in node.names)
+    if not isinstance(node, ast.Call):
+        return False
+    values = (*node.args, *(each.value for each in node.keywords))
+    match ast.unparse(node.func), [ast.unparse(value) for value in values]:
+        case "time.sleep", _:
+            return True
+        case "asyncio.sleep", [seconds]:
+            return seconds != "0"
+        case "select.select", ["[]", "[]", "[]", _]:
+            return True
+        case called, [_]:
+            event, _, method = called.rpartition(".")
+            return method == "wait" and (event.endswith("Event()") or event in unset)
+    return False
 
 
 def _undocumented(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
@@ -162,10 +191,39 @@ def test_a_defect_is_found(source: str, what: str) -> None:
     assert what in defect[1]
 
 
-@pytest.mark.parametrize("source", ['"""M."""\nimport time\n\ntime.sleep(1)\n', '"""M."""\nfrom time import sleep\n'])
-def test_a_sleep_in_a_test_is_found(source: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "time.sleep(1)",
+        "from time import sleep",
+        "from asyncio import sleep",
+        "asyncio.sleep(0.1)",
+        "threading.Event().wait(1)",
+        "Event().wait(timeout=1)",
+        "pause = threading.Event(); pause.wait(1)",
+        "self.pause = threading.Event(); self.pause.wait(1)",
+        "select.select([], [], [], 1)",
+    ],
+)
+def test_a_sleep_in_a_test_is_found(line: str) -> None:
+    source = f'"""M."""\n{line}\n'
     assert [what for _, what in _defects(Path("tests/unit/example.py"), source)] == ["a sleep in a test"]
+    assert not list(_defects(WAITING, source))
     assert not list(_defects(Path("messiahs/daemon/example.py"), source))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "asyncio.sleep(0)",
+        "asyncio.Event().wait()",
+        "ended = threading.Event(); ended.wait(60); run(ended.set)",
+        "process.wait(60)",
+        "select.select([pipe], [], [], 60)",
+    ],
+)
+def test_waiting_for_something_is_no_sleep(line: str) -> None:
+    assert not list(_defects(Path("tests/unit/example.py"), f'"""M."""\n{line}\n'))
 
 
 def test_a_vague_name_of_a_module_is_found() -> None:

@@ -38,7 +38,7 @@ IN_THIS_PROCESS = (
     *vectors.rows(),
     *growing.rows(),
     *simulating.rows(),
-    starting.rows()[0],
+    pytest.param(starting.rows()[0], marks=pytest.mark.processes),
 )
 
 

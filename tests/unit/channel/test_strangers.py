@@ -6,9 +6,12 @@ import sys
 
 import grpc
 import grpc.aio
+import pytest
 
 from messiahs.channel.grpc_streams import server_options
 from messiahs.channel.tls import issue, make_root
+
+pytestmark = pytest.mark.processes
 
 FILES = 256
 STRANGERS = 200

@@ -13,6 +13,7 @@ from messiahs.cli.main import COMMANDS, main
 EXAMPLES = Path(__file__).parents[3] / "topologies"
 
 
+@pytest.mark.processes
 def test_version_imports_neither_click_nor_http() -> None:
     program = (
         "import sys; from messiahs.cli.main import main; main(['version']); "
@@ -21,6 +22,7 @@ def test_version_imports_neither_click_nor_http() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
 
 
+@pytest.mark.processes
 def test_a_submit_imports_nothing_that_is_heavy() -> None:
     program = (
         "import sys; from messiahs.cli.main import main; main(['submit', '--state', '/nowhere', '--', 'ls']); "
@@ -43,6 +45,7 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
     assert "No such command" in capsys.readouterr().err
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "words", [("policy", "schema"), ("policy", "check", "nowhere.policy"), ("status", "--state", "/nowhere"), ("x",)]
 )
@@ -54,6 +57,7 @@ def test_a_command_whose_output_nobody_reads_ends_as_by_sigpipe(words: tuple[str
     os.close(writer)
 
 
+@pytest.mark.processes
 def test_nothing_is_said_of_a_reader_that_has_enough() -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -63,6 +67,7 @@ def test_nothing_is_said_of_a_reader_that_has_enough() -> None:
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+@pytest.mark.processes
 def test_output_that_a_full_disk_does_not_take_is_a_message() -> None:
     command = [sys.executable, "-m", "messiahs.cli.main", "policy", "schema"]
     with Path("/dev/full").open("wb") as full:

@@ -119,6 +119,7 @@ def as_another_account(state: Path, *words: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 @pytest.mark.parametrize("words", [(), ("blays",)])
 @pytest.mark.parametrize("closed", ["state", "state/campus"])

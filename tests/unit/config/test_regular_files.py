@@ -57,6 +57,7 @@ def test_what_is_no_regular_file_is_refused_by_its_kind(fifo: Path, tmp_path: Pa
             assert raised.value.strerror == f"it is {kind}, not a regular file"
 
 
+@pytest.mark.processes
 def test_a_pipe_that_the_caller_opened_is_read_and_standard_input_is_not(tmp_path: Path) -> None:
     (tmp_path / "good.policy").write_text(POLICY)
     script = f"exec 0<&-; {sys.executable} -m messiahs.cli.main policy check <(cat {tmp_path / 'good.policy'})"
@@ -84,6 +85,7 @@ def test_a_fifo_is_refused_also_as_an_open_file(fifo: Path) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "words",
     [
@@ -126,6 +128,7 @@ def test_no_command_waits_for_a_file_that_is_a_pipe(words: tuple[str, ...], fifo
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.processes
 def test_a_device_that_never_ends_is_no_policy_and_no_topology(tmp_path: Path) -> None:
     for words in (("policy", "check", "/dev/zero"), ("topology", "check", "/dev/zero")):
         done = _messiahs(*words)

@@ -21,6 +21,8 @@ MEMBERS = 3
 FIRST, LONG, CANCELLED, UNWANTED, MOVED, WANTED = range(1, 7)
 END = Instant(50 * SECOND)
 """By now every lease, also as the origin counts it, and every idle claim is over."""
+SHARES = (0, *(pytest.param(share, marks=pytest.mark.swarm) for share in range(1, 8)))
+"""Each message is in one share: every eighth one is quick."""
 _RUN_NS = {LONG: 2 * SECOND, CANCELLED: 100 * SECOND, MOVED: 5 * SECOND // 2}
 
 
@@ -69,19 +71,21 @@ def test_the_conversation_has_every_message_in_it() -> None:
     assert history == ["bound", "moving", "moving", "vacating", "moved", "bound", "finished"]
 
 
-def test_a_message_that_comes_again_changes_nothing() -> None:
+@pytest.mark.parametrize("share", SHARES)
+def test_a_message_that_comes_again_changes_nothing(share: int) -> None:
     undisturbed = _talk()
     expected = (_outcome(undisturbed), undisturbed.starts, _left(undisturbed))
-    for number, name in enumerate(undisturbed.messages, start=1):
+    for number, name in _numbered(undisturbed, share):
         chain = _talk(Meddling.AGAIN, number)
         assert (_outcome(chain), chain.starts, _left(chain)) == expected, f"message {number}, {name}"
         assert chain.overlaps == []
 
 
+@pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("meddling", [Meddling.LATE, Meddling.CUT])
-def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddling: Meddling) -> None:
+def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddling: Meddling, share: int) -> None:
     undisturbed = _talk()
-    for number, name in enumerate(undisturbed.messages, start=1):
+    for number, name in _numbered(undisturbed, share):
         if (meddling, name) == (Meddling.LATE, "Hello"):
             # It is the first on its connection, so nothing can overtake it.
             continue
@@ -91,6 +95,11 @@ def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddl
         assert set(chain.starts.values()) == {1}, told
         assert _outcome(chain) == _outcome(undisturbed), told
         assert _left(chain) == _left(undisturbed), told
+
+
+def _numbered(chain: Chain, share: int) -> list[tuple[int, str]]:
+    """Give every message of one share of a conversation, with its number."""
+    return list(enumerate(chain.messages, start=1))[share :: len(SHARES)]
 
 
 def _submit(chain: Chain, number: int, **more: object) -> None:

@@ -6,7 +6,6 @@ once, and of those that weigh them all. A process of its own, because a runner r
 
 import json
 import os
-import select
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.frames import Suspend, Weigh, Weighed
 from messiahs.executor.starter.runner import Runner
 from tests.unit.executor.runner_rig import SECOND_NS, attempt_of, make_runner, start_of, turn
+from tests.waiting import eventually
 
 
 class Counting:
@@ -55,8 +55,7 @@ def main() -> None:
 def _looked(runner: Runner, counting: Counting) -> list[int]:
     """Let all be due that were looked at just now."""
     due = boottime_ns() + SECOND_NS
-    while (left_ns := due - boottime_ns()) > 0:
-        select.select([], [], [], left_ns / SECOND_NS)
+    eventually(lambda: boottime_ns() >= due)
     counts = []
     while runner.wake_at <= boottime_ns():
         before = counting.opened

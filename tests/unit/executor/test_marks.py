@@ -25,11 +25,13 @@ def _limited(hard: int | str, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("hard", [0, 1, 2, 1000])
 def test_no_attempt_is_marked_below_a_hard_limit_that_is_too_small(hard: int) -> None:
     assert _limited(hard, "-c", _PUT_ON) == "[None, None, None] None"
 
 
+@pytest.mark.processes
 def test_each_attempt_has_a_mark_of_its_own_below_a_large_hard_limit() -> None:
     assert _limited(1 << 30, "-c", _PUT_ON) == "['a', 'b', 'c'] c"
 
@@ -42,6 +44,7 @@ def test_a_mark_that_is_still_in_use_is_passed_over_also_after_the_largest_one()
     assert next_free(8, largest=8, in_use=in_use) == 3
 
 
+@pytest.mark.processes
 def test_a_starter_says_once_that_it_can_mark_nothing() -> None:
     say = "from messiahs.executor.starter.marks import Marks; print(Marks().degraded)"
     assert _limited(1 << 30, "-c", say) == ""
@@ -50,6 +53,7 @@ def test_a_starter_says_once_that_it_can_mark_nothing() -> None:
     )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("hard", [0, 1])
 def test_tasks_run_and_are_weighed_though_no_mark_is_possible(hard: int) -> None:
     _, weighed = json.loads(_limited(hard, "-m", "tests.unit.executor.lone_runner", "2"))

@@ -22,6 +22,8 @@ from tests.unit.executor.runner_rig import (
     turns_until,
 )
 
+pytestmark = pytest.mark.processes
+
 FIRST, SECOND = attempt_of(1), attempt_of(2)
 TURNS = 20
 

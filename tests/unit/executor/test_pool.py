@@ -15,6 +15,8 @@ import pytest
 from messiahs.executor.starter.pool import Owner, Pool, Taken
 from tests.unit.executor.apart import as_ordinary_user, in_own_process
 
+pytestmark = pytest.mark.processes
+
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 _NO_DUMP = 0x40
 _AGE_NS = 100_000_000

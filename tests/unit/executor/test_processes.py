@@ -11,6 +11,8 @@ import pytest
 
 from messiahs.executor.linux.processes import identity_of, signal_if, standing_of
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:

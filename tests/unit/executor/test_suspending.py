@@ -8,6 +8,8 @@ import pytest
 
 from messiahs.executor.starter.trees import PER_TURN
 
+pytestmark = pytest.mark.processes
+
 EACH = 8
 """More than is opened for an attempt of one process."""
 

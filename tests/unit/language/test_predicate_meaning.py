@@ -164,6 +164,7 @@ def test_the_parser_answers_a_bad_text_with_one_line() -> None:
     assert predicate_parser("()") == BadPredicate("1:2: a comparison is missing before `)`")
 
 
+@pytest.mark.processes
 def test_nothing_is_built_at_import() -> None:
     program = (
         "from messiahs.language.predicate import parsing, predicates; print(parsing._grammar.cache_info().currsize)"

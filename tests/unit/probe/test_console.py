@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 ONE_TERMINAL = (
     "mount -t tmpfs none /dev && mkdir /dev/pts && mount -t devpts -o newinstance,ptmxmode=0666 none /dev/pts"
     ' && ln -s pts/ptmx /dev/ptmx && exec "$@"'

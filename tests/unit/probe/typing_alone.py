@@ -5,16 +5,13 @@ Prints what `keyboard_idle` is without a terminal, with one that nobody has read
 
 import json
 import os
-import select
 import sys
-import time
 from pathlib import Path
 
 from messiahs.core.model.attributes import Value
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.probe.proc import ProcProbe
-
-_LIMIT_SECONDS = 60
+from tests.waiting import eventually
 
 
 def main() -> None:
@@ -22,12 +19,15 @@ def main() -> None:
     said = [_idle()]
     master, slave = os.openpty()
     said.append(_idle())
-    deadline = time.monotonic() + _LIMIT_SECONDS
-    while (idle := _idle()) is None and time.monotonic() < deadline:
+
+    def is_noted() -> bool:
         os.write(master, b"x\n")
         os.read(slave, 2)
-        select.select([], [], [], 0.1)
-    sys.stdout.write(json.dumps([*said, idle]))
+        said[2:] = [_idle()]
+        return said[2] is not None
+
+    eventually(is_noted)
+    sys.stdout.write(json.dumps(said))
 
 
 def _idle() -> Value | None:

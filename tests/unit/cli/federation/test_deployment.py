@@ -7,7 +7,6 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from messiahs.core.model.instants import MILLISECOND
 from messiahs.daemon.process.pid_files import PID_FILE, end_processes, recorded_process, recorded_processes
 from messiahs.errors import ClientError
 from messiahs.executor.linux.processes import identity_of
+from tests.waiting import eventually
 
 TRIO = Path(__file__).parents[4] / "topologies" / "trio.yaml"
 Start = Callable[[str], "subprocess.Popen[bytes]"]
@@ -94,6 +94,7 @@ def test_a_federation_cannot_be_up_twice(tmp_path: Path, directory: Path, capsys
     os.close(lock_federation(directory))
 
 
+@pytest.mark.processes
 def test_down_ends_an_up_that_holds_the_lock_and_has_not_recorded_itself_yet(directory: Path, start: Start) -> None:
     program = f"""
 import fcntl, os, pathlib, signal, sys
@@ -121,14 +122,15 @@ signal.pause()
 
 
 def _await_open(process: "subprocess.Popen[str]", file: Path) -> None:
-    pause = threading.Event()
-    while process.poll() is None:
+    def has_opened() -> bool:
+        assert process.poll() is None, "it ended before it opened the file"
         for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
             with suppress(OSError):
                 if descriptor.readlink() == file:
-                    return
-        pause.wait(0.01)
-    raise AssertionError("it ended before it opened the file")
+                    return True
+        return False
+
+    eventually(has_opened)
 
 
 def test_an_up_that_fails_leaves_nobody_recorded(tmp_path: Path, directory: Path) -> None:
@@ -137,14 +139,13 @@ def test_an_up_that_fails_leaves_nobody_recorded(tmp_path: Path, directory: Path
     assert not (directory / PID_FILE).exists()
 
 
+@pytest.mark.processes
 def test_down_amid_up_leaves_nothing_that_runs(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "messiahs.cli.main"]
     place = [str(TRIO), "--state", str(tmp_path)]
     with subprocess.Popen([*words, "up", *place, "--detach"], stderr=subprocess.PIPE, text=True) as up:
         try:
-            pause = threading.Event()
-            while not (tmp_path / "trio" / PID_FILE).exists() and up.poll() is None:
-                pause.wait(0.001)
+            eventually(lambda: (tmp_path / "trio" / PID_FILE).exists() or up.poll() is not None)
             done = subprocess.run([*words, "down", *place], capture_output=True, text=True, check=False, timeout=120)
             assert (done.returncode, done.stdout) == (0, "trio: down\n")
             # It ends with 0 if all was up before `down` looked.
@@ -162,6 +163,7 @@ def _brought_up(directory: Path, file: Path) -> None:
     prepare(load_topology(file), directory, file=file)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "broken",
     [None, "", "}{ no YAML", "version: 1\nfederation: trio\nsystems: {a: {parent: nobody}}\n", "federation: other\n"],
@@ -222,6 +224,7 @@ def test_a_pid_file_of_an_earlier_process_with_the_same_number_names_nobody(tmp_
     assert recorded_process(file) is None
 
 
+@pytest.mark.processes
 def test_a_process_that_does_not_listen_is_killed(start: Start) -> None:
     deaf = start("import signal; signal.signal(15, signal.SIG_IGN); print('ready'); signal.pause()")
     meek = start("import signal; print('ready'); signal.pause()")
@@ -230,6 +233,7 @@ def test_a_process_that_does_not_listen_is_killed(start: Start) -> None:
     assert [deaf.wait(5), meek.wait(5)] == [-signal.SIGKILL, -signal.SIGTERM]
 
 
+@pytest.mark.processes
 def test_down_ends_what_a_killed_supervisor_left(
     tmp_path: Path, directory: Path, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,7 @@ def test_the_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.processes
 @needs_root
 def test_down_ends_no_process_that_somebody_else_has_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as other:

@@ -4,8 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,9 @@ import pytest
 
 from messiahs.daemon.process.pid_files import PID_FILE, recorded_process
 from messiahs.daemon.supervision.supervisor import PLAN_FILE
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
@@ -28,11 +29,7 @@ def supervisor(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_hangup_before_anything_is_supervised_ends_nothing(
     tmp_path: Path, supervisor: "subprocess.Popen[str]"
 ) -> None:
-    deadline = time.monotonic() + 60
-    pause = threading.Event()
-    while not (tmp_path / PID_FILE).exists():
-        assert time.monotonic() < deadline, "it did not begin within 60 s"
-        pause.wait(0.01)
+    eventually((tmp_path / PID_FILE).exists)
     supervisor.send_signal(signal.SIGHUP)
     assert supervisor.stdout is not None
     assert "left: started" in supervisor.stdout.readline() + supervisor.stdout.readline()

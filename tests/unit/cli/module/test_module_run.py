@@ -91,6 +91,7 @@ def test_a_broken_topology_is_told_with_its_place(
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.processes
 def test_a_port_in_use_is_named(tmp_path: Path, topology: Path, taken: int) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {taken}}}")
     assert f"port {taken} is in use by another process" in run(topology, tmp_path / "s").stderr
@@ -119,6 +120,7 @@ def test_a_module_that_runs_already_is_not_run_again(
     assert not (folder / "key.pem").exists()
 
 
+@pytest.mark.processes
 def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give_in_exchange(
     tmp_path: Path, topology: Path
 ) -> None:
@@ -163,10 +165,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.processes
 def test_an_external_system_is_not_run_from_here(tmp_path: Path, topology: Path) -> None:
     assert "`far` is external" in run(topology, tmp_path / "s", name="far").stderr
 
 
+@pytest.mark.processes
 def test_a_state_directory_that_is_a_file_is_named(tmp_path: Path, topology: Path) -> None:
     (tmp_path / "s").write_text("")
     assert (
@@ -175,6 +179,7 @@ def test_a_state_directory_that_is_a_file_is_named(tmp_path: Path, topology: Pat
     )
 
 
+@pytest.mark.processes
 def test_a_state_that_cannot_be_written_is_named(tmp_path: Path, topology: Path) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
     (tmp_path / "s" / "f").mkdir(parents=True)
@@ -183,11 +188,13 @@ def test_a_state_that_cannot_be_written_is_named(tmp_path: Path, topology: Path)
     assert f"the state in {tmp_path / 's' / 'f'} cannot be written: {tmp_path / 's' / 'f' / 'tls'}: " in told
 
 
+@pytest.mark.processes
 def test_a_socket_path_that_is_too_long_is_told(tmp_path: Path, topology: Path) -> None:
     told = run(topology, tmp_path / ("long" * 30)).stderr
     assert "a Unix socket can have 107: choose a shorter state directory" in told
 
 
+@pytest.mark.processes
 def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
     folder = federation_directory(tmp_path / "s", "f") / "a"
@@ -199,6 +206,7 @@ def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> N
     assert "a newer release wrote this state" in run(topology, tmp_path / "s", code=UnusableStateError.EXIT_CODE).stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("content", ["", "garbage", '{"schema": 99}'])
 def test_settings_that_cannot_be_read_are_written_anew(
     tmp_path: Path, topology: Path, taken: int, content: str
@@ -220,6 +228,7 @@ def test_a_root_that_is_damaged_is_named(tmp_path: Path) -> None:
         make_certificates(directory, ["a"])
 
 
+@pytest.mark.processes
 def test_up_leaves_external_systems_out_and_says_so(
     tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

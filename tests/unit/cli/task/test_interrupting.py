@@ -5,14 +5,15 @@ import select
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.unit.client.local_api_peer import Peer, StartPeer
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.processes
 
 RUNNING = {"id": "left.1", "state": "executing", "substate": "running"}
 KILLED = {"id": "left.1", "state": "killed", "signal": 15, "exit_code": None, "cause": "", "text": ""}
@@ -90,14 +91,6 @@ def uploading(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass within 10 s"
-        pause.wait(0.01)
-
-
 def was_asked(peer: Peer, part: str) -> Callable[[], bool]:
     return lambda: any(part in path for _, path, _ in peer.asked)
 
@@ -119,9 +112,9 @@ def test_the_first_signal_cancels_the_task_and_waits_for_its_end(
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"", "stderr": b""}
     process = started()
-    until(was_asked(peer, "/wait"))
+    eventually(was_asked(peer, "/wait"))
     process.send_signal(number)
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
     peer.by_path["/wait"] = KILLED
     assert process.wait(10) == 130
 
@@ -133,9 +126,9 @@ def test_the_second_signal_leaves_at_once(
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"", "stderr": b""}
     process = started()
-    until(was_asked(peer, "/wait"))
+    eventually(was_asked(peer, "/wait"))
     process.send_signal(signal.SIGINT)
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert b"Traceback" not in process.communicate()[1]
@@ -149,7 +142,7 @@ def test_no_signal_is_lost_that_comes_in_a_destructor(
     peer.logs = {"stdout": b"", "stderr": b""}
     process = started("-c", SIGNALLED_IN_A_DESTRUCTOR)
     assert process.wait(30) == 130
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
 
 
 def test_a_second_signal_leaves_although_nobody_reads_the_output(
@@ -159,9 +152,9 @@ def test_a_second_signal_leaves_although_nobody_reads_the_output(
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"x" * 1_000_000, "stderr": b""}
     process = started()
-    until(was_asked(peer, "/logs"))
+    eventually(was_asked(peer, "/logs"))
     process.send_signal(signal.SIGINT)
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert b"Fatal" not in process.communicate()[1]
@@ -179,7 +172,7 @@ def test_a_reader_that_goes_ends_the_task_although_it_read_our_words_as_well(
     peer.logs = logs
     process, reader = started_into_a_pipe()
     os.close(reader)
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
     assert process.poll() is None
     peer.by_path["/wait"] = KILLED
     assert process.wait(30) == 141
@@ -194,7 +187,7 @@ def test_output_that_a_full_disk_does_not_take_ends_the_task(tmp_path: Path, sta
         Path("/dev/full").open("wb") as full,
         subprocess.Popen(command, stdout=full, stderr=subprocess.PIPE, text=True) as process,
     ):
-        until(was_asked(peer, "/cancel"))
+        eventually(was_asked(peer, "/cancel"))
         peer.by_path["/wait"] = KILLED
         assert process.wait(30) == 141
         assert process.stderr is not None
@@ -210,7 +203,7 @@ def test_that_a_task_waits_may_be_said_to_nobody(
     peer.logs = {"stdout": b"", "stderr": b""}
     process, reader = started_into_a_pipe()
     os.close(reader)
-    until(lambda: sum("/wait" in path for _, path, _ in peer.asked) > 1)
+    eventually(lambda: sum("/wait" in path for _, path, _ in peer.asked) > 1)
     peer.by_path["/wait"] = RUNNING | {"state": "finished", "exit_code": 3}
     assert process.wait(30) == 3
 
@@ -222,9 +215,9 @@ def test_a_second_signal_leaves_although_nobody_reads_our_words(
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"x" * 1_000_000, "stderr": b""}
     process, reader = started_into_a_pipe()
-    until(lambda: is_full(reader))
+    eventually(lambda: is_full(reader))
     process.send_signal(signal.SIGINT)
-    until(was_asked(peer, "/cancel"))
+    eventually(was_asked(peer, "/cancel"))
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     os.close(reader)
@@ -236,7 +229,7 @@ def test_a_signal_during_an_upload_submits_nothing(
     peer = start_peer((200, {"id": "left.1"}), state=tmp_path)
     peer.takes_files.clear()
     process = request.getfixturevalue("uploading")
-    until(was_asked(peer, "/v1/files/2d"))
+    eventually(was_asked(peer, "/v1/files/2d"))
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert not [path for _, path, _ in peer.asked if path == "/v1/tasks"]

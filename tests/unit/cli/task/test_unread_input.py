@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 MESSIAHS = (sys.executable, "-m", "messiahs.cli.main")
 REFUSED = "there is data on standard input, and tasks have no standard input yet"
 WENT_ON = "no module has ever run"

@@ -1,5 +1,7 @@
 """Claims at their executor: granting, leases, renewals, places that nobody uses, and the end."""
 
+from dataclasses import replace
+
 from messiahs.core.interface.actions import EndAttempt, ExtendLease, Forget, SendControl, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, LinkDown, TransferReceived
@@ -28,6 +30,7 @@ from tests.unit.core.rig import (
     PARENT,
     RENEWAL_NS,
     Rig,
+    ScriptedPolicy,
     only,
     remote,
     request,
@@ -283,7 +286,9 @@ def test_results_that_nobody_has_taken_outlive_the_lease_and_nothing_else_does(r
     assert (rig.state.executor.claims, rig.state.executor.attempts) == ({}, {})
 
 
-def test_results_that_nobody_ever_takes_are_kept_for_a_day(rig: Rig) -> None:
+def test_results_that_nobody_ever_takes_are_kept_for_a_day(rig: Rig, policy: ScriptedPolicy) -> None:
+    # A day of updates every two seconds would be 43,200 of them.
+    policy.timeouts = replace(policy.timeouts, update_period_ns=HOUR)
     accept = granted(rig)
     take(rig, accept, 1)
     end(rig, 1)

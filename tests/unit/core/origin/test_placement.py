@@ -326,7 +326,7 @@ def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig) -> None:
     for number in range(1, 150):
         while not sent(actions, SchedRequest):
             rig.see(CHILD)
-            actions = rig.wait(SECOND // 4)
+            actions = rig.wait(SECOND)
         name = CLAIM._replace(number=number)
         rig.hear(CHILD, accept(told(actions, SchedRequest).id, claim=name))
         actions = rig.hear(CHILD, statuses(status(attempt(number), TaskState.REVOKED), claim=name))

@@ -178,6 +178,7 @@ def test_a_file_that_was_asked_for_is_kept_for_another_while(store: FileStore) -
     assert store.collect(set(), unused_seconds=3_600) == 0
 
 
+@pytest.mark.processes
 def test_a_large_file_takes_little_memory(tmp_path: Path) -> None:
     script = """
 import asyncio, hashlib, resource, sys

@@ -20,7 +20,8 @@ from messiahs.daemon.storage.outputs import SMALL_BYTES, Bounds, Outputs, failur
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
 from messiahs.wire.codec import ReadRequest
-from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt, until
+from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt
+from tests.waiting import let_pass_in_loop, until
 
 MEGABYTE = 1 << 20
 
@@ -45,7 +46,7 @@ class Executor:
                 yield content[start : start + 100_000]
             while self.is_dripping:
                 yield b"x"
-                await asyncio.sleep(0.02)
+                await let_pass_in_loop(0.02)
             if self.is_silent:
                 await asyncio.Event().wait()
             while self.is_endless:

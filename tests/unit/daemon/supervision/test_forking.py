@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 LOADED = """
+import pytest
+
 from messiahs.daemon.supervision.forking import load_code
 from messiahs.language.predicate.parsing import _grammar
 before = _grammar.cache_info().currsize
@@ -12,6 +16,7 @@ print(before, _grammar.cache_info().currsize)
 """
 
 
+@pytest.mark.processes
 def test_the_tables_of_the_predicate_language_are_made_before_daemons_are_forked() -> None:
     # In a process of its own: here others may have parsed a predicate already, and load_code freezes what is there.
     answer = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=120)

@@ -7,8 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -18,10 +16,12 @@ import pytest
 from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.config.settings import MachineSettings, ModuleSettings, save_settings
 from messiahs.daemon.supervision.supervisor import PLAN_FILE
+from tests.waiting import PATIENCE_SECONDS, eventually
+
+pytestmark = pytest.mark.processes
 
 OLD = 'policy "old"; accept from any { limit 1 tasks; }'
 NEW = 'policy "new"; accept from any { limit 2 tasks; }'
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
@@ -84,12 +84,8 @@ def process(folder: Path, gate: Path, request: pytest.FixtureRequest) -> Iterato
 
 
 def until(condition: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    pause = threading.Event()
-    while not condition():
-        assert process.poll() is None, f"it has ended with {process.returncode}"
-        assert time.monotonic() < deadline, f"it did not come to pass within {PATIENCE_SECONDS} s"
-        pause.wait(0.02)
+    eventually(lambda: condition() or process.poll() is not None)
+    assert process.returncode is None, f"it has ended with {process.returncode}"
 
 
 def log(folder: Path) -> str:

@@ -20,8 +20,8 @@ from tests.contract.channel_modules import (
     make_memory,
     play,
     transfer,
-    until,
 )
+from tests.waiting import until
 
 
 def input_of(content: bytes) -> InputFile:

@@ -1,0 +1,37 @@
+"""How tests wait: for a condition. No other file of the tests sleeps, and `tests/unit/test_tidy.py` checks that.
+
+The deadlines only bound a hang: they are far beyond what a slow machine needs.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+PATIENCE_SECONDS = 60.0
+_INTERVAL_SECONDS = 0.01
+
+
+def eventually(is_so: Callable[[], object], what: object = "", *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Return once a condition holds; fail, and show `what`, if it does not within the deadline."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what or is_so}"
+        time.sleep(_INTERVAL_SECONDS)
+
+
+async def until(is_so: Callable[[], object], what: object = "", *, seconds: float = PATIENCE_SECONDS) -> None:
+    """Return once a condition holds, while the event loop runs; fail as `eventually` does."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what or is_so}"
+        await asyncio.sleep(_INTERVAL_SECONDS)
+
+
+def let_pass(seconds: float) -> None:
+    """Let time pass where slowness or idleness is itself what is tested or measured; never to wait for an effect."""
+    time.sleep(seconds)
+
+
+async def let_pass_in_loop(seconds: float) -> None:
+    """Let time pass while the event loop runs, on the same condition."""
+    await asyncio.sleep(seconds)
