@@ -1,1 +1,1 @@
-"""Names, instants, attributes and descriptions: values that all rooms of the core are about (MESSIAHS 5.1, 5.2)."""
+"""Names, instants, attributes and descriptions: the values shared by all rooms of the core (MESSIAHS 5.1, 5.2)."""

@@ -1,6 +1,6 @@
-"""The one catalogue of attributes: what descriptions may say, in which unit, about whom (MESSIAHS 5.1, 5.2).
+"""The catalogue of attributes: the name, unit, range and subject of everything in a description (MESSIAHS 5.1, 5.2).
 
-Everything that checks, converts or documents an attribute reads it here.
+All code that checks, converts or documents an attribute reads it here.
 """
 
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ Value = int | str
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 STRING_LIMIT_BYTES = 64
 NOBODY_YET = "nobody yet"
-"""The supplier of what policies may name already, and nothing sets: it is always unset."""
+"""Supplier of attributes that policies may already name but that nothing sets yet: they are always unset."""
 EXTENSION_LIMIT = 8
 MOST_MACHINES = 2**40 - 1
-"""A class that stands for more machines is counted as so many."""
+"""Largest count of one class; greater counts are lowered to it."""
 
 
 class Kind(StrEnum):
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 class Unit(StrEnum):
-    """What one step of an integer means."""
+    """The unit of an integer attribute."""
 
     NONE = ""
     BYTES = "bytes"
@@ -37,7 +37,7 @@ class Unit(StrEnum):
 
 
 class Scope(StrEnum):
-    """Whom an attribute describes."""
+    """The subject of an attribute."""
 
     MACHINE = "machine"
     TASK = "task"
@@ -57,15 +57,15 @@ SCOPES: dict[Scope, tuple[str, ...]] = {
     Scope.NOW: ("now",),
     Scope.PRESENT_TASK: ("task",),
 }
-"""What may be written between `$` and the name in a policy file, and means an attribute of each kind."""
+"""Words allowed between `$` and the name in a policy file, by the scope that they select."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
     """One row of the catalogue; `name` is written without `$`.
 
-    Values are from `low` to `high`, or one of `choices`, where those are told. An optional attribute may be unset: what
-    a user need not say, or what is measured only where a sensor is.
+    Values lie between `low` and `high`, or among `choices`, where these are set. An optional attribute may be unset:
+    users may omit it, or it is measured only where a sensor exists.
     """
 
     name: str
@@ -125,38 +125,36 @@ CATALOGUE: tuple[Attribute, ...] = (
     _machine("queue_length", "tasks accepted and not yet started", supplier="module", **_COUNT),
     _machine("wait_time", "mean time that recent tasks waited here for a slot", supplier="module", **_SECONDS),
     _machine("utilization", "share of the slots that claims hold", supplier="module", **_SHARE),
-    _optional(_machine("willingness", "wish for new tasks, 0 to 100", supplier="policy", low=0, high=100)),
+    _optional(_machine("willingness", "willingness to accept new tasks, 0 to 100", supplier="policy", low=0, high=100)),
     _optional(_machine("comm_cost", "cost of reaching the machine", supplier="policy")),
-    _machine("arch", "instruction set, as `uname -m` says it", **_TEXT),
-    _machine("os", "operating system, as `uname -s` says it", **_TEXT),
+    _machine("arch", "instruction set, as reported by `uname -m`", **_TEXT),
+    _machine("os", "operating system, as reported by `uname -s`", **_TEXT),
     _optional(_task("mem", "memory that the task needs", **_BYTES)),
     _optional(_task("disk", "disk that the task needs", **_BYTES)),
-    _task("cpus", "slots that the task takes (1 unless told)", **_COUNT),
+    _task("cpus", "slots that the task takes (default 1)", **_COUNT),
     _optional(_task("est_time", "estimated and longest allowed run time", **_SECONDS)),
     _optional(_task("comm_load", "expected communication")),
     _task("origin", "system that the task comes from", supplier="module", **_TEXT),
     _task("user", "user that submitted the task", supplier="module", **_TEXT),
-    _optional(_task("priority", "wish of the user among the user's own tasks")),
+    _optional(_task("priority", "rank among the tasks of the same user")),
 )
 
 SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
-    _optional(
-        _seen(Scope.HERE, "keyboard_idle", "time since somebody last used the console", supplier="probe", **_SECONDS)
-    ),
-    _seen(Scope.HERE, "tasks", "tasks that are here", **_COUNT),
-    _seen(Scope.HERE, "waiting", "tasks that wait here", **_COUNT),
-    _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the one that runs", **_COUNT),
+    _optional(_seen(Scope.HERE, "keyboard_idle", "time since the console was last used", supplier="probe", **_SECONDS)),
+    _seen(Scope.HERE, "tasks", "tasks on this machine", **_COUNT),
+    _seen(Scope.HERE, "waiting", "tasks waiting here", **_COUNT),
+    _seen(Scope.HERE, "waiting_above", "waiting tasks that rank above the running one", **_COUNT),
     _seen(Scope.CANDIDATE, "name", "name of the system that could be asked", **_TEXT),
     _seen(Scope.CANDIDATE, "relation", "child, sibling or parent; the own machine is tried before them", **_RELATION),
-    _seen(Scope.CANDIDATE, "age", "age of what it said last", **_SECONDS),
-    _seen(Scope.CANDIDATE, "count", "machines that it speaks for", **_COUNT),
-    _seen(Scope.PEER, "name", "name of the system that asks", **_TEXT),
+    _seen(Scope.CANDIDATE, "age", "age of its latest status vector", **_SECONDS),
+    _seen(Scope.CANDIDATE, "count", "machines that it represents", **_COUNT),
+    _seen(Scope.PEER, "name", "name of the requesting system", **_TEXT),
     _seen(Scope.PEER, "relation", _A_RELATION, **_RELATION),
     _optional(
         _seen(
             Scope.PEER,
             "balance",
-            "processor time given to it, less what it gave",
+            "processor time given to it, less the time it gave",
             supplier=NOBODY_YET,
             unit=Unit.SECONDS,
         )
@@ -169,12 +167,12 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     _seen(Scope.PRESENT_TASK, "ran", "time that it has run", **_SECONDS),
     _seen(Scope.PRESENT_TASK, "suspended", "time that it has been suspended", **_SECONDS),
     _optional(_seen(Scope.PRESENT_TASK, "mem_used", "memory that it uses", supplier="starter", **_BYTES)),
-    _optional(_seen(Scope.PRESENT_TASK, "mem_reserved", "memory that it was promised", **_BYTES)),
+    _optional(_seen(Scope.PRESENT_TASK, "mem_reserved", "memory reserved for it", **_BYTES)),
     _optional(
         _seen(
             Scope.PRESENT_TASK,
             "checkpointable",
-            "1 if it can be moved without losing its work, as its user says",
+            "1 if it can be moved without losing its work, as declared by its user",
             supplier="user",
             low=0,
             high=1,
@@ -182,22 +180,22 @@ SEEN_BY_THE_OWNER: tuple[Attribute, ...] = (
     ),
     _seen(Scope.PRESENT_TASK, "attempt", "number of the attempt", **_COUNT),
 )
-"""What no description carries: an owner's own policy alone can ask for it.
+"""Attributes that no description carries: only the owner's own policy can use them.
 
-A present task is one that stands before this system, whose TDV is known too.
+A present task is the task being judged by this system; its TDV is known as well.
 """
 
 KNOWN_ONCE_HERE = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope is Scope.PRESENT_TASK) - {
     "from",
     "checkpointable",
 }
-"""What is known of tasks that are here alone: a request has a sender, and what can be moved a task may state."""
+"""Attributes known only once a task is here; a request also has a sender, and a task may declare `checkpointable`."""
 
 OWNERS_FACTS = frozenset(each.name for each in SEEN_BY_THE_OWNER if each.scope is Scope.HERE)
-"""What is known of the own machine and never leaves it: in no vector, and for no requirement of a task."""
+"""Facts about the own machine that never leave it: no vector carries them and no requirement of a task can use them."""
 
 MACHINE_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.MACHINE}
 TASK_ATTRIBUTES = {attribute.name: attribute for attribute in CATALOGUE if attribute.scope is Scope.TASK}
 
 KEY_ATTRIBUTES: tuple[str, ...] = ("arch", "avail_mem", "free_slots", "os", "speed")
-"""What classes of an update vector may always split on (in order of name)."""
+"""Attributes on which the classes of an update vector may always be split, in order of name."""

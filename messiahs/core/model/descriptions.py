@@ -1,6 +1,6 @@
 """System and task description vectors of one machine and one task (MESSIAHS 5.1, 5.2).
 
-What travels on the update channel, the description of *many* machines, is a `Vector` (see vectors.py).
+A description of *many* machines, as sent on the update channel, is a `Vector` (see vectors.py).
 """
 
 from collections.abc import Mapping
@@ -10,21 +10,21 @@ from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRI
 from messiahs.core.model.texts import has_control
 
 Description = Mapping[str, Value]
-"""What a predicate is judged over: attribute names without `$`."""
+"""The values over which a predicate is evaluated; attribute names are written without `$`."""
 
 Layout = tuple[tuple[str, Kind | None], ...]
-"""The names of a description in its order, each with the type of its value; None for an integer beyond 64 bits."""
+"""The names of a description in order, each with the type of its value; None for an integer beyond 64 bits."""
 
 Pairs = tuple[tuple[str, Value], ...]
 
 
 def sorted_pairs(description: Description) -> Pairs:
-    """Give the pairs in order of name, so that equal descriptions are equal values."""
+    """Return the pairs in order of name, so that equal descriptions are equal values."""
     return tuple(sorted(description.items()))
 
 
 def layout_of(description: Description) -> Layout:
-    """Give the layout of a description: it stays the same when only values change."""
+    """Return the layout of a description: it stays the same when only values change."""
     return tuple([(name, _kind_of(value)) for name, value in description.items()])
 
 
@@ -35,7 +35,7 @@ def _kind_of(value: Value) -> Kind | None:
 
 
 def is_valid_value(value: Value) -> bool:
-    """Say whether a value is a signed 64-bit integer, or a short enough string without control characters."""
+    """Return whether a value is a signed 64-bit integer, or a short enough string without control characters."""
     if isinstance(value, str):
         return len(value.encode()) <= STRING_LIMIT_BYTES and not has_control(value)
     return INTEGER_LOWEST <= value <= INTEGER_HIGHEST
@@ -43,24 +43,24 @@ def is_valid_value(value: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SDV:
-    """What one machine says of itself; `pairs` are sorted by name."""
+    """The description of one machine by itself; `pairs` are sorted by name."""
 
     pairs: Pairs
 
     def description(self) -> dict[str, Value]:
-        """Give the pairs as a new dictionary."""
+        """Return the pairs as a new dictionary."""
         return dict(self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class TDV:
-    """What one task needs; `pairs` are sorted by name and always hold `cpus`, `origin` and `user`.
+    """The needs of one task; `pairs` are sorted by name and always hold `cpus`, `origin` and `user`.
 
-    Those three are set because one unset variable makes a whole predicate false (MESSIAHS 5.4).
+    Those three are always set because one unset variable makes a whole predicate false (MESSIAHS 5.4).
     """
 
     pairs: Pairs
 
     def description(self) -> dict[str, Value]:
-        """Give the pairs as a new dictionary."""
+        """Return the pairs as a new dictionary."""
         return dict(self.pairs)

@@ -1,9 +1,9 @@
 """Names of systems, tasks, attempts, claims and searches (MESSIAHS 5.3.2: ids in message headers).
 
-An id is (system, epoch, counter): the epoch is 64 random bits drawn when a module's state is made, so that a
-module whose state was lost never gives out an old id again. People never see the epoch.
+An id is (system, epoch, counter). The epoch is 64 random bits drawn when the state of a module is created, so that a
+module that lost its state never issues an old id again. Users never see the epoch.
 
-Ids are named tuples and not dataclasses because they are the keys of every table: their hash is computed in C.
+Ids are named tuples rather than dataclasses because they are the keys of every table: their hash is computed in C.
 """
 
 from typing import NamedTuple, NewType
@@ -13,20 +13,20 @@ SystemId = NewType("SystemId", str)
 
 Epoch = NewType("Epoch", int)
 SearchId = NewType("SearchId", bytes)
-"""16 random bytes, the same at every hop of one search; no border rewrites it."""
+"""16 random bytes that identify a search at every hop, also across borders."""
 
 Ticket = NewType("Ticket", bytes)
-"""16 random bytes that an executor gives with a claim: they allow to bring that claim's tasks and fetch their bytes."""
+"""16 random bytes issued by an executor with a claim; they authorize sending tasks to it and fetching their outputs."""
 
 MessageId = NewType("MessageId", int)
-"""Counts the messages that one module sent; an answer names the message that it answers (MESSIAHS 5.3.2)."""
+"""Counts the messages that one module sent; an answer refers to the id of its request (MESSIAHS 5.3.2)."""
 
 ClientKey = NewType("ClientKey", str)
-"""Made by the client for one submit, so that a repeated submit is recognised."""
+"""Chosen by the client for each submit, so that a repeated submit is recognized."""
 
 
 class TaskId(NamedTuple):
-    """A task, or with `member` 0 of a submission with several members, all of them."""
+    """A task; with `member` 0 of a submission with several members, all of its tasks."""
 
     system: SystemId
     epoch: Epoch
@@ -35,11 +35,11 @@ class TaskId(NamedTuple):
 
     @property
     def submission(self) -> "TaskId":
-        """What it was submitted in: itself, if it is no member of an array."""
+        """The submission of the task: the id itself, unless the task is a member of an array."""
         return TaskId(self.system, self.epoch, self.number)
 
     def __str__(self) -> str:
-        """Write it as people do: `blays.17`, a member of an array `blays.17.3`."""
+        """Format the id for users: `blays.17`, or `blays.17.3` for a member of an array."""
         return f"{self.system}.{self.number}.{self.member}" if self.member else f"{self.system}.{self.number}"
 
 
@@ -50,17 +50,17 @@ class AttemptId(NamedTuple):
     number: int
 
     def __str__(self) -> str:
-        """Write it as `blays.17#2`."""
+        """Format the id as `blays.17#2`."""
         return f"{self.task}#{self.number}"
 
 
 class ClaimId(NamedTuple):
-    """Places at one executor, granted for tasks of one shape; the executor names it."""
+    """Places at one executor, granted for tasks of one shape; the executor assigns the id."""
 
     executor: SystemId
     epoch: Epoch
     number: int
 
     def __str__(self) -> str:
-        """Write it as `leonardo/5`."""
+        """Format the id as `leonardo/5`."""
         return f"{self.executor}/{self.number}"

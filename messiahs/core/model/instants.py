@@ -1,12 +1,12 @@
-"""Time as the core sees it: integer nanoseconds that the host hands in.
+"""Time in the core: integer nanoseconds supplied by the host.
 
-Only durations cross the wire (no clock of a neighbor is ever believed).
+Only durations cross the wire, so the clocks of neighbors are never trusted.
 """
 
 from typing import NewType
 
 Instant = NewType("Instant", int)
-"""Nanoseconds on the host's own monotonic scale; it survives a restart of the module."""
+"""Nanoseconds on the host's monotonic scale, which survives a restart of the module."""
 
 Duration = NewType("Duration", int)
 """Nanoseconds."""
@@ -19,5 +19,5 @@ HOUR = 60 * MINUTE
 
 
 def after(now: Instant, delay_ns: int) -> Instant:
-    """Give the instant `delay_ns` nanoseconds later."""
+    """Return the instant `delay_ns` nanoseconds later."""
     return Instant(now + delay_ns)

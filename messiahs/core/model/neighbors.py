@@ -7,7 +7,7 @@ from messiahs.core.model.ids import SystemId
 
 
 class Relation(StrEnum):
-    """What a system is to the one that looks (MESSIAHS 5)."""
+    """The relation of another system to this one (MESSIAHS 5)."""
 
     SELF = "self"
     CHILD = "child"
@@ -17,10 +17,10 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """A system with a direct link, and everything that it is to this module.
+    """A system with a direct link, and all of its relations to this module.
 
-    One system may be several things at once (a sibling that is also a child); siblings share the *primary* parent
-    (MESSIAHS 7.3, equation 16). A primary child is one whose primary parent is this module.
+    One system may have several at once (a sibling may also be a child). Siblings share the *primary* parent
+    (MESSIAHS 7.3, equation 16). The primary parent of a primary child is this module.
     """
 
     system: SystemId
@@ -32,7 +32,7 @@ class Neighbor:
 
     @property
     def relation(self) -> Relation:
-        """The relation under which tasks are placed with it: its view is the parent's or child's if it is one."""
+        """The relation under which tasks are placed with it: child before parent before sibling."""
         if self.is_child:
             return Relation.CHILD
         return Relation.PARENT if self.is_parent else Relation.SIBLING

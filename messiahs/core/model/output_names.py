@@ -1,4 +1,4 @@
-"""Names of what an attempt leaves behind (MESSIAHS 5.3.3). Commands of users load this, so it needs nothing else."""
+"""Names of the outputs of an attempt (MESSIAHS 5.3.3). User commands load this module, so it imports nothing heavy."""
 
 from collections.abc import Collection
 from typing import Final
@@ -10,11 +10,11 @@ DECLARED_PREFIX: Final = "work/"
 
 
 def is_declared(path: str, declared: Collection[str]) -> bool:
-    """Whether a path in the working directory was declared, or lies below a declared folder."""
+    """Return whether a path in the working directory was declared, or lies below a declared folder."""
     parts = path.split("/")
     if not {"", ".", ".."}.isdisjoint(parts):
         return False
-    # A path of thousands of folders is compared only where one of the declared names could end.
+    # A path may have thousands of folders: prefixes are compared only at the lengths of declared names.
     lengths = frozenset(map(len, declared))
     ends = (*(end for end, letter in enumerate(path) if letter == "/"), len(path))
     return any(path[:end] in declared for end in ends if end in lengths)

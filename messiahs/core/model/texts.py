@@ -1,14 +1,14 @@
-r"""Texts of others that reach a person: control characters could steer a terminal or forge a line of a log.
+r"""Making foreign texts safe to show: control characters could steer a terminal or forge a line of a log.
 
-These are the C0 and C1 controls with DEL, the line and paragraph separators, and the characters that change the
-direction of writing, with which a text can look like another one.
+The characters concerned are the C0 and C1 controls with DEL, the line and paragraph separators, and the characters that
+change the direction of writing, with which one text can be made to look like another.
 """
 
 import re
 
 _CONTROL = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _ANY_CONTROL = re.compile(f"[{_CONTROL}]")
-# Lone surrogates stand for bytes of a file name that are no UTF-8, and cannot be printed.
+# Lone surrogates stand for bytes of a file name that are not UTF-8, and cannot be printed.
 _UNPRINTABLE = re.compile(f"[{_CONTROL}\ud800-\udfff]")
 _UNPRINTABLE_BUT_NEWLINE = re.compile(rf"(?!\n)[{_CONTROL}\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -16,22 +16,22 @@ _ONE_BYTE = 0xFF
 
 
 def has_control(text: str) -> bool:
-    """Say whether a text has a control character."""
+    """Return whether a text has a control character."""
     return _ANY_CONTROL.search(text) is not None
 
 
 def printable(text: str) -> str:
-    r"""Give a text on one line: control characters are written as `\x1b` or `\u202e`."""
+    r"""Return a text on one line: control characters are written as `\x1b` or `\u202e`."""
     return text if text.isascii() and text.isprintable() else _UNPRINTABLE.sub(_escape, text)
 
 
 def printable_lines(text: str) -> str:
-    """Give a text as `printable` does, but keep its line ends."""
+    """Return a text as `printable` does, but keep its line ends."""
     return _UNPRINTABLE_BUT_NEWLINE.sub(_escape, text)
 
 
 def printable_json(text: str) -> str:
-    r"""Give JSON with its control characters escaped; JSON itself has to escape those below a blank only."""
+    r"""Return JSON with its control characters escaped; JSON itself escapes only those below U+0020."""
     return _UNPRINTABLE_BUT_NEWLINE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -170,5 +170,5 @@ def test_the_schema_lists_every_attribute_with_its_unit(capsys: pytest.CaptureFi
         "0s and more",
         "probe",
         "may be unset",
-        "time since somebody last used the console",
+        "time since the console was last used",
     ]
