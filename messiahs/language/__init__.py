@@ -2,9 +2,11 @@
 
 The rooms, each of which knows those before it:
 
-- `predicate`: `predicates` is the door for task filters: text in, a predicate that can be judged out. Behind it stand,
-  in the order of use, `scanning` (words), `checking` (their order, and limits), `parsing` (grammar.lark) into `syntax`,
-  and the two ways to judge: `truth` and `class_truth`, with the `cost` of the latter.
+- `predicate`: `predicates` is the door for task filters: text in, a predicate that can be judged out. Its words and
+  rules are defined once, in grammar.lark, and Lark reads every text by it (`parsing`): `words` finds the words by the
+  terminals of the grammar, `limits` counts them before the parser sees them, the trees are those of `syntax`, and
+  `mistakes` explains a refused text by what the parser would have accepted. Two ways to judge follow: `truth` and
+  `class_truth`, with the `cost` of the latter.
 - `text`: the words, statements and trees of policy files, their mistakes (`problems`), and the one form in which
   `formatting` writes them.
 - `rules`: what a policy decides by. Its predicates end as the same trees, over `readings` of several scopes; a

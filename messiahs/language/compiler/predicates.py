@@ -12,9 +12,9 @@ from lark import Token, Tree
 from messiahs.core.model.attributes import Attribute, Kind, Unit, Value
 from messiahs.language.compiler.truths import EFFORT, Predicate, certainty_in, check_presence, check_truth
 from messiahs.language.compiler.vocabulary import LET, View, Vocabulary
+from messiahs.language.predicate.limits import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.satisfying import Effort
-from messiahs.language.predicate.scanning import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     COMPARATORS,

@@ -4,13 +4,13 @@ import re
 from functools import cache
 from typing import Final, cast
 
-from lark import Lark, Token, Transformer
+from lark import Lark, Token, Transformer, UnexpectedToken
 
 from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PredicateError
-from messiahs.language.predicate.checking import sentence_of
+from messiahs.language.predicate.limits import TooMuchError
+from messiahs.language.predicate.mistakes import before, misplaced
 from messiahs.language.predicate.places import error_at
-from messiahs.language.predicate.scanning import Word, words_of
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     COMPARATORS,
@@ -24,6 +24,7 @@ from messiahs.language.predicate.syntax import (
     chain,
     kind_of,
 )
+from messiahs.language.predicate.words import Words
 
 _ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = {"n": "\n", "t": "\t"}
@@ -31,24 +32,22 @@ _ESCAPED: Final = {"n": "\n", "t": "\t"}
 
 def parse_expression(text: str) -> Expression:
     """Give the tree of a text; a text of white space only asks for nothing. Raises PredicateError."""
-    feed = _grammar().parse_interactive().feed_token
     try:
-        # The text was taken apart while it was checked: the grammar's own lexer would do it again.
-        for terminal, word, start in sentence_of(text):
-            feed(Token(terminal, word, start))
-        return cast("Expression", feed(Token("$END", "")))
+        return cast("Expression", predicate_grammar().parse(text, "start"))
+    except UnexpectedToken as mistake:
+        raise _misplaced(text, mistake) from None
+    except TooMuchError as mistake:
+        raise error_at(text, mistake.word.start_pos or 0, str(mistake)) from None
     except _MistypedError as mistake:
         raise _type_error(text, mistake.operand, mistake.comparator) from None
 
 
 def parse_literal(text: str) -> Value:
     """Give the value of an integer or of a string in double quotes. Raises PredicateError."""
-    match list(words_of(text)):
-        case [Word(terminal="INTEGER", text=word)]:
-            return int(word)
-        case [Word(terminal="STRING", text=word)]:
-            return unescaped(word)
-    raise error_at(text, 0, "this is no literal", "write an integer, or a string in double quotes")
+    try:
+        return cast("Value", predicate_grammar().parse(text, "literal"))
+    except UnexpectedToken:
+        raise error_at(text, 0, "this is no literal", "write an integer, or a string in double quotes") from None
 
 
 def unescaped(quoted_string: str) -> str:
@@ -57,9 +56,21 @@ def unescaped(quoted_string: str) -> str:
 
 
 @cache
-def _grammar() -> Lark:
+def predicate_grammar() -> Lark:
+    """Give the grammar of predicates, which makes their trees; it is built once."""
     builder = cast("Transformer[Token, Expression]", _Builder())
-    return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", transformer=builder)
+    starts = ["start", "literal"]
+    return Lark.open_from_package(
+        __name__, "grammar.lark", parser="lalr", lexer=Words, transformer=builder, start=starts
+    )
+
+
+def _misplaced(text: str, mistake: UnexpectedToken) -> PredicateError:
+    """Tell by what could have stood in the place of a word why that one cannot."""
+    token = mistake.token
+    told = misplaced(token, mistake.accepts, example="$mem <= 4000000")
+    message, hint = told or (f"`and`, `xor` or `or` is missing {before(token)}", "")
+    return error_at(text, len(text.rstrip()) if token.type == "$END" else token.start_pos, message, hint)
 
 
 class _Builder:
@@ -71,29 +82,40 @@ class _Builder:
         return parts[0] if parts else ALWAYS
 
     @staticmethod
-    def disjunction(terms: list[Expression]) -> Expression:
-        """Join terms by `or`."""
-        return chain(Connective.OR, terms)
+    def literal(parts: list[Token]) -> Value:
+        """Give the value of a literal that is a text of its own."""
+        return _value(parts[0])
 
     @staticmethod
-    def exclusion(terms: list[Expression]) -> Expression:
-        """Join terms by `xor`."""
-        return chain(Connective.XOR, terms)
+    def disjunction(parts: list[Expression]) -> Expression:
+        """Join terms by the `or` between them."""
+        return chain(Connective.OR, parts[::2])
 
     @staticmethod
-    def conjunction(terms: list[Expression]) -> Expression:
-        """Join terms by `and`."""
-        return chain(Connective.AND, terms)
+    def exclusion(parts: list[Expression]) -> Expression:
+        """Join terms by the `xor` between them."""
+        return chain(Connective.XOR, parts[::2])
+
+    @staticmethod
+    def conjunction(parts: list[Expression]) -> Expression:
+        """Join terms by the `and` between them."""
+        return chain(Connective.AND, parts[::2])
 
     @staticmethod
     def negation(parts: list[Expression]) -> Expression:
-        """Negate a term."""
-        return Not(parts[0])
+        """Negate a term behind its `not`."""
+        return Not(parts[1])
+
+    @staticmethod
+    def group(parts: list[Expression]) -> Expression:
+        """Take the parentheses away."""
+        return parts[1]
 
     @staticmethod
     def comparison(parts: list[Token]) -> Expression:
         """Compare two operands. Raises _MistypedError."""
-        left, comparator, right = parts
+        left, token, right = parts
+        comparator = token.value
         kind, order = COMPARATORS[comparator]
         return Comparison(
             kind=kind, left=_operand(left, comparator, kind), order=order, right=_operand(right, comparator, kind)
@@ -111,10 +133,14 @@ class _MistypedError(Exception):
 def _operand(token: Token, comparator: str, kind: Kind) -> Operand:
     if token.type == "VARIABLE":
         return Variable(token[1:])
-    literal = int(token) if token.type == "INTEGER" else unescaped(token)
+    literal = _value(token)
     if kind_of(literal) is not kind:
         raise _MistypedError(token, comparator)
     return literal
+
+
+def _value(token: Token) -> Value:
+    return int(token) if token.type == "INTEGER" else unescaped(token)
 
 
 def _type_error(text: str, token: Token, comparator: str) -> PredicateError:

@@ -15,8 +15,8 @@ from messiahs.errors import PredicateError
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.cost import NOTHING, Cost, cost_of
 from messiahs.language.predicate.generated import Binding
+from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
-from messiahs.language.predicate.scanning import is_too_long
 from messiahs.language.predicate.syntax import Expression, uses_of
 
 # A hostile predicate takes some 300 KB once it is parsed.

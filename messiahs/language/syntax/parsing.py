@@ -1,13 +1,14 @@
 """From one statement of a policy file to its tree, and what to say of one that is put together wrongly."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final
 
 from lark import Lark, Token, Tree, UnexpectedToken
 
-from messiahs.language.predicate.places import quoted
-from messiahs.language.predicate.scanning import COMPARISON_LIMIT, LENGTH_LIMIT_BYTES, NESTING_LIMIT
+from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError, bounded
+from messiahs.language.predicate.mistakes import before, misplaced
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD
 from messiahs.language.syntax.structure import Statement
@@ -34,7 +35,6 @@ STARTS: Final = (
     "timeouts",
     "timeouts_entry",
 )
-_COMPARING: Final = frozenset({"COMPARATOR", "EQUAL", "IN", "LIKE", "HAS", "COMMA"})
 _WORDS: Final = {
     "VARIABLE": "an attribute ($...)",
     "TEXT": 'a string ("...")',
@@ -50,13 +50,16 @@ _WORDS: Final = {
     "ADD": "`+`",
     "MUL": "`*`",
 }
-_OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "TEXT"})
+_JOINING: Final = frozenset({"OR", "XOR", "AND", "NOT", "COMPARATOR"})
+"""Words that join others in predicates: nobody means one of these as a name."""
 
 
 @cache
 def policy_grammar() -> Lark:
     """Give the grammar of the statements of policy files."""
-    return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", start=list(STARTS))
+    return Lark.open_from_package(
+        "messiahs.language", "syntax/grammar.lark", parser="lalr", lexer="basic", start=list(STARTS)
+    )
 
 
 def parse_statement(
@@ -123,46 +126,28 @@ def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
     if size > LENGTH_LIMIT_BYTES:
         notebook.error(first, Code.LIMIT, f"the statement is longer than {LENGTH_LIMIT_BYTES} bytes")
         return False
-    depth, comparisons = 0, 0
-    negations = [0]
-    for word in statement.words:
-        match word.type:
-            case "LPAR":
-                negations.append(0)
-                depth += 1
-            case "RPAR" if len(negations) > 1:
-                depth -= 1 + negations.pop()
-            case "NOT":
-                negations[-1] += 1
-                depth += 1
-            case "AND" | "XOR" | "OR":
-                depth -= negations[-1]
-                negations[-1] = 0
-            case kind if kind in _COMPARING:
-                comparisons += 1
-        if depth > NESTING_LIMIT:
-            notebook.error(word, Code.LIMIT, f"parentheses and `not` are nested deeper than {NESTING_LIMIT}")
-            return False
-        if comparisons > COMPARISON_LIMIT:
-            notebook.error(word, Code.LIMIT, f"there are more than {COMPARISON_LIMIT} comparisons")
-            return False
+    try:
+        deque(bounded(statement.words), maxlen=0)
+    except TooMuchError as mistake:
+        notebook.error(mistake.word, Code.LIMIT, str(mistake))
+        return False
     return True
 
 
 def _what_is_wrong(token: Token, accepted: set[str]) -> tuple[str, str]:
-    where = "at the end" if token.type == "$END" and not token else f"before {quoted(token)}"
-    if "COMPARATOR" in accepted:
-        return f"a comparator is missing {where}", "a predicate is made of comparisons, like $mem <= 4GiB"
-    if "NOT" in accepted:
-        hint = f"write ${token} for an attribute" if token.type not in {"$END", "TEXT"} and token.isalnum() else ""
-        return f"a comparison is missing {where}", hint
-    if accepted >= _OPERANDS:
-        hint = f'write ${token} for the attribute, or "{token}" for the string' if token.type == "NAME" else ""
-        return f"an operand is missing {where}", hint
-    if token.type in {"COMPARATOR", "EQUAL"} and "AND" in accepted:
-        return "comparisons do not chain", "write 1 < $x and $x < 3 for 1 < $x < 3"
+    told = misplaced(token, accepted, example="$mem <= 4GiB")
+    if told is not None:
+        message, hint = told
+        return message, _hint_at_attribute(token, accepted) or hint
     words = sorted({word.lower() for word in accepted if word not in _WORDS and word != "$END"})
     expected = sorted({_WORDS[word] for word in accepted if word in _WORDS}) + [f"`{word}`" for word in words]
     expected += ["the end of the statement"] if "$END" in accepted else []
     listed = ", ".join(expected[:-1]) + (" or " if len(expected) > 1 else "") + expected[-1]
-    return f"{listed} is missing {where}", nearest(token, words) if token.type == "NAME" else ""
+    return f"{listed} is missing {before(token)}", nearest(token, words) if token.type == "NAME" else ""
+
+
+def _hint_at_attribute(token: Token, accepted: set[str]) -> str:
+    """Guess what a word means that stands where an attribute could."""
+    if "VARIABLE" not in accepted or not token.isidentifier() or token.type in _JOINING:
+        return ""
+    return f'write ${token} for the attribute, or "{token}" for the string'

@@ -6,9 +6,10 @@ from typing import Final
 
 from lark import Token
 
+from messiahs.language.predicate.mistakes import CONTROL, SYMBOL_HINTS
 from messiahs.language.predicate.places import quoted
-from messiahs.language.predicate.scanning import CONTROL, FORBIDDEN, SYMBOL_HINTS
 from messiahs.language.predicate.syntax import COMPARATORS
+from messiahs.language.predicate.words import FORBIDDEN
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.quantities import NoQuantity, read_quantity
 

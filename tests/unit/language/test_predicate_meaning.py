@@ -167,7 +167,8 @@ def test_the_parser_answers_a_bad_text_with_one_line() -> None:
 @pytest.mark.processes
 def test_nothing_is_built_at_import() -> None:
     program = (
-        "from messiahs.language.predicate import parsing, predicates; print(parsing._grammar.cache_info().currsize)"
+        "from messiahs.language.predicate import parsing, predicates; "
+        "print(parsing.predicate_grammar.cache_info().currsize)"
     )
     built = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert built.strip() == "0"

@@ -9,10 +9,10 @@ LOADED = """
 import pytest
 
 from messiahs.daemon.supervision.forking import load_code
-from messiahs.language.predicate.parsing import _grammar
-before = _grammar.cache_info().currsize
+from messiahs.language.predicate.parsing import predicate_grammar
+before = predicate_grammar.cache_info().currsize
 load_code()
-print(before, _grammar.cache_info().currsize)
+print(before, predicate_grammar.cache_info().currsize)
 """
 
 

@@ -1,0 +1,71 @@
+"""The words of a predicate, found by the terminals of its grammar (MESSIAHS 5.4)."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from lark import Token
+from lark.common import LexerConf
+from lark.lexer import Lexer, LexerState
+
+from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, bounded, is_too_long
+from messiahs.language.predicate.mistakes import check_integer, no_word
+from messiahs.language.predicate.places import error_at
+
+FORBIDDEN: Final = re.compile(r"[\x00\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT_INTEGER: Final = 18
+_NO_WORD: Final = "no_word"
+
+
+class Words(Lexer):
+    """Finds the words of a text by one regular expression that is made of the terminals of a grammar.
+
+    Lark's own lexer finds the same words, but slower: it counts lines, and leaves no time for the limits.
+    """
+
+    __future_interface__ = 2
+
+    def __init__(self, conf: LexerConf) -> None:
+        patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in conf.terminals}
+        space = "|".join(patterns.pop(name) for name in conf.ignore)
+        words = "|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns.items())
+        # Every character belongs to a word or to the space before it, so none is tried more than a few times.
+        self._find = re.compile(rf"(?:{space})*(?:{words}|(?P<{_NO_WORD}>.)|\Z)", re.DOTALL).finditer
+
+    def lex(self, lexer_state: LexerState, _: object) -> Iterator[Token]:
+        """Give the words of a text within all limits. Raises PredicateError and TooMuchError."""
+        text = lexer_state.text.text
+        _check_characters(text)
+        return bounded(self._words(text))
+
+    def _words(self, text: str) -> Iterator[Token]:
+        for match in self._find(text):
+            terminal = match.lastgroup
+            if terminal is None:
+                continue
+            word, start = match[terminal], match.start(terminal)
+            if terminal == _NO_WORD:
+                raise no_word(text, start)
+            if terminal == "INTEGER" and len(word) > _SHORT_INTEGER:
+                check_integer(text, word, start)
+            yield _token(terminal, word, start)
+
+
+def _token(terminal: str, word: str, start: int) -> Token:
+    # Equal to `Token(terminal, word, start)`, whose constructor takes four times as long: a fifth of all parsing.
+    token = str.__new__(Token, word)
+    token.type, token.value, token.start_pos = terminal, word, start
+    token.line = token.column = token.end_line = token.end_column = token.end_pos = None
+    return token
+
+
+def _check_characters(text: str) -> None:
+    if is_too_long(text):
+        message = f"the predicate is longer than {LENGTH_LIMIT_BYTES} bytes"
+        # A megabyte would be kept and searched for a few words of it.
+        raise error_at(text[:LENGTH_LIMIT_BYTES], 0, message, "ask for less, or in fewer words")
+    forbidden = FORBIDDEN.search(text)
+    if forbidden:
+        message = f"the character U+{ord(forbidden[0]):04X} is not allowed anywhere in a predicate"
+        hint = "remove it: unseen characters make a text look like another one"
+        raise error_at(text, forbidden.start(), message, hint)
