@@ -19,6 +19,7 @@ PARAMETERS = 6
 POSITIONAL = 2
 WAITING = Path("tests/waiting.py")
 VAGUE_NAMES = ("utils", "util", "common", "helpers", "helper", "manager")
+HOSTS = (("messiahs", "daemon"), ("messiahs", "sim"))
 CONTAINERS = ("list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "OrderedDict")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,6 +35,8 @@ def _defects(path: Path, source: str) -> Iterator[tuple[int, str]]:
     if path.name != "__init__.py" and ast.get_docstring(tree) is None:
         yield 1, "a module without a docstring"
     yield from _module_state(tree)
+    if path.parts[:2] in HOSTS and path.parts[2] != "checks":
+        yield from _looks_inside(tree)
     for node in ast.walk(tree):
         if isinstance(node, Function):
             yield from _function_defects(node)
@@ -63,6 +66,16 @@ def _module_state(tree: ast.Module) -> Iterator[tuple[int, str]]:
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         if _is_mutable(node.value) and not all(name.isupper() or name == "__all__" for name in names):
             yield node.lineno, f"module state: {', '.join(names)}"
+
+
+def _looks_inside(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find what reads the state of a module by itself: a host hands it on, to `messiahs.core.queries`."""
+    handed_on = {id(argument) for node in ast.walk(tree) if isinstance(node, ast.Call) for argument in node.args}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or node.attr != "state" or id(node) in handed_on:
+            continue
+        if _last_name(node.value).lstrip("_") == "module":
+            yield node.lineno, "a host looks into the state of a module"
 
 
 def _is_mutable(value: ast.expr | None) -> bool:
@@ -224,6 +237,22 @@ def test_a_sleep_in_a_test_is_found(line: str) -> None:
 )
 def test_waiting_for_something_is_no_sleep(line: str) -> None:
     assert not list(_defects(Path("tests/unit/example.py"), f'"""M."""\n{line}\n'))
+
+
+@pytest.mark.parametrize("folder", ["daemon/api", "sim/hosts"])
+@pytest.mark.parametrize(
+    "source", ['"""M."""\nx = host.module.state.system\n', '"""M."""\ndef _f(self):\n    known = self._module.state\n']
+)
+def test_a_host_that_looks_into_a_state_is_found(folder: str, source: str) -> None:
+    ((_, what),) = _defects(Path(f"messiahs/{folder}/example.py"), source)
+    assert what == "a host looks into the state of a module"
+
+
+@pytest.mark.parametrize("folder", ["daemon/api", "sim/checks"])
+def test_a_host_hands_a_state_on_and_a_checker_looks_inside(folder: str) -> None:
+    is_checker = folder == "sim/checks"
+    source = "state = host.module.state" if is_checker else "has_space = queries.has_space(host.module.state)"
+    assert not list(_defects(Path(f"messiahs/{folder}/example.py"), f'"""M."""\n{source}\n'))
 
 
 def test_a_vague_name_of_a_module_is_found() -> None:

@@ -1,17 +1,15 @@
 """The local API about what runs on the own machine, whoever submitted it: listing it, and revoking it by hand."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
 from aiohttp import web
 
+from messiahs.core import queries
 from messiahs.core.interface.events import AnswerTo, RevokeRequested
-from messiahs.core.interface.messages import TaskState
-from messiahs.core.interface.rows import AttemptRow
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.texts import has_control
-from messiahs.core.state.executor import GrantedClaim
+from messiahs.core.queries import LocalAttempt
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
@@ -42,7 +40,8 @@ class AttemptsApi:
     async def _list(self, request: web.Request) -> web.Response:
         if not is_owner(request):
             return refusal(403, _NOT_THE_OWNER)
-        return web.json_response({"attempts": [_document(claim, row) for claim, row in self._running()]})
+        attempts = queries.local_attempts(self._host.module.state)
+        return web.json_response({"attempts": [_document(attempt) for attempt in attempts]})
 
     async def _revoke(self, request: web.Request) -> web.Response:
         """Revoke every attempt that the id names; the answer comes when that is stored."""
@@ -54,7 +53,8 @@ class AttemptsApi:
             return refusal(400, f"this names nothing to revoke: {error}")
         if has_control(body.reason):
             return refusal(400, "the reason has control characters")
-        attempts = tuple(row.id for _, row in self._running() if body.id in _names_of(row.id))
+        here = [one.row.id for one in queries.local_attempts(self._host.module.state)]
+        attempts = tuple(attempt for attempt in here if body.id in _names_of(attempt))
         if not attempts:
             return refusal(404, f"nothing of {body.id} runs on this machine")
 
@@ -66,33 +66,25 @@ class AttemptsApi:
             return refusal(507, answer.problem)
         return web.json_response({"revoked": [str(attempt) for attempt in attempts]})
 
-    def _running(self) -> Iterator[tuple[GrantedClaim, AttemptRow]]:
-        """Give what runs or waits here with its claim, the oldest claim first."""
-        executor = self._host.module.state.executor
-        for claim in executor.claims.values():
-            for attempt in claim.attempts:
-                row = executor.attempts[attempt]
-                if row.status.state is TaskState.EXECUTING:
-                    yield claim, row
-
 
 def _names_of(attempt: AttemptId) -> tuple[str, str, str]:
     return str(attempt), str(attempt.task), str(attempt.task.submission)
 
 
-def _document(claim: GrantedClaim, row: AttemptRow) -> Document:
-    stated = claim.row.tdv.description()
+def _document(attempt: LocalAttempt) -> Document:
+    row, claim = attempt.row, attempt.claim
+    stated = claim.tdv.description()
     return {
         "attempt": str(row.id),
         "task": str(row.id.task),
-        "origin": claim.row.origin,
-        "via": claim.row.via,
+        "origin": claim.origin,
+        "via": claim.via,
         "user": stated.get("user"),
-        "claim": str(claim.row.id),
-        "slots": claim.need.slots,
+        "claim": str(claim.id),
+        "slots": attempt.slots,
         "substate": row.status.substate.value if row.status.substate is not None else None,
         "text": row.status.text,
-        "taken_at": time_document(claim.attempts[row.id]),
-        "started_at": time_document(claim.started.get(row.id)),
-        "lease_until": time_document(claim.row.lease_until),
+        "taken_at": time_document(attempt.taken_at),
+        "started_at": time_document(attempt.started_at),
+        "lease_until": time_document(claim.lease_until),
     }

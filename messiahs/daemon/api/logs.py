@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
+from messiahs.core import queries
 from messiahs.core.interface.messages import Substate
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId
@@ -49,19 +50,19 @@ class Logs:
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool
     ) -> AsyncGenerator[bytes, None]:
-        claim = self._host.module.state.origin.claims.get(row.claim) if row.claim is not None else None
+        claim = queries.held_claim(self._host.module.state, row.claim) if row.claim is not None else None
         if claim is None or row.substate is not Substate.RUNNING:
             return
         request = ReadRequest(
-            claim=claim.row.id,
-            ticket=claim.row.ticket,
+            claim=claim.id,
+            ticket=claim.ticket,
             attempt=AttemptId(row.id, row.attempt),
             name=name,
             offset_bytes=offset,
             follow=follow,
         )
         try:
-            async for piece in self._host.read_output(claim.row, request):
+            async for piece in self._host.read_output(claim, request):
                 yield piece
         except (ChannelError, FileNotFoundError, PermissionError):
             # The next look at the task says what has become of it.

@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
+from messiahs.core import queries
 from messiahs.daemon.api.door import Door, Handler, Limits
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
@@ -43,24 +44,24 @@ class ModuleApi:
         ]
 
     async def _module(self, _: web.Request) -> web.Response:
-        state = self._host.module.state
-        neighbors = tuple(state.neighbors.values())
+        module = queries.summary_of(self._host.module.state)
+        neighbors = module.neighbors
         return web.json_response(
             {
-                "name": state.system,
+                "name": module.system,
                 "federation": self._settings.federation,
-                "release": state.identity.release,
+                "release": module.release,
                 "pid": os.getpid(),
-                "address": state.identity.address,
+                "address": module.address,
                 "machine": self._settings.machine is not None,
                 "parents": [one.system for one in neighbors if one.is_parent],
                 "primary_parent": next((one.system for one in neighbors if one.is_primary_parent), None),
                 "children": [one.system for one in neighbors if one.is_child],
                 "siblings": [one.system for one in neighbors if one.is_sibling],
-                "linked": [system for system, is_greeted in state.updates.links.items() if is_greeted],
+                "linked": module.linked,
                 "recording": self._tracing.is_on,
                 "notes": self._host.notes(),
-                "heard": sorted({system for system, _ in state.updates.views}),
+                "heard": module.heard,
             }
         )
 

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from messiahs.core.epochs import epoch_of
+from messiahs.core import queries
 from messiahs.core.interface.messages import Reason, TaskState
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import TaskId
 from messiahs.core.origin.array_members import row_of, rows_of, tdv_of, untried_endings, with_untried
 from messiahs.core.origin.completion import ending_of
-from messiahs.core.origin.task_kill import may_run_until
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.documents import Document, array_document, task_document
 
@@ -43,12 +42,11 @@ class Tasks:
 
     def find(self, text: str) -> Found | None:
         """Find what an id such as `blays.17` or `blays.17.3` names."""
-        state = self._host.module.state
         match = _TASK_TEXT.fullmatch(text)
-        if match is None or match["system"] != state.system:
+        if match is None or match["system"] != self._host.system:
             return None
-        number = int(match["number"])
-        task = TaskId(state.system, epoch_of(state, number), number, int(match["member"] or 0))
+        array = queries.submission_numbered(self._host.module.state, int(match["number"]))
+        task = array._replace(member=int(match["member"] or 0))
         submission = self._submission(task)
         if submission is None or task.member > submission.members:
             return None
@@ -79,7 +77,7 @@ class Tasks:
             tasks = [found.id._replace(member=number) for number in range(member, until + 1)]
             known |= {row.id: row for row in rows_of(submission, [task for task in tasks if task not in known])}
             for task in tasks:
-                row = self._host.module.state.origin.tasks.get(task) or known[task]
+                row = queries.live_task(self._host.module.state, task) or known[task]
                 yield Found(id=task, submission=submission, row=row)
             member = until + 1
 
@@ -87,15 +85,13 @@ class Tasks:
         """Describe a task with the reasons why it waits, or count the members of an array."""
         if found.row is None:
             return await self._array(found.submission)
-        until = may_run_until(self._host.module.state, found.row)
+        until = queries.may_run_until(self._host.module.state, found.row)
         return task_document(found.row, found.submission, reasons=self._reasons(found), may_run_until=until)
 
     async def _array(self, submission: SubmissionRow) -> Document:
-        origin = self._host.module.state.origin
-        live = origin.submissions.get(submission.id)
+        live = queries.array_progress(self._host.module.state, submission.id)
         if live is not None:
-            tried = [row for row in origin.tasks.values() if row.id.submission == submission.id]
-            return array_document(live.row, live.ended, tried)
+            return array_document(live.row, live.ended, live.tried)
         if submission.ended_at is None:
             # It has ended, and its row is on its way to the disk.
             submission = self._host.store.submission(submission.id) or submission
@@ -117,31 +113,28 @@ class Tasks:
         if row is None or row.state is not TaskState.EXECUTING or row.claim is not None:
             return ()
         submission = found.submission
-        key = (tdv_of(submission, found.id.member), submission.requirement)
-        shape = self._host.module.state.origin.shapes.get(key)
-        return shape.reasons if shape is not None else ()
+        tdv = tdv_of(submission, found.id.member)
+        return queries.why_waiting(self._host.module.state, tdv, submission.requirement)
 
     def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
         """Give a submission that was read a moment ago: what lives is as the core has it, what has ended stays so."""
-        origin = self._host.module.state.origin
-        live = origin.submissions.get(stored.id)
-        submission = stored if live is None else live.row
+        live = queries.live_submission(self._host.module.state, stored.id)
+        submission = stored if live is None else live
         if live is None and stored.ended_at is None:
             # It has ended since.
             submission, task = self._host.store.submission(stored.id) or stored, None
         if submission.members:
             return Found(id=stored.id, submission=submission, row=None)
-        row = origin.tasks.get(stored.id) or task or self._row(submission, stored.id)
+        row = queries.live_task(self._host.module.state, stored.id) or task or self._row(submission, stored.id)
         return Found(id=stored.id, submission=submission, row=row)
 
     def _submission(self, task: TaskId) -> SubmissionRow | None:
-        live = self._host.module.state.origin.submissions.get(task.submission)
-        return live.row if live is not None else self._host.store.submission(task)
+        return queries.live_submission(self._host.module.state, task) or self._host.store.submission(task)
 
     def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
         """Give the rows of a submission's tasks but those that wait and were never tried."""
         return tuple(with_untried(submission, self._host.store.members(submission.id)))
 
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:
-        live = self._host.module.state.origin.tasks.get(task)
+        live = queries.live_task(self._host.module.state, task)
         return live or self._host.store.task(task) or row_of(submission, task)

@@ -52,9 +52,7 @@ class TasksApi:
         missing = self._host.files.missing(hashes_in(body))
         if missing:
             return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
-        tdv = TDV(
-            sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.module.state.system, "user": user_of(request)})
-        )
+        tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))
         asked: list[Submitted] = []
 
         def submit(answer_to: AnswerTo) -> Submitted:

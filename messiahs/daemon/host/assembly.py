@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
@@ -9,10 +11,10 @@ from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.vouching import trust_of
 from messiahs.config.settings import ModuleSettings
+from messiahs.core import queries
 from messiahs.core.interface.events import Event, PolicyChanged
 from messiahs.core.interface.policies import Policy, Timeouts
-from messiahs.core.interface.rows import GrantedClaimRow
-from messiahs.core.model.ids import ClaimId, Epoch, SystemId
+from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.daemon.host.host import Host, Parts, SystemRandomness
@@ -23,7 +25,6 @@ from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.outputs import Outputs
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
-from messiahs.daemon.transfer.retention import live_inputs
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
@@ -56,7 +57,8 @@ class Assembly:
             parse=predicate_parser,
             randomness=SystemRandomness(),
         )
-        arrivals = _arrivals(settings, state)
+        starter = _starter_settings(settings, self.policies.policy.timeouts)
+        arrivals = _arrivals(settings, state, fallback=starter.fallback)
         callbacks = Callbacks(
             on_event=self._on_event,
             read_output=self._read_output,
@@ -65,9 +67,7 @@ class Assembly:
             on_dropped=on_refused,
         )
         channels = grpc_channels(_channel_settings(settings), callbacks, tls)
-        starter = replace(
-            _starter_settings(settings, state.policy.timeouts), files=arrivals.files.root, open_files=open_files
-        )
+        starter = replace(starter, files=arrivals.files.root, open_files=open_files)
         has_machine = settings.machine is not None
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
@@ -140,14 +140,12 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
     )
 
 
-def _arrivals(settings: ModuleSettings, state: ModuleState) -> ArrivingFiles:
-    starter = _starter_settings(settings, state.policy.timeouts)
+def _arrivals(settings: ModuleSettings, state: ModuleState, *, fallback: Path) -> ArrivingFiles:
     # Without a machine no other account needs to read the files.
     account = task_account(settings.task_user) if settings.machine is not None else own_account()
-    root = prepare_files_root(settings.directory, account, fallback=starter.fallback)
-
-    def claim_of(claim_id: ClaimId) -> GrantedClaimRow | None:
-        claim = state.executor.claims.get(claim_id)
-        return claim.row if claim is not None else None
-
-    return ArrivingFiles(FileStore(root), claim_of=claim_of, in_use=lambda: live_inputs(state))
+    root = prepare_files_root(settings.directory, account, fallback=fallback)
+    return ArrivingFiles(
+        FileStore(root),
+        claim_of=partial(queries.granted_claim, state),
+        in_use=partial(queries.inputs_in_use, state),
+    )

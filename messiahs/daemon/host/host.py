@@ -44,7 +44,6 @@ from messiahs.core.interface.events import (
     StoreChanged,
     Submitted,
 )
-from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.rows import HeldClaimRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
@@ -116,8 +115,13 @@ class Host:
 
     @property
     def module(self) -> RecordedModule:
-        """The core, to be read."""
+        """The core; `queries` reads its state."""
         return self._parts.module
+
+    @property
+    def system(self) -> SystemId:
+        """The module's own name."""
+        return queries.system_of(self._parts.module.state)
 
     @property
     def store(self) -> RowStore:
@@ -136,9 +140,8 @@ class Host:
 
     def notes(self) -> list[str]:
         """Say what an administrator is to know of the state of this module; nothing if all is well."""
-        state = self.module.state
-        notes = [] if state.has_space else ["the disk is full: no new work is taken"]
-        renewed_at = state.counters.renewed_at
+        has_space, renewed_at = queries.has_space(self.module.state), queries.renewed_at(self.module.state)
+        notes = [] if has_space else ["the disk is full: no new work is taken"]
         if renewed_at is not None and self.clock.now() - renewed_at < _NOTED_NS:
             notes.append(
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
@@ -163,7 +166,7 @@ class Host:
         await parts.channels.start()
         self._begin(self._watch_disk())
         self._begin(self._tell_what_moves())
-        self._begin(collect_for_ever(parts.arrivals, parts.module.state))
+        self._begin(collect_for_ever(parts.arrivals))
         if parts.probe is not None:
             self._begin(self._measure())
 
@@ -205,8 +208,8 @@ class Host:
 
     def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read what an attempt of a local user's task wrote, wherever it runs; raises as `Channels.fetch` does."""
-        if claim.id.executor == self.module.state.system:
-            return self.serve_output(request, self.module.state.system)
+        if claim.id.executor == self.system:
+            return self.serve_output(request, self.system)
         return self._parts.channels.fetch(claim.id.executor, claim.address, request)
 
     async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
@@ -216,15 +219,15 @@ class Host:
         assert executor is not None, "an attempt of this machine has an executor"
 
         def is_over() -> bool:
-            return not request.follow or not self._is_executing(request.attempt)
+            return not request.follow or not queries.is_executing(self.module.state, request.attempt)
 
         pieces = follow_file(executor, request.attempt, name=request.name, is_over=is_over, offset=request.offset_bytes)
         async for piece in pieces:
             yield piece
 
     def _check_access(self, request: ReadRequest, peer: SystemId) -> None:
-        state, claim, attempt = self.module.state, request.claim, request.attempt
-        match queries.read_access(state, peer, claim=claim, ticket=request.ticket, attempt=attempt):
+        claim, ticket, attempt = request.claim, request.ticket, request.attempt
+        match queries.read_access(self.module.state, peer, claim=claim, ticket=ticket, attempt=attempt):
             case queries.Access.ALLOWED:
                 return
             case queries.Access.DENIED:
@@ -233,12 +236,7 @@ class Host:
                 raise FileNotFoundError(f"nothing is left here of {attempt}")
 
     def _is_wanted(self, attempt: AttemptId) -> bool:
-        row = self.module.state.origin.tasks.get(attempt.task)
-        return row is not None and row.attempt == attempt.number and not row.is_cancelled
-
-    def _is_executing(self, attempt: AttemptId) -> bool:
-        now = self.module.state.executor.attempts.get(attempt)
-        return now is not None and now.status.state is TaskState.EXECUTING
+        return queries.is_wanted(self.module.state, attempt)
 
     def _on_executor_lost(self, text: str) -> None:
         _LOG.error("the task starter was lost: %s; its tasks are lost with it", text)
@@ -257,7 +255,7 @@ class Host:
             has_space = self.store.has_room() and not self.driver.has_failed
             if has_space:
                 take_ballast(self.store.folder)
-            if has_space != self.module.state.has_space:
+            if has_space != queries.has_space(self.module.state):
                 _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is taken")
                 self.driver.post(StoreChanged(has_space=has_space))
             await asyncio.sleep(_WATCH_SECONDS)
@@ -304,7 +302,8 @@ class Host:
                     answer.set_result(action)
             case TaskEnded():
                 self._wake(action.task)
-                if (array := action.task.submission) not in self.module.state.origin.submissions:
+                array = action.task.submission
+                if queries.live_submission(self.module.state, array) is None:
                     self._wake(array)
                 if not action.task.member:
                     # Any of its members may have ended.

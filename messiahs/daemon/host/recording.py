@@ -8,6 +8,7 @@ import msgspec
 
 from messiahs.config.policies import source_of
 from messiahs.config.whole_files import write_whole
+from messiahs.core.queries import policy_of
 from messiahs.daemon.storage.clock import Clock
 from messiahs.errors import TraceError
 from messiahs.trace.record.recorder import RecordedModule, Recording
@@ -59,7 +60,7 @@ class Tracing:
         sink = Background(RingFiles(self.folder, size_bytes=size_bytes))
         recording = Recording(
             sink=sink,
-            source=source_of(self._module.state.policy),
+            source=source_of(policy_of(self._module.state)),
             segment_bytes=size_bytes // SEGMENTS,
             wall_ns=time.time_ns,
             on_lost=self._lost,

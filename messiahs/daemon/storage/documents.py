@@ -1,7 +1,7 @@
 """What the local API says of tasks and vectors, as JSON documents."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,7 +70,7 @@ def task_document(
 
 
 def array_document(
-    submission: SubmissionRow, ended: Counter[tuple[TaskState, int | None]], tried: Iterable[TaskRow], /
+    submission: SubmissionRow, ended: Mapping[tuple[TaskState, int | None], int], tried: Iterable[TaskRow], /
 ) -> Document:
     """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now.
 

@@ -59,7 +59,7 @@ class ArrivingFiles:
         in_use: Callable[[], Collection[bytes]],
     ) -> None:
         self.files = files
-        self._claim_of, self._in_use = claim_of, in_use
+        self._claim_of, self.in_use = claim_of, in_use
         self._brought: dict[ClaimId, _Brought] = {}
         self._active: dict[tuple[SystemId, bytes], Draft] = {}
         self._active_lock = threading.Lock()
@@ -104,7 +104,7 @@ class ArrivingFiles:
         problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
         if problem:
             kept = self._expected(claim.origin) | {one.sha256 for one in lacking}
-            await asyncio.to_thread(self._make_room, claim.origin, kept, in_use=self._in_use())
+            await asyncio.to_thread(self._make_room, claim.origin, kept, in_use=self.in_use())
             problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
         if problem:
             raise RefusedFilesError(problem)

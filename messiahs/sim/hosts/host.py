@@ -117,7 +117,7 @@ class SimulatedHost:
     @property
     def epoch(self) -> Epoch:
         """The epoch in which the module gives out ids."""
-        return self.module.state.epoch
+        return queries.epoch_of(self.module.state)
 
     def start(self, *, has_rebooted: bool = False) -> None:
         """Start the daemon: from its rows, and from what its machine knows."""
@@ -191,7 +191,7 @@ class SimulatedHost:
         """Put an older copy of the database in place while the daemon is down; the mark beside it stays."""
         assert not self.is_up
         self.disk.restore()
-        self._forgotten = self.module.state.counters.given
+        self._forgotten = queries.ids_given(self.module.state)
 
     def pause(self) -> None:
         """Let the daemon stand still; what comes waits."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from messiahs.core import queries
 from messiahs.core.interface.actions import Action, Answer
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, RetryRequested, Submitted
@@ -178,8 +179,7 @@ class Users:
         task = order.task
         submission = host.disk.submission(task) if task is not None and host.is_up else None
         if task is not None and submission is not None:
-            live = host.module.state.origin.submissions.get(task)
-            known = live.row if live is not None else submission
+            known = queries.live_submission(host.module.state, task) or submission
             tried = tuple(host.disk.members(known))
             self.checks.expect_retry(task)
             self._ask(

@@ -1,14 +1,51 @@
 """What hosts ask of the state of a module."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from messiahs.core.interface.events import TransferReceived
-from messiahs.core.interface.messages import SchedAccept
-from messiahs.core.model.ids import AttemptId, ClaimId, SearchId, SystemId, Ticket
-from messiahs.core.queries import Access, read_access
-from tests.unit.core.rig import CLAIM, ORIGIN, PARENT, STRANGER, TICKET, Rig, remote, request, told, transfer
+from messiahs.core.interface.events import (
+    AnswerTo,
+    AttemptEnded,
+    AttemptStarted,
+    CancelRequested,
+    TransferReceived,
+)
+from messiahs.core.interface.messages import AttemptStatus, Command, InputFile, SchedAccept, SchedRequest, TaskState
+from messiahs.core.interface.rows import AttemptRow, SubmissionRow
+from messiahs.core.model.descriptions import TDV
+from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SearchId, SystemId, Ticket
+from messiahs.core.model.instants import MILLISECOND, Instant
+from messiahs.core.queries import (
+    Access,
+    granted_claim,
+    inputs_in_use,
+    is_executing,
+    is_wanted,
+    local_attempts,
+    neighbor_view,
+    neighbors_of,
+    read_access,
+)
+from messiahs.core.state.origin import Submission
+from tests.unit.core.rig import (
+    CHILD,
+    CLAIM,
+    ORIGIN,
+    PARENT,
+    STRANGER,
+    TASK,
+    TICKET,
+    Rig,
+    accept,
+    make_module,
+    remote,
+    request,
+    sent,
+    told,
+    transfer,
+    view,
+)
 
 
 def claim_with_task(rig: Rig, number: int) -> SchedAccept:
@@ -53,3 +90,72 @@ def test_an_attempt_is_read_by_the_origin_of_its_claim_with_its_ticket_alone(
     first, _ = claim_with_task(rig, 1), claim_with_task(rig, 2)
     claim, ticket = asked.claim or first.claim, asked.ticket or first.ticket
     assert read_access(rig.state, asked.peer, claim=claim, ticket=ticket, attempt=asked.attempt) is access
+
+
+def test_what_runs_here_is_given_with_its_claim_until_it_ends(rig: Rig) -> None:
+    rig.measure()
+    first, second = claim_with_task(rig, 1), claim_with_task(rig, 2)
+    rig.handle(AttemptStarted(attempt=FIRST))
+    rig.end(AttemptEnded(attempt=SECOND, exit_code=0, ran_ns=1))
+    (running,) = local_attempts(rig.state)
+    assert (running.row.id, running.claim.id, running.claim.origin) == (FIRST, first.claim, ORIGIN)
+    assert (running.slots, running.taken_at, running.started_at) == (1, rig.now, rig.now)
+    assert [is_executing(rig.state, attempt) for attempt in (FIRST, SECOND, THIRD)] == [True, False, False]
+    assert granted_claim(rig.state, second.claim) is not None
+    assert granted_claim(rig.state, CLAIM) is None
+
+
+def test_an_attempt_is_wanted_while_it_is_the_latest_one_of_a_task_that_is_not_cancelled(rig: Rig) -> None:
+    ((_, ask),) = sent(rig.submit(), SchedRequest)
+    rig.hear(CHILD, accept(ask.id))
+    bound, later = AttemptId(TASK, 1), AttemptId(TASK, 2)
+    assert (is_wanted(rig.state, bound), is_wanted(rig.state, later)) == (True, False)
+    rig.handle(CancelRequested(answer_to=AnswerTo(2), task=TASK))
+    assert not is_wanted(rig.state, bound)
+
+
+def test_a_neighbor_that_has_said_nothing_has_no_view(rig: Rig) -> None:
+    silent = make_module()
+    for neighbor in neighbors_of(silent.state).values():
+        assert neighbor_view(silent.state, neighbor, rig.now) is None
+
+
+def test_a_view_is_as_old_as_its_oldest_part(rig: Rig) -> None:
+    rig.see(CHILD)
+    rig.wait(MILLISECOND)
+    shown = neighbor_view(rig.state, neighbors_of(rig.state)[CHILD], rig.now)
+    assert shown is not None
+    assert (shown.vector, shown.age_ns, shown.waiting) == (view(), MILLISECOND, 0)
+
+
+def file(number: int) -> InputFile:
+    return InputFile(name="in", sha256=bytes([number]) * 32, size_bytes=1)
+
+
+def command(number: int) -> Command:
+    return Command(argv=("true",), inputs=(file(number),))
+
+
+def test_what_live_submissions_their_members_and_attempts_name_is_needed_and_nothing_else() -> None:
+    state = make_module().state
+    live = SubmissionRow(
+        id=TASK,
+        key=ClientKey("k"),
+        tdv=TDV(()),
+        requirement="",
+        command=command(1),
+        members=2,
+        member_inputs=((file(2),), (file(3),)),
+        submitted_at=Instant(1),
+    )
+    over = replace(live, id=TASK._replace(number=2), command=command(4), member_inputs=(), ended_at=Instant(2))
+    state.origin.submissions = {row.id: Submission(row=row) for row in (live, over)}
+    for number, status in ((5, TaskState.EXECUTING), (6, TaskState.FINISHED)):
+        attempt = AttemptId(TASK, number)
+        state.executor.attempts[attempt] = AttemptRow(
+            id=attempt,
+            claim=ClaimId(SystemId("cs"), Epoch(1), 1),
+            command=command(number),
+            status=AttemptStatus(attempt=attempt, state=status),
+        )
+    assert inputs_in_use(state) == {bytes([number]) * 32 for number in (1, 2, 3, 5)}
