@@ -46,7 +46,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.timers import Timeout, TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
-from messiahs.core.origin import delivery, placement, submission, task_kill, task_status, time_limits
+from messiahs.core.origin import delivery, output_fetch, placement, submission, task_kill, task_status, time_limits
 from messiahs.core.recovery import Remains
 from messiahs.core.relay import search_memory
 from messiahs.core.search import routing, sched_request, task_request
@@ -122,9 +122,9 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case AttemptsMeasured():
             return owner_rules.on_attempts_measured(state, event, now)
         case OutputsHome():
-            return task_status.on_outputs_home(state, event, now)
+            return output_fetch.on_outputs_home(state, event, now)
         case OutputsFailed():
-            return task_status.on_outputs_failed(state, event, now)
+            return output_fetch.on_outputs_failed(state, event, now)
         case Submitted():
             return submission.on_submitted(state, event, now)
         case CancelRequested():
@@ -212,7 +212,7 @@ def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[
         case TimerKind.OFFER:
             return running_offers.on_offer_timeout(state, timeout[1], now)
         case TimerKind.FETCH:
-            return task_status.on_fetch_timeout(state, timeout[1], now)
+            return output_fetch.on_fetch_timeout(state, timeout[1], now)
         case TimerKind.LIMIT:
             return time_limits.on_limit_timeout(state, timeout[1], now)
         case TimerKind.DEADLINE:

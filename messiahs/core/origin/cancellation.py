@@ -7,8 +7,8 @@ from messiahs.core.interface.actions import Action, Decision, Store
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.instants import Instant
+from messiahs.core.origin.output_fetch import end_fetch
 from messiahs.core.origin.task_kill import kill
-from messiahs.core.origin.task_status import end_fetch
 from messiahs.core.state.module import ModuleState
 
 

@@ -8,15 +8,12 @@ from dataclasses import replace
 from messiahs.core.interface.actions import (
     Action,
     Decision,
-    EndFetch,
-    FetchOutputs,
     Report,
     ReportCode,
     SendControl,
     Store,
 )
-from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
-from messiahs.core.interface.events import OutputsFailed, OutputsHome
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
@@ -27,13 +24,12 @@ from messiahs.core.interface.messages import (
     TaskStatusAck,
     TaskStatusQuery,
 )
-from messiahs.core.interface.rows import HistoryEntry, TaskRow
-from messiahs.core.interface.timers import TimerKind
-from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
-from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.interface.rows import HistoryEntry
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.origin.array_members import command_of, tdv_of
-from messiahs.core.origin.completion import end_task
 from messiahs.core.origin.delivery import explained, note_delivered, note_heard
+from messiahs.core.origin.output_fetch import abandon_fetch, fetch_action
 from messiahs.core.origin.placement import (
     await_status,
     bound_task,
@@ -43,23 +39,18 @@ from messiahs.core.origin.placement import (
     watch_lease,
     yield_quantum,
 )
-from messiahs.core.origin.relocation import stay
 from messiahs.core.origin.reported_outputs import accepted
-from messiahs.core.origin.shape_queue import add_again
+from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.suspended_time import with_suspension
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
+from messiahs.core.state.origin import HeldClaim
 
 _MISSING_AFTER_NS = 5 * SECOND
 """A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""
-_FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 _HELD = (Substate.SUSPENDED, Substate.VACATING)
-_NO_SPACE = "no_space"
-_FETCH_LIMIT = 100
-"""Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
 
 
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
@@ -105,56 +96,6 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     return (*actions, *fill(state, claim, now))
 
 
-def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
-    """Take the result of an attempt whose outputs have come home."""
-    status = state.origin.fetching.pop(event.attempt, None)
-    claim = _claim_of(state, event.attempt)
-    if status is None or claim is None:
-        return ()
-    state.origin.fetch_failures.pop(event.attempt, None)
-    ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
-    ended = _settle(state, claim, status, now)
-    return (*ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
-
-
-def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Try again a little later; outputs that are gone, or cannot be had for long, make the attempt a lost one."""
-    status = state.origin.fetching.get(event.attempt)
-    claim = _claim_of(state, event.attempt)
-    if status is None or claim is None:
-        return ()
-    failures = state.origin.fetch_failures.get(event.attempt, 0)
-    if event.is_gone or failures >= _FETCH_LIMIT:
-        lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
-        state.origin.fetching[event.attempt] = lost
-        return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
-    # While there is no room for them here, it is not the executor that fails.
-    is_full = event.is_full or not state.has_space
-    state.origin.fetch_failures[event.attempt] = failures + (not is_full)
-    delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
-    state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
-    return _note_full_disk(state, event, now) if event.is_full else ()
-
-
-def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
-    """End a cancelled task whose attempt has ended, without the outputs that are not home yet."""
-    status, claim = state.origin.fetching[attempt], _claim_of(state, attempt)
-    assert claim is not None, "only a bound attempt brings outputs home"
-    abandoned = _abandon_fetch(state, attempt)
-    ended = _settle(state, claim, replace(status, outputs=()), now)
-    ack = TaskStatusAck(claim=claim.row.id, taken=(attempt,))
-    return (*abandoned, *ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
-
-
-def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
-    """Try again to bring outputs home."""
-    del now
-    row = state.origin.tasks.get(task)
-    claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
-    status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
-    return (_fetch(claim, status),) if claim is not None and status is not None else ()
-
-
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
     """Do not miss tasks whose inputs are still on their way."""
     claim = state.origin.claims.get(claim_id)
@@ -180,10 +121,10 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     actions: list[Action] = []
     claim.enter(HeldPhase.ENDING)
     for attempt in tuple(claim.bound):
-        actions.extend(_abandon_fetch(state, attempt))
+        actions.extend(abandon_fetch(state, attempt))
         text = "nothing was heard of it"
         status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause=Cause.LOST, text=text)
-        actions.extend(_settle(state, claim, status, now))
+        actions.extend(settle(state, claim, status, now))
     return (*actions, *fill(state, claim, now))
 
 
@@ -269,29 +210,9 @@ def _on_ended(
         state.origin.fetching[status.attempt] = status
         row = with_suspension(row, is_suspended=False, now=now)
         state.origin.tasks[row.id] = replace(row, substate=Substate.STAGING)
-        return (*reports, _fetch(claim, status))
+        return (*reports, fetch_action(claim, status))
     taken.append(status.attempt)
-    return (*reports, *_settle(state, claim, status, now))
-
-
-def _abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
-    """Forget that outputs of an attempt are on their way home, if they are."""
-    state.timers.cancel(TimerKind.FETCH, attempt.task)
-    state.origin.fetch_failures.pop(attempt, None)
-    if state.origin.fetching.pop(attempt, None) is None:
-        return ()
-    return (EndFetch(attempt=attempt),)
-
-
-def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Enter into the task's history, once, that its outputs wait for room at home."""
-    row = state.origin.tasks[event.attempt.task]
-    if row.history and row.history[-1].event == _NO_SPACE:
-        return ()
-    entry = HistoryEntry(at=now, event=_NO_SPACE, attempt=row.attempt, module=state.system, text=event.text)
-    row = replace(row, history=longer(row.history, entry))
-    state.origin.tasks[row.id] = row
-    return (Store(row=row),)
+    return (*reports, *settle(state, claim, status, now))
 
 
 def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
@@ -316,88 +237,3 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     if not missing:
         return brought
     return (*brought, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
-
-
-def _settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
-    """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
-    claim.bound.pop(status.attempt, None)
-    claim.unconfirmed.pop(status.attempt, None)
-    claim.listed.pop(status.attempt, None)
-    forget_clock(state, claim, status.attempt)
-    if stay(claim.shape, status.attempt):
-        # The place that was found for it is for others now, or not needed.
-        claim.shape.is_filled = False
-    row = state.origin.tasks[status.attempt.task]
-    overdue = row.result if row.is_cancelled else None
-    if overdue is not None:
-        # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
-        status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
-    is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
-    entry = HistoryEntry(
-        at=now,
-        event=status.cause or status.state,
-        attempt=row.attempt,
-        module=claim.row.id.executor,
-        text=status.text if is_explained else "",
-    )
-    row = with_suspension(row, is_suspended=False, now=now)
-    row = replace(row, claim=None, result=status, history=longer(row.history, entry))
-    if row.is_wanted_again:
-        row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
-        return _try_again(state, claim.shape, row)
-    if row.is_cancelled:
-        return end_task(state, row, TaskState.KILLED if overdue is None else overdue.state, now=now)
-    submission = state.origin.submissions[row.id.submission].row
-    is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
-    if status.state in (TaskState.REVOKED, TaskState.DENIED):
-        # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
-        claim.enter(HeldPhase.ENDING)
-        claim.shape.has_lost = True
-        if status.cause == Cause.MOVED:
-            _leave(state, claim)
-        if status.state is TaskState.REVOKED:
-            state.origin.lost_at[claim.row.via] = now
-        if is_too_late:
-            return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
-        return _try_again(state, claim.shape, replace(row, result=None))
-    # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
-    claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
-    claim.results += 1
-    is_wanted_again = row.failures < submission.retries and not is_too_late
-    exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
-    if exited_by_itself and status.exit_code and is_wanted_again:
-        return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
-    return end_task(state, row, status.state, now=now)
-
-
-def _leave(state: ModuleState, claim: HeldClaim) -> None:
-    """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
-    for claim_id in claim.shape.claims:
-        if claim_id.executor == claim.row.id.executor:
-            state.origin.claims[claim_id].enter(HeldPhase.ENDING)
-    claim.shape.is_filled = False
-
-
-def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
-    row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
-    state.origin.tasks[row.id] = row
-    add_again(state, shape, row.id)
-    return (Store(row=row),)
-
-
-def _fetch(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
-    return FetchOutputs(
-        attempt=status.attempt,
-        executor=claim.row.id.executor,
-        address=claim.row.address,
-        claim=claim.row.id,
-        ticket=claim.row.ticket,
-        outputs=status.outputs,
-    )
-
-
-def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
-    row = state.origin.tasks.get(attempt.task)
-    if row is None or row.attempt != attempt.number or row.claim is None:
-        return None
-    return state.origin.claims.get(row.claim)

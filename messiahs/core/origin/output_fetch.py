@@ -1,0 +1,123 @@
+"""Fetching outputs: a task has its result only when the outputs of its attempt are home (MESSIAHS 5.3.3)."""
+
+from dataclasses import replace
+
+from messiahs.core.interface.actions import (
+    Action,
+    EndFetch,
+    FetchOutputs,
+    SendControl,
+    Store,
+)
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import OutputsFailed, OutputsHome
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    TaskState,
+    TaskStatusAck,
+)
+from messiahs.core.interface.rows import HistoryEntry
+from messiahs.core.interface.timers import TimerKind
+from messiahs.core.model.ids import AttemptId, TaskId
+from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.origin.placement import (
+    fill,
+    longer,
+)
+from messiahs.core.origin.settlement import settle
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import HeldClaim
+
+_FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
+_NO_SPACE = "no_space"
+_FETCH_LIMIT = 100
+"""Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
+
+
+def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
+    """Take the result of an attempt whose outputs have come home."""
+    status = state.origin.fetching.pop(event.attempt, None)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    state.origin.fetch_failures.pop(event.attempt, None)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(event.attempt,))
+    ended = settle(state, claim, status, now)
+    return (*ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
+
+
+def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Try again a little later; outputs that are gone, or cannot be had for long, make the attempt a lost one."""
+    status = state.origin.fetching.get(event.attempt)
+    claim = _claim_of(state, event.attempt)
+    if status is None or claim is None:
+        return ()
+    failures = state.origin.fetch_failures.get(event.attempt, 0)
+    if event.is_gone or failures >= _FETCH_LIMIT:
+        lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
+        state.origin.fetching[event.attempt] = lost
+        return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
+    # While there is no room for them here, it is not the executor that fails.
+    is_full = event.is_full or not state.has_space
+    state.origin.fetch_failures[event.attempt] = failures + (not is_full)
+    delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
+    state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
+    return _note_full_disk(state, event, now) if event.is_full else ()
+
+
+def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
+    """End a cancelled task whose attempt has ended, without the outputs that are not home yet."""
+    status, claim = state.origin.fetching[attempt], _claim_of(state, attempt)
+    assert claim is not None, "only a bound attempt brings outputs home"
+    abandoned = abandon_fetch(state, attempt)
+    ended = settle(state, claim, replace(status, outputs=()), now)
+    ack = TaskStatusAck(claim=claim.row.id, taken=(attempt,))
+    return (*abandoned, *ended, SendControl(to=claim.row.via, message=ack), *fill(state, claim, now))
+
+
+def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
+    """Try again to bring outputs home."""
+    del now
+    row = state.origin.tasks.get(task)
+    claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
+    status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
+    return (fetch_action(claim, status),) if claim is not None and status is not None else ()
+
+
+def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
+    """Forget that outputs of an attempt are on their way home, if they are."""
+    state.timers.cancel(TimerKind.FETCH, attempt.task)
+    state.origin.fetch_failures.pop(attempt, None)
+    if state.origin.fetching.pop(attempt, None) is None:
+        return ()
+    return (EndFetch(attempt=attempt),)
+
+
+def fetch_action(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
+    """Ask the host to fetch the outputs of an ended attempt from its executor."""
+    return FetchOutputs(
+        attempt=status.attempt,
+        executor=claim.row.id.executor,
+        address=claim.row.address,
+        claim=claim.row.id,
+        ticket=claim.row.ticket,
+        outputs=status.outputs,
+    )
+
+
+def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
+    """Enter into the task's history, once, that its outputs wait for room at home."""
+    row = state.origin.tasks[event.attempt.task]
+    if row.history and row.history[-1].event == _NO_SPACE:
+        return ()
+    entry = HistoryEntry(at=now, event=_NO_SPACE, attempt=row.attempt, module=state.system, text=event.text)
+    row = replace(row, history=longer(row.history, entry))
+    state.origin.tasks[row.id] = row
+    return (Store(row=row),)
+
+
+def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
+    row = state.origin.tasks.get(attempt.task)
+    if row is None or row.attempt != attempt.number or row.claim is None:
+        return None
+    return state.origin.claims.get(row.claim)

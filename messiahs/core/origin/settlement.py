@@ -1,0 +1,94 @@
+"""The end of an attempt at its origin: its task ends too, or waits for the next attempt (MESSIAHS 6.2)."""
+
+from dataclasses import replace
+
+from messiahs.core.interface.actions import (
+    Action,
+    Store,
+)
+from messiahs.core.interface.causes import OUTPUT_CAUSES, Cause
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    Substate,
+    TaskState,
+)
+from messiahs.core.interface.rows import HistoryEntry, TaskRow
+from messiahs.core.model.instants import Instant
+from messiahs.core.origin.completion import end_task
+from messiahs.core.origin.placement import (
+    longer,
+)
+from messiahs.core.origin.relocation import stay
+from messiahs.core.origin.shape_queue import add_again
+from messiahs.core.origin.suspended_time import with_suspension
+from messiahs.core.origin.time_limits import forget_clock
+from messiahs.core.state.lives import HeldPhase
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
+
+
+def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
+    """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
+    claim.bound.pop(status.attempt, None)
+    claim.unconfirmed.pop(status.attempt, None)
+    claim.listed.pop(status.attempt, None)
+    forget_clock(state, claim, status.attempt)
+    if stay(claim.shape, status.attempt):
+        # The place that was found for it is for others now, or not needed.
+        claim.shape.is_filled = False
+    row = state.origin.tasks[status.attempt.task]
+    overdue = row.result if row.is_cancelled else None
+    if overdue is not None:
+        # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
+        status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
+    is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
+    entry = HistoryEntry(
+        at=now,
+        event=status.cause or status.state,
+        attempt=row.attempt,
+        module=claim.row.id.executor,
+        text=status.text if is_explained else "",
+    )
+    row = with_suspension(row, is_suspended=False, now=now)
+    row = replace(row, claim=None, result=status, history=longer(row.history, entry))
+    if row.is_wanted_again:
+        row = replace(row, is_cancelled=False, is_wanted_again=False, failures=0, result=None)
+        return _try_again(state, claim.shape, row)
+    if row.is_cancelled:
+        return end_task(state, row, TaskState.KILLED if overdue is None else overdue.state, now=now)
+    submission = state.origin.submissions[row.id.submission].row
+    is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
+    if status.state in (TaskState.REVOKED, TaskState.DENIED):
+        # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
+        claim.enter(HeldPhase.ENDING)
+        claim.shape.has_lost = True
+        if status.cause == Cause.MOVED:
+            _leave(state, claim)
+        if status.state is TaskState.REVOKED:
+            state.origin.lost_at[claim.row.via] = now
+        if is_too_late:
+            return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
+        return _try_again(state, claim.shape, replace(row, result=None))
+    # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
+    claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
+    claim.results += 1
+    is_wanted_again = row.failures < submission.retries and not is_too_late
+    exited_by_itself = status.state is TaskState.FINISHED or status.cause in OUTPUT_CAUSES
+    if exited_by_itself and status.exit_code and is_wanted_again:
+        return _try_again(state, claim.shape, replace(row, result=None, failures=row.failures + 1))
+    return end_task(state, row, status.state, now=now)
+
+
+def _leave(state: ModuleState, claim: HeldClaim) -> None:
+    """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
+    for claim_id in claim.shape.claims:
+        if claim_id.executor == claim.row.id.executor:
+            state.origin.claims[claim_id].enter(HeldPhase.ENDING)
+    claim.shape.is_filled = False
+
+
+def _try_again(state: ModuleState, shape: Shape, row: TaskRow) -> tuple[Action, ...]:
+    row = replace(row, substate=Substate.QUEUED, executed_on="", started_at=None, suspended_ns=0)
+    state.origin.tasks[row.id] = row
+    add_again(state, shape, row.id)
+    return (Store(row=row),)
