@@ -1,38 +1,113 @@
-"""The paper: a scheduling module as values and one state machine (MESSIAHS 4 to 7).
+"""The protocol of MESSIAHS: a scheduling module as values and one deterministic state machine (MESSIAHS 4 to 7).
 
-No I/O, clock, threads, randomness, logging or protobuf in here. A host feeds `SchedulingModule` with events
-(events.py) and performs the actions (actions.py) that come back; predicates and policies are handed in (ports.py).
+`SchedulingModule` (module.py) takes events and the time, and returns actions. Nothing in this package does I/O, reads a
+clock, starts a thread, draws random numbers, logs, or knows protobuf: a host brings events (interface/events.py) and
+performs actions (interface/actions.py). Policies and predicates are handed in (interface/policies.py, predicates.py).
+The same events, instants and random draws give the same actions on every machine.
 
-Messages, and the file that handles each:
+Rooms
+=====
 
-- hello: greeting.py. Opens a connection; what is unanswered is repeated after it.
-- status_vector: updating.py takes it in; summing.py computes what leaves (the sums U, D and S are in sums.py and
-  vectors.py; dividing.py compacts them) and beside.py what stands beside them, describing.py says it, advertising.py
-  and, to children, informing.py send it, as often as pacing.py lets them, also in answer to a system_status_query.
-- sched_request, sched_accept, sched_deny: searching.py, with routing.py. A search climbs, crosses once and descends.
-- task_request, task_accept, task_deny: sharing.py, with routing.py; what is offered is in offering.py, of
-  what waits, and in handing_over.py, of what runs.
-- task_transfer: sent by placing.py, taken by executing.py.
-- task_revoke: guarding.py and handing_over.py at the executor, with revoking.py; moving.py at the origin, with
-  leaving.py.
-- task_status, task_status_ack, task_status_query, task_kill, claim_end: results.py at the origin, executing.py and
-  granting.py at the executor, passing.py between them.
+Imports point from a later line to an earlier one; import-linter checks it. Each room's `__init__.py` says more.
+
+- model: ids, instants, attributes, descriptions, neighbors, trust.
+- vectors: multisets of machine classes: their sum, compaction, division, redaction.
+- interface: messages, rows, events, actions, timers, causes, limits, and what policies and predicates implement.
+- state: the mutable state of a module, by role; lives.py has the phases of claims and shapes.
+- task_filter: which machines match a task, and which tasks the policy accepts, in which order.
+- relay: conversations that pass through a module: their bounds, the names they disclose, the claims they belong to.
+- origin, update: the tasks of local users; what neighbors are told about machines, and what they report.
+- executor: claims on the own machine, the attempts in them, owner rules, reservations.
+- search: `sched_request` and `task_request` as they travel from module to module.
+- Files beside the rooms: epochs.py (ids after a restored backup), claim_messages.py (the end of a claim's path),
+  view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read), invariants.py (what
+  tests check after each step), recovery.py (from stored rows to a state), reload.py (another policy), module.py.
+
+Roles
+=====
+
+A module takes up to four roles at once, and the state has a part for each (state/).
+
+- Neighbor: it reports the machines behind it in vectors, and keeps a view of each neighbor's. It is a parent, child or
+  sibling of each neighbor; one parent is its primary parent, so that sums count each machine once.
+- Hop: it passes requests on to one candidate at a time, passes answers back, and remembers the path of each claim.
+- Origin: it owns the tasks that its users submitted, until their end. It alone binds attempts.
+- Executor: it grants claims on the own machine and runs the attempts that are bound to them.
+
+The life of a task
+==================
+
+1. A user submits it; the origin stores it and queues it in its shape (origin/submission.py, shape_queue.py).
+2. The shape starts a round: a `sched_request` that visits modules until enough places are granted (origin/placement.py,
+   search/sched_request.py, routing.py). Without a place it waits for the next round.
+3. An executor grants a claim: places, a lease, a ticket, a window (executor/claims.py). The `sched_accept` returns on
+   the path of the request, and each hop stores that path.
+4. The origin binds the task to the claim as an attempt, and sends it straight to the executor (origin/placement.py).
+5. The executor stores the attempt, starts it, and reports it (executor/attempts.py). Owner rules may suspend it, move
+   it, vacate it or kill it meanwhile (executor/owner_rules.py).
+6. It ends; the executor reports the end until the origin acknowledges it. The origin first fetches the outputs
+   (origin/task_status.py, output_fetch.py).
+7. The task has ended, or the next attempt begins at 2 (origin/settlement.py). Attempts of a task never overlap: the
+   next one is bound after the end of the last one was reported, or after its lease has expired for both ends.
+
+`docs/lives.md` draws the phases of claims and shapes.
+
+Messages
+========
+
+`docs/messages.md` has every field. Scheduling messages go from neighbor to neighbor; the messages of a claim follow its
+path, and hops forward them (relay/claim_relay.py); `task_transfer` and files go straight to the executor.
+
+==================== ======================== ========== ===============================================================
+message              from                     to         effect, and the file that handles it
+==================== ======================== ========== ===============================================================
+hello                either end of a link     neighbor   opens the link; what is not acknowledged is repeated (link.py)
+status_vector        any module               neighbor   replaces the view of the sender (update/status_vector.py)
+system_status_query  any module               neighbor   asks for its vectors now (update/advertising.py)
+sched_request        origin, hop              neighbor   asks for places (search/sched_request.py)
+sched_accept         executor, hop            asker      grants a claim (search/sched_request.py)
+sched_deny           executor, hop            asker      closes the request, with reasons (search/routing.py)
+task_request         module with free slots   neighbor   asks for tasks (search/task_request.py)
+task_accept          module with tasks, hop   asker      promises tasks, for which a sched_request follows
+                                                         (search/task_request.py)
+task_deny            any module asked         asker      closes the request, with reasons (search/routing.py)
+task_transfer        origin                   executor   brings bound tasks (executor/attempts.py)
+task_status          executor                 origin     reports attempts, renews the lease (origin/task_status.py)
+task_status_ack      origin                   executor   acknowledges results and the renewal (executor/attempts.py)
+task_status_query    origin, hop              executor   asks for the status of attempts (executor/attempts.py)
+task_kill            origin                   executor   ends attempts (executor/attempts.py)
+task_revoke          executor                 origin     asks to relocate attempts (origin/task_revoke.py)
+claim_end            executor or origin       other end  no further task; from the origin, the last message of the claim
+                                                         (origin/task_status.py, executor/claims.py)
+==================== ======================== ========== ===============================================================
+
+Glossary
+========
 
 Words that are not the papers':
 
 - attempt: one try to run a task; a task's attempts follow each other and never overlap.
-- claim: places for tasks of one shape at one executor, from one accepted request; it carries a lease and a ticket.
-- lease: how long a claim lives without a sign from its origin.
-- ticket: what an origin shows to bring a claim's tasks and to fetch what they left behind.
-- shape: tasks with equal TDV and requirement, placed together.
-- round: one search for places for a shape.
-- reservation: slots kept free for one task of a shape that needs several of the places in use (reserving.py).
-- offer: attempts that run and may go to whoever made a task_request, if their origin finds a place for them there.
-- demand: places that a neighbor asked for lately, and that others had.
-- origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- avoided executor: one whose task stream failed lately; its places are not taken for a while.
+- claim: places for tasks of one shape at one executor, from one accepted request.
+- demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
+- disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
-- rest: how long sums are not computed again, so that they stay a small part of all time.
-- snapshot: what was known at one instant, for a sum and what is sent of it in several turns.
-- overview, panel: what neighbors' views say, side by side, so that many of them are judged at once.
+- epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
+- host: whatever feeds events to the core and performs its actions: the daemon, the simulator, a test.
+- lease: how long a claim lives without an acknowledged renewal.
+- offer: running attempts that may move to the sender of a `task_request`, if their origin finds a place for them there.
+- origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
+- quantum: how long a claim may keep its machine full before its places go to others.
+- redaction: taking out of a vector what a neighbor may not know.
+- requirement: a predicate over machines that a user adds to a task.
+- reservation: slots kept free for one task of a shape that needs several of the slots in use.
+- rest: the time during which sums are not computed again, so that they stay a small share of all time.
+- round: one search for places for a shape.
+- shape: all tasks of an origin with equal TDV and requirement; they are placed together.
+- snapshot: what was known at one instant, for a sum that takes several turns of the event loop.
+- soft: not stored, and made anew after a restart.
+- starved: a shape whose requests were denied for lack of free slots since some instant.
+- ticket: a secret that the origin shows to send a claim's tasks and to fetch their outputs.
+- turn: one pass of the event loop; long sums take several, and other messages are handled in between.
 - window: how many attempts may be bound to a claim at once.
 """

@@ -4,7 +4,7 @@ With the primary parent, every machine stands at most once in each of them (theo
 from a parent never goes into what parents and siblings get. A non-primary parent or child is viewed and never summed.
 
 What a parent sends one child is more than equation 20: D, and beside it the U of those primary children that the child
-does not hear itself (`vector_for` in summing.py, which says why).
+does not hear itself (`vector_for` in outgoing.py, which says why).
 
 `own` is the vector of the own machine, `EMPTY` for a system that has none. `views` holds what each neighbor sent last;
 what was not heard counts as nothing. The results are coalesced and not compacted.
