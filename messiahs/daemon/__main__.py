@@ -32,7 +32,7 @@ _USAGE = 2
 
 
 def main() -> int:
-    """Run the module whose settings the command line names."""
+    """Run the module whose settings file the command line names."""
     if len(sys.argv) != _USAGE:
         sys.stderr.write("usage: python -m messiahs.daemon SETTINGS\n")
         return _USAGE
@@ -40,9 +40,10 @@ def main() -> int:
 
 
 def run_daemon(settings_file: Path) -> int:
-    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. SIGHUP reads its policy file again.
+    """Run a module until SIGTERM or SIGINT; its starter and tasks end with it. SIGHUP reloads its policy file.
 
-    Exit code 1 says why on stderr, and trying again may help; `UnusableStateError.EXIT_CODE` says that it does not.
+    Returns 1 after an error that a later start may not have, and `UnusableStateError.EXIT_CODE` for one that stays; the
+    reason is on stderr.
     """
     hold_hangups()
     try:
@@ -57,16 +58,16 @@ def run_daemon(settings_file: Path) -> int:
             runner.run(_run(settings, open_files))
         os.close(lock)
     except UnusableStateError as error:
-        _say(error)
+        _log(error)
         return error.EXIT_CODE
     except (MessiahsError, OSError) as error:
-        _say(error)
+        _log(error)
         return 1
     return 0
 
 
-def _say(error: Exception) -> None:
-    """Say it in the log as well, if that is open: what stderr goes to may be on a full disk."""
+def _log(error: Exception) -> None:
+    """Write the error to the log as well, if it is open, because stderr may be on a full disk."""
     if logging.getLogger().handlers:
         _LOG.critical("%s", error)
     with suppress(OSError):
@@ -75,7 +76,7 @@ def _say(error: Exception) -> None:
 
 
 def prepare() -> None:
-    """Make the tables of the predicate language, so that no search waits for them; the second time nothing is done."""
+    """Build the tables of the predicate language, so that no search waits for them; a repetition does nothing."""
     predicate_parser("")
 
 
@@ -89,7 +90,7 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     assembly = Assembly(settings, on_refused=_on_refused, open_files=open_files)
     assembly.tracing.go_on()
     await assembly.host.start()
-    # Until here the core had not resumed, and could not take up another policy.
+    # Until here the core had not resumed and could not accept another policy.
     reload.release(assembly.policies.try_to_reload)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
@@ -102,7 +103,7 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     routes = (route for each in apis for route in each.routes())
     api = await serve(routes, settings.socket, limits_of_this_process())
     _LOG.info("%s listens at %s", settings.name, settings.listen)
-    # What was made until now stays: the collector need not look at it again.
+    # Existing objects live as long as the process, so the collector need not visit them.
     gc.freeze()
     await stop.wait()
     _LOG.info("%s stops", settings.name)
@@ -116,7 +117,7 @@ def _on_refused(peer: str, text: str) -> None:
 
 
 def _lock(settings: ModuleSettings) -> int:
-    """Hold the module's state alone, and note who does."""
+    """Lock the module's state, and record the process that holds the lock."""
     descriptor = os.open(settings.directory / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

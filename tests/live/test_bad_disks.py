@@ -162,7 +162,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_re
     for process in processes:
         small_right.kill("right", process)
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
-    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is taken"])
+    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is accepted"])
     assert not (small_right.folder("right") / "ballast").exists()
     waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")
     eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
@@ -172,7 +172,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_re
     daemon = small_right.pid("right", "daemon")
     small_right.kill("right", "daemon")
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
-    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is taken"])
+    eventually(lambda: notes_of(small_right, "right") == ["the disk is full: no new work is accepted"])
     filler.unlink()
     assert small_right.run("wait", waiting).returncode == 0
     assert small_right.run("logs", waiting).stdout == "later\n"

@@ -1,4 +1,4 @@
-"""The local API about what runs on the own machine, whoever submitted it: listing it, and revoking it by hand."""
+"""The local API for attempts on this machine, of all submitters: listing them, and revoking them by hand."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ _NOT_THE_OWNER = "only root and the user of this module may see and revoke what 
 
 
 class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be revoked: an attempt, a task or an array, as `/v1/attempts` names it; and why."""
+    """What to revoke, an attempt, a task or an array as `/v1/attempts` names it, and the reason."""
 
     id: Annotated[str, msgspec.Meta(max_length=_REASON_LIMIT)]
     kill: bool = False
@@ -28,13 +28,13 @@ class RevokeBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AttemptsApi:
-    """Attempts on the machine of this module; only root and the module's own user may ask."""
+    """Attempts on this module's machine; only root and the module's own user may use it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [web.get("/v1/attempts", self._list), web.post("/v1/attempts/revoke", self._revoke)]
 
     async def _list(self, request: web.Request) -> web.Response:
@@ -44,15 +44,15 @@ class AttemptsApi:
         return web.json_response({"attempts": [_document(attempt) for attempt in attempts]})
 
     async def _revoke(self, request: web.Request) -> web.Response:
-        """Revoke every attempt that the id names; the answer comes when that is stored."""
+        """Revoke every attempt that the id names; the answer follows when the revocation is stored."""
         if not is_owner(request):
             return refusal(403, _NOT_THE_OWNER)
         try:
             body = await body_of(request, RevokeBody)
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this names nothing to revoke: {error}")
+            return refusal(400, f"the request names nothing to revoke: {error}")
         if has_control(body.reason):
-            return refusal(400, "the reason has control characters")
+            return refusal(400, "the reason contains control characters")
         here = [one.row.id for one in queries.local_attempts(self._host.module.state)]
         attempts = tuple(attempt for attempt in here if body.id in _names_of(attempt))
         if not attempts:

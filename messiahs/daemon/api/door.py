@@ -1,7 +1,7 @@
-"""Who may keep how many connections with the local API, and how long a request may take to arrive.
+"""Limits on connections to the local API, and on the time that a request may take to arrive.
 
-A user's own requests wait for nobody else: connections are counted by account, and one that has not sent a whole
-request makes room for one that may. Large bodies that are kept in memory are read a few at a time for each account.
+Users do not block each other: connections are counted by account, and one without a complete request makes room for a
+new one. Large bodies that are kept in memory are read a few at a time for each account.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from aiohttp.web_server import Server
 _LOG = logging.getLogger(__name__)
 _CREDENTIALS = struct.Struct("3i")
 HEAD_SECONDS: Final = 10.0
-"""How long a request may take until its head has arrived, and a connection until its first one has."""
+"""Maximum time until the head of a request has arrived, and until the first byte on a new connection."""
 BODY_SECONDS: Final = 30.0
-"""How long nothing of a body may arrive."""
+"""Maximum time without any bytes of a body."""
 _REFUSED_SECONDS = 1.0
 _SMALL_BODY_BYTES: Final = 64 << 10
 _SHARE_OF_ALL, _SHARE_OF_ONE = 4, 16
@@ -36,7 +36,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many connections there may be, of one account and of all but root, and how long they may be silent.
+    """Limits on connections, of one account and of all accounts except root, and on their silence.
 
     `bodies` is how many bodies above 64 KiB one account may have in memory.
     """
@@ -49,38 +49,38 @@ class Limits:
 
 
 def raise_file_limit() -> int:
-    """Let this process open as many files as it may, and give how many it could before: its tasks are to keep that."""
+    """Raise this process's limit of open files to the maximum; return the earlier limit, which its tasks keep."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
     return soft
 
 
 def limits_of_this_process() -> Limits:
-    """Leave most of the files that this process may open to neighbors, tasks and the disk."""
+    """Derive limits that leave most of this process's files to neighbors, tasks and the disk."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Limits(of_one=min(_MOST_OF_ONE, files // _SHARE_OF_ONE), of_all=min(_MOST_OF_ALL, files // _SHARE_OF_ALL))
 
 
 class Door:
-    """Makes the protocol of each new connection (mutable); its `middleware` tells it when a request has arrived."""
+    """Creates the protocol of each new connection (mutable); its `middleware` records when requests arrive."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.server: Server | None = None
         self.refused = 0
-        """Connections that were refused and are still read from."""
+        """Refused connections that are still read."""
         self._connections: dict[RequestHandler, _Connection] = {}
         self._bodies: dict[int, asyncio.Semaphore] = {}
-        """By account; one that has asked once is kept."""
+        """By account; kept once an account has used it."""
 
     def __call__(self) -> asyncio.Protocol:
-        """Give the protocol of a new connection."""
-        assert self.server is not None, "it listens only when the server is there"
+        """Return the protocol of a new connection."""
+        assert self.server is not None, "connections arrive only after the server exists"
         return _Connection(self, self.server())
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Note that a request has arrived, as far as its head, and that it was answered."""
+        """Record that the head of a request has arrived, and that the request was answered."""
         connection = self._connections.get(request.protocol)
         if connection is None:
             return await handler(request)
@@ -92,7 +92,7 @@ class Door:
             connection.end()
 
     def admit(self, connection: "_Connection") -> bool:
-        """Say whether a connection may stay; one of the same account that only waits makes room for it."""
+        """Whether a connection may stay; an idle one of the same account makes room for it."""
         of_one = [each for each in self._connections.values() if each.uid == connection.uid]
         is_too_many = len(of_one) >= self.limits.of_one
         if not is_too_many and len(self._connections) < self.limits.of_all:
@@ -101,13 +101,13 @@ class Door:
         if idle is not None:
             idle.abort("it makes room for another one")
             return True
-        # Root is never kept out by others.
+        # Other accounts never keep root out.
         return not is_too_many and not connection.uid
 
     def _memory_for(self, request: web.Request, uid: int) -> AbstractAsyncContextManager[object]:
         """Wait until the account may have one more large body in memory; until then little of it is read."""
         length = request.content_length if request.can_read_body else 0
-        # A single file goes to the disk as it comes.
+        # A single file goes to the disk as it arrives.
         if "sha256" in request.match_info or (length is not None and length <= _SMALL_BODY_BYTES):
             return nullcontext()
         return self._bodies.setdefault(uid, asyncio.Semaphore(self.limits.bodies))
@@ -117,12 +117,12 @@ class Door:
         self._connections[connection.handler] = connection
 
     def leave(self, connection: "_Connection") -> None:
-        """Count a connection no longer."""
+        """Stop counting a connection."""
         self._connections.pop(connection.handler, None)
 
 
 class _Connection(asyncio.Protocol):
-    """A connection of a local user (mutable); what arrives goes to aiohttp's handler."""
+    """A connection of a local user (mutable); its data goes to aiohttp's handler."""
 
     def __init__(self, door: Door, handler: RequestHandler) -> None:
         self.handler = handler
@@ -132,11 +132,11 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._since: float | None = None
-        """When what is to become a request began; None while one is answered, and between two."""
+        """When the current request began to arrive; None while it is answered, and between requests."""
         self._heard_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let a user in, or say that there are too many."""
+        """Accept the user, or report that there are too many connections."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.uid = uid_at(transport)
@@ -147,10 +147,10 @@ class _Connection(asyncio.Protocol):
         self._door.enter(self)
         self.handler.connection_made(transport)
         self._since = self._heard_at = asyncio.get_running_loop().time()
-        self._look_again(self._door.limits.head_seconds)
+        self._check_later(self._door.limits.head_seconds)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what arrived."""
+        """Forward received data."""
         self._heard_at = asyncio.get_running_loop().time()
         if self.request is None and self._since is None:
             self._since = self._heard_at
@@ -158,12 +158,12 @@ class _Connection(asyncio.Protocol):
             self.handler.data_received(data)
 
     def eof_received(self) -> None:
-        """Pass on that no more arrives."""
+        """Forward the end of received data."""
         if self._timer is not None:
             self.handler.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Pass on that the connection is over."""
+        """Forward the end of the connection."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -171,30 +171,30 @@ class _Connection(asyncio.Protocol):
             self.handler.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """Pass on that the user does not read."""
+        """Forward that the user does not read."""
         self.handler.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass on that the user reads again."""
+        """Forward that the user reads again."""
         self.handler.resume_writing()
 
     def begin(self, request: web.Request) -> None:
-        """Note that the head of a request has arrived."""
+        """Record that the head of a request has arrived."""
         self.request, self._since = request, None
 
     def end(self) -> None:
-        """Note that a request was answered."""
+        """Record that a request was answered."""
         self.request = None
 
     def abort(self, text: str) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         assert self._transport is not None
         _LOG.warning("uid %s: a connection was ended: %s", self.uid, text)
         self._door.leave(self)
         self._transport.abort()
 
     def _refuse(self, transport: asyncio.Transport) -> None:
-        """Say why, and leave a moment to read it: who is hung up on while it sends sees only that."""
+        """Send the reason, and allow a moment to read it: closing while the client sends would hide it."""
         if self._door.refused >= self._door.limits.of_one:
             transport.abort()
             return
@@ -207,11 +207,11 @@ class _Connection(asyncio.Protocol):
         self._door.refused -= 1
         transport.abort()
 
-    def _look_again(self, seconds: float) -> None:
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
+    def _check_later(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
 
-    def _look(self) -> None:
-        """End the connection if its request takes too long to arrive."""
+    def _check(self) -> None:
+        """Close the connection if its request takes too long to arrive."""
         assert self._transport is not None
         now, limits = asyncio.get_running_loop().time(), self._door.limits
         if self._since is not None and now - self._since >= limits.head_seconds:
@@ -219,22 +219,22 @@ class _Connection(asyncio.Protocol):
         elif self._waits_for_body() and now - self._heard_at >= limits.body_seconds:
             self.abort(f"nothing of a body for {limits.body_seconds:g} s")
         else:
-            self._look_again(min(limits.head_seconds, limits.body_seconds) / 2)
+            self._check_later(min(limits.head_seconds, limits.body_seconds) / 2)
 
     def _waits_for_body(self) -> bool:
-        """Say whether it is the user who is waited for, and not this module that does not read."""
+        """Whether the body is delayed by the user, and not by this module."""
         assert self._transport is not None
         return self.request is not None and not self.request.content.is_eof() and self._transport.is_reading()
 
 
 def uid_at(transport: asyncio.BaseTransport) -> int:
-    """Give the uid at the other end of a Unix socket, as the kernel knows it."""
+    """Return the uid at the other end of a Unix socket, as known to the kernel."""
     peer: socket.socket = transport.get_extra_info("socket")
     _, uid, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return int(uid)
 
 
 def _refusal() -> bytes:
-    body = json.dumps({"error": "you have too many connections with this module: end some"}).encode()
+    body = json.dumps({"error": "you have too many connections with this module: close some"}).encode()
     head = f"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body

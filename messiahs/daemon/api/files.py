@@ -1,4 +1,4 @@
-"""The local API's files: inputs are brought before the tasks that name them, outputs are read when tasks have ended."""
+"""Files of the local API: inputs are uploaded before their tasks, outputs are read after tasks have ended."""
 
 import asyncio
 import re
@@ -19,26 +19,26 @@ from messiahs.errors import StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 FILE_LENGTH_BYTES = 8
-"""Of the length before each of many files in one request."""
+"""Length of the prefix of each file in a request with several files."""
 GROUP_LIMIT = 4_096
-"""How many files one request may bring; clients send fewer."""
+"""Maximum number of files in one request; clients send fewer."""
 _OCTETS = {"Content-Type": "application/octet-stream"}
 
 
 class MissingBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Asks which of these files are not here."""
+    """Requests the missing ones of these files."""
 
     sha256: tuple[str, ...]
 
 
 class FilesApi:
-    """Handlers of `/v1/files`, and of the outputs of tasks; every one may be repeated."""
+    """Handlers of `/v1/files`, and of outputs of tasks; all may be repeated."""
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
         self._files, self._outputs, self._tasks = host.files, outputs, Tasks(host)
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [
             web.post("/v1/files/missing", self._missing),
             web.put("/v1/files", self._put_many),
@@ -51,18 +51,18 @@ class FilesApi:
         try:
             asked = (await body_of(request, MissingBody)).sha256
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this names no files: {error}")
+            return refusal(400, f"the request names no files: {error}")
         wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)
         if wrong is not None:
-            return refusal(400, f"{wrong[:80]!r} is no SHA-256 in lower-case hex")
+            return refusal(400, f"{wrong[:80]!r} is not a SHA-256 in lower-case hex")
         missing = self._files.missing(map(bytes.fromhex, asked))
         return web.json_response({"missing": [sha256.hex() for sha256 in missing]})
 
     async def _put(self, request: web.Request) -> web.Response:
         text = request.match_info["sha256"]
         if _HEX.fullmatch(text) is None:
-            return refusal(400, f"{text[:80]!r} is no SHA-256 in lower-case hex")
-        # What is announced is looked at first: a disk that is filled to find out that it is too small is full.
+            return refusal(400, f"{text[:80]!r} is not a SHA-256 in lower-case hex")
+        # The announced size is checked first, so that an upload that cannot fit does not fill the disk.
         if (request.content_length or 0) > self._files.free_bytes():
             return refusal(507, f"no_space: the disk of this module has no room for {request.content_length} bytes")
         try:
@@ -81,9 +81,9 @@ class FilesApi:
         """Store many small files, each preceded by its length in eight bytes."""
         contents = _split(await request.read())
         if contents is None:
-            return refusal(400, "each of many files is preceded by its length in eight bytes, the highest first")
+            return refusal(400, "each file must be preceded by its length in eight bytes, the highest first")
         if len(contents) > GROUP_LIMIT:
-            return refusal(400, f"one request brings at most {GROUP_LIMIT} files")
+            return refusal(400, f"a request may contain at most {GROUP_LIMIT} files")
         size_bytes = sum(map(len, contents))
         if size_bytes > self._files.free_bytes():
             return refusal(507, f"no_space: the disk of this module has no room for {size_bytes} bytes")
@@ -132,18 +132,18 @@ class FilesApi:
             yield piece
 
     def _ended(self, request: web.Request) -> tuple[TaskRow, SubmissionRow] | web.Response:
-        """Give the task that a request names, or say why it has no outputs (yet)."""
+        """Return the ended task that a request names, or a refusal."""
         found = own_single_task(request, self._tasks)
         if isinstance(found, web.Response):
             return found
-        assert found.row is not None, "it is a single task"
+        assert found.row is not None, "own_single_task returns single tasks"
         if not found.is_final:
-            return refusal(409, f"{found.id} has not ended: its outputs come home with its end")
+            return refusal(409, f"{found.id} has not ended; outputs are available afterwards")
         return found.row, found.submission
 
 
 def _split(body: bytes) -> list[bytes] | None:
-    """Cut a body into the files that it holds, at most one more than allowed; None if it is not made of them."""
+    """Split a body into its files, at most one more than allowed; None if it is malformed."""
     contents: list[bytes] = []
     start = 0
     while start < len(body) and len(contents) <= GROUP_LIMIT:

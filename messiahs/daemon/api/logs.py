@@ -1,4 +1,4 @@
-"""What a task writes, for its user: from its executor while it runs, from home when it has ended."""
+"""Output of tasks for their users: from the executor while a task runs, from this module when it has ended."""
 
 from collections.abc import AsyncGenerator
 
@@ -17,16 +17,16 @@ _POLL_SECONDS = 0.2
 
 
 class Logs:
-    """Reads the output of tasks wherever it is."""
+    """Reads the output of tasks wherever it is stored."""
 
     def __init__(self, host: Host, outputs: Outputs) -> None:
         self._host, self._outputs = host, outputs
         self._tasks = Tasks(host)
 
     async def read(self, found: Found, name: str, *, offset: int, follow: bool) -> AsyncGenerator[bytes, None]:
-        """Give what there is from `offset` on; with `follow` go on until the task has ended and all was given.
+        """Yield the output from `offset` on; with `follow` until the task has ended and everything was sent.
 
-        When an attempt was lost, what the next one writes is given from its beginning.
+        After an attempt was lost, the output of the next one follows from its beginning.
         """
         attempt = found.row.attempt if found.row is not None else 0
         while True:
@@ -65,5 +65,5 @@ class Logs:
             async for piece in self._host.read_output(claim, request):
                 yield piece
         except (ChannelError, FileNotFoundError, PermissionError):
-            # The next look at the task says what has become of it.
+            # The caller checks next what became of the task.
             return

@@ -1,4 +1,4 @@
-"""Handlers of the local API about the module's policy: which one is in force, and another one in its place."""
+"""Handlers of the local API for the module's policy: showing the one in force, and replacing it."""
 
 import os
 from typing import Annotated
@@ -14,27 +14,27 @@ FILE_LIMIT = 4_096
 
 
 class LoadBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be loaded: a text, with the name of its file for messages, or (None) the module's own file again."""
+    """What to load: a text, with the name of its file for messages, or (None) the module's own file."""
 
     text: str | None = None
     file: Annotated[str, msgspec.Meta(max_length=FILE_LIMIT)] = ""
 
 
 class PolicyApi:
-    """The policy of the module; a file that a user names is never opened here, the client sends its text."""
+    """The policy of the module. Files are never opened here; the client sends the text of a file."""
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [web.get("/v1/policy", self._policy), web.post("/v1/policy", self._load)]
 
     async def _policy(self, _: web.Request) -> web.Response:
         return web.json_response(self._policies.document())
 
     async def _load(self, request: web.Request) -> web.Response:
-        """Load a policy; only the module's own user and root may. With mistakes in it, they are the answer."""
+        """Load a policy; only root and the module's own user may. Mistakes in it are part of the answer."""
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may load its policy")
         problems: tuple[Problem, ...] = ()
@@ -45,15 +45,15 @@ class PolicyApi:
             else:
                 self._policies.load(body.text, body.file)
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this is no policy to load: {error}")
+            return refusal(400, f"the request contains no policy: {error}")
         except OSError as error:
-            return refusal(409, f"the policy could not be kept, and the running one stays: {error}")
+            return refusal(409, f"the policy could not be stored, and the present one stays in force: {error}")
         except PolicyError as error:
             problems = error.problems
-        told = [{**problem.facts(), "text": str(problem)} for problem in problems]
-        return web.json_response({**self._policies.document(), "problems": told})
+        listed = [{**problem.facts(), "text": str(problem)} for problem in problems]
+        return web.json_response({**self._policies.document(), "problems": listed})
 
 
 def is_owner(request: web.Request) -> bool:
-    """Say whether root or the daemon's own user asks."""
+    """Whether the request comes from root or the daemon's own user."""
     return uid_of(request) in {0, os.geteuid()}

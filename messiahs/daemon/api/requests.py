@@ -1,4 +1,4 @@
-"""Who asks the local API, which task a request names, and how it is told no."""
+"""Common steps of requests to the local API: the user, the named task, and refusals."""
 
 import pwd
 import re
@@ -15,12 +15,12 @@ _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 
 
 def refusal(status: int, text: str) -> web.Response:
-    """Say no, and why."""
+    """Return a refusal with its reason."""
     return web.json_response({"error": text}, status=status)
 
 
 async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
-    """Read the JSON body of a request; `msgspec.MsgspecError` if it is none, or says something else."""
+    """Parse the JSON body of a request; `msgspec.MsgspecError` if it is malformed or does not match."""
     try:
         return msgspec.json.decode(await request.read(), type=kind)
     except UnicodeDecodeError as error:
@@ -28,13 +28,13 @@ async def body_of(request: web.Request, kind: type[_Body], /) -> _Body:
 
 
 def offset_of(request: web.Request) -> int | None:
-    """Give the offset that is asked for, in bytes, by default 0; None if it is no number of bytes."""
+    """Return the requested offset in bytes, by default 0; None if it is not a number of bytes."""
     text = request.query.get("offset", "0")
     return int(text) if _OFFSET.fullmatch(text) else None
 
 
 def user_of(request: web.Request) -> str:
-    """Name the user at the other end of the socket, as the kernel knows it."""
+    """Return the name of the user at the other end of the socket, as known to the kernel."""
     uid = uid_of(request)
     try:
         return pwd.getpwuid(uid).pw_name
@@ -43,13 +43,13 @@ def user_of(request: web.Request) -> str:
 
 
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
-    """Give the task, or all tasks of a submission, that a request names."""
+    """Return the task, or all tasks of a submission, that a request names, or a refusal."""
     found = tasks.find(request.match_info["id"])
     return found if found is not None else refusal(404, f"no task {request.match_info['id']} is known here")
 
 
 def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
-    """Give the task that a request names if it is the asker's own: root's are all."""
+    """Return the task that a request names if the user may see it: root may see all."""
     found = known_task(request, tasks)
     if isinstance(found, Found) and uid_of(request) and found.submission.tdv.description()["user"] != user_of(request):
         return refusal(403, f"{found.id} belongs to another user")
@@ -57,7 +57,7 @@ def own_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
 
 
 def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
-    """Give one task of the asker's own, which is no array."""
+    """Return a single task of the user, not an array, or a refusal."""
     found = own_task(request, tasks)
     if isinstance(found, Found) and found.row is None:
         return refusal(400, f"{found.id} has {found.submission.members} tasks: name one, such as {found.id}.1")
@@ -65,6 +65,6 @@ def own_single_task(request: web.Request, tasks: Tasks) -> Found | web.Response:
 
 
 def uid_of(request: web.Request) -> int:
-    """Give the uid at the other end of the socket, as the kernel knows it."""
+    """Return the uid at the other end of the socket, as known to the kernel."""
     assert request.transport is not None
     return uid_at(request.transport)

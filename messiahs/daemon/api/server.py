@@ -25,19 +25,19 @@ _BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
 
 
 class TraceBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is asked of the recording: at most so many bytes on disk, or (None) to end it."""
+    """A recording to start, with its maximum size on disk in bytes, or (None) to stop."""
 
     size_bytes: Annotated[int, msgspec.Meta(ge=1 << 20, le=1 << 40)] | None
 
 
 class ModuleApi:
-    """Handlers about the module itself."""
+    """Handlers for the module itself."""
 
     def __init__(self, host: Host, settings: ModuleSettings, tracing: Tracing) -> None:
         self._host, self._settings, self._tracing = host, settings, tracing
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [
             web.get("/v1/module", self._module),
             web.post("/v1/trace", self._trace),
@@ -66,7 +66,7 @@ class ModuleApi:
         )
 
     async def _trace(self, request: web.Request) -> web.Response:
-        """Switch the recording on, with a size in bytes, or off; only the module's own user and root may."""
+        """Start the recording, with a size in bytes, or stop it; only root and the module's own user may."""
         if not is_owner(request):
             return refusal(403, "only root and the user of this module may record it")
         try:
@@ -76,14 +76,14 @@ class ModuleApi:
             else:
                 self._tracing.start(size_bytes)
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this is no size of a trace: {error}")
+            return refusal(400, f"the request contains no size of a trace: {error}")
         except (OSError, TraceError) as error:
-            return refusal(409, f"nothing is recorded: {error}")
+            return refusal(409, f"the recording cannot start: {error}")
         return web.json_response({"recording": self._tracing.is_on, "folder": str(self._tracing.folder)})
 
 
 class _Site(web.UnixSite):
-    """A Unix socket with a door in front of aiohttp's handlers."""
+    """A Unix socket whose connections pass the door before aiohttp's handlers."""
 
     def __init__(self, runner: web.AppRunner, path: Path, door: Door) -> None:
         super().__init__(runner, str(path), backlog=_BACKLOG)
@@ -97,8 +97,8 @@ class _Site(web.UnixSite):
 
 
 @web.middleware
-async def _tell_of_damage(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Say what is wrong with stored rows that cannot be read."""
+async def _report_damage(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer with the problem if stored rows cannot be read."""
     try:
         return await handler(request)
     except StoreError as error:
@@ -107,30 +107,30 @@ async def _tell_of_damage(request: web.Request, handler: Handler) -> web.StreamR
 
 
 @web.middleware
-async def _bear_hanging_up(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Let a client hang up before it has sent everything or read the whole answer: that is no error of this module."""
+async def _ignore_early_close(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Ignore clients that close the connection early: that is not an error of this module."""
     try:
         return await handler(request)
     except ConnectionError:
         if request.transport is not None and not request.transport.is_closing():
             raise
-        _LOG.debug("the client of %s %s hung up in the middle", request.method, request.path)
-        # Nobody reads it.
+        _LOG.debug("the client of %s %s closed the connection early", request.method, request.path)
+        # Nobody reads this answer.
         return web.Response()
 
 
 async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
-    """Listen at a Unix socket, in place of one that was left there, until the runner is cleaned up."""
+    """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up."""
     door = Door(limits)
-    middlewares = (door.middleware, _bear_hanging_up, _tell_of_damage)
+    middlewares = (door.middleware, _ignore_early_close, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
-    # A body that is compressed could be of any size; no client of ours sends one.
+    # A compressed body could be of any size, and our clients send none.
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, auto_decompress=False)
     await runner.setup()
-    assert runner.server is not None, "it was set up"
+    assert runner.server is not None, "setup() creates the server"
     door.server = runner.server
     await _Site(runner, path, door).start()
-    # Whoever may enter the folder is a user of this module; the kernel says who it is.
+    # Every account that can enter the folder is a user of this module; the kernel identifies it.
     path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
     return runner

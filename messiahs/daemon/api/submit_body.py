@@ -1,4 +1,4 @@
-"""The body of a submit: what a client may say, and what is wrong with it."""
+"""The body of a submit, and its validation."""
 
 import re
 import shlex
@@ -35,9 +35,9 @@ _HASH_BYTES = 32
 _LARGEST = 2**62
 _NAME_LIMIT = 256
 _INPUT_DEPTH_LIMIT = 256
-"""Parts of the name of an input: its folders are made one in the other where the task runs."""
+"""Maximum number of parts of an input's name: its folders are created where the task runs."""
 _OWN_OUTPUTS_LIMIT = 1 << 22
-"""Of all members together: each name is checked while others wait."""
+"""Limit for all members together, because checking each name takes time while other requests wait."""
 _RETRY_LIMIT = 1_000
 _DEADLINE_LIMIT_YEARS = 10
 _SECONDS_PER_YEAR = 366 * 24 * 3_600
@@ -53,7 +53,7 @@ class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The body of a submit; `tdv` is what the user states of one task, without `$`."""
+    """The body of a submit; `tdv` has what the user states about one task, without `$`."""
 
     key: str
     argv: tuple[str, ...]
@@ -72,17 +72,17 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def hashes_in(body: SubmitBody) -> Iterator[bytes]:
-    """Name the content of all inputs."""
+    """Yield the hashes of all inputs."""
     for files in (body.inputs, *body.member_inputs):
         for file in files:
             yield bytes.fromhex(file.sha256)
 
 
 def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitted:
-    """Make the event of a body in which there is no problem."""
+    """Make the event of a valid body."""
     return Submitted(
         answer_to=answer_to,
-        # Keys are made by clients, so that one user's are nothing to another's.
+        # Clients choose keys, so the user is part of it: keys of different users never collide.
         key=ClientKey(f"{tdv.description()['user']}:{body.key}"),
         tdv=tdv,
         requirement=body.requirement,
@@ -103,9 +103,9 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitte
 
 
 def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
-    """Say in what a submit differs from what is stored under its key; empty if they are the same.
+    """Return how a submit differs from the one that is stored under its key; empty if they are equal.
 
-    The deadline is not compared: it counts from the first of them.
+    Deadlines are not compared, because both count from the first submit.
     """
     before, now = row.command, submitted.command
     if before.argv != now.argv:
@@ -126,20 +126,20 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
 
 
 def problem_of(body: SubmitBody) -> str:
-    """Say what is wrong with a body; empty if nothing is."""
+    """Return what is wrong with a body; empty if it is valid."""
     problem = _problem_of_tdv(body.tdv) or _problem_of_files(body) or _problem_of_limits(body)
     if problem:
         return problem
     if any("\0" in word for word in (*body.argv, *body.env, *body.env.values())):
         return "a NUL byte cannot be passed to a program"
     if not all(map(_is_unicode, (*body.argv, *body.env, *body.env.values(), *body.items, body.name, body.requirement))):
-        return "the command, its environment, name and items are to be UTF-8"
+        return "the command, its environment, name and items must be UTF-8"
     if has_control(body.name):
-        return "the name of a task has no control characters"
+        return "the name of a task must not contain control characters"
     if not body.key or len(body.key) > _KEY_LIMIT:
-        return "the key of a submit has 1 to 64 characters"
+        return "the key of a submit must have 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):
-        return "the name of an environment variable is empty or has a ="
+        return "the name of an environment variable is empty or contains ="
     return ""
 
 
@@ -147,10 +147,10 @@ def _problem_of_limits(body: SubmitBody) -> str:
     if len(body.name) > _NAME_LIMIT:
         return f"the name of a task has at most {_NAME_LIMIT} characters, and this one has {len(body.name)}"
     if body.retries > _RETRY_LIMIT:
-        return f"a task is retried at most {_RETRY_LIMIT} times"
+        return f"a task can be retried at most {_RETRY_LIMIT} times"
     furthest_s = _DEADLINE_LIMIT_YEARS * _SECONDS_PER_YEAR
     if body.deadline_s is not None and body.deadline_s > furthest_s:
-        return f"a deadline is at most {furthest_s} s ({_DEADLINE_LIMIT_YEARS} years) away"
+        return f"a deadline may be at most {furthest_s} s ({_DEADLINE_LIMIT_YEARS} years) away"
     return ""
 
 
@@ -158,17 +158,17 @@ def _problem_of_tdv(tdv: Mapping[str, Value]) -> str:
     for name, value in tdv.items():
         known = TASK_ATTRIBUTES.get(name)
         if name in _MODULES_OWN:
-            return f"${name} is not for users to state"
+            return f"${name} cannot be set by users"
         if not _NAME.fullmatch(name):
-            return f"${name} is no name of an attribute"
+            return f"${name} is not the name of an attribute"
         if known is not None and known.kind is Kind.INTEGER and not isinstance(value, int):
-            return f"${name} is an integer"
+            return f"${name} must be an integer"
         if isinstance(value, str) and has_control(value):
-            return f"${name} has control characters"
+            return f"${name} contains control characters"
         if not is_valid_value(value) or (known is not None and isinstance(value, int) and value < _least(name)):
             return f"${name} is out of range"
     if sum(name not in TASK_ATTRIBUTES for name in tdv) > EXTENSION_LIMIT:
-        return f"a task states at most {EXTENSION_LIMIT} attributes of its own"
+        return f"a task may state at most {EXTENSION_LIMIT} attributes of its own"
     return ""
 
 
@@ -182,11 +182,11 @@ def _problem_of_files(body: SubmitBody) -> str:
     for files in (body.inputs, *body.member_inputs):
         for file in files:
             if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
-                return f"input {file.name}: {file.sha256} is no SHA-256"
+                return f"input {file.name}: {file.sha256} is not a SHA-256"
             if file.name.count("/") >= _INPUT_DEPTH_LIMIT:
-                return f"an input lies in at most {_INPUT_DEPTH_LIMIT - 1} folders: {file.name[:_SHOWN_CHARACTERS]}…"
+                return f"an input may be in at most {_INPUT_DEPTH_LIMIT - 1} folders: {file.name[:_SHOWN_CHARACTERS]}…"
     try:
-        # The very checks of the wire: what cannot travel is not taken either.
+        # The checks of the wire, so that everything that is accepted can be sent.
         _check_inputs(body)
         _check_outputs(body)
     except CodecError as error:
@@ -195,14 +195,14 @@ def _problem_of_files(body: SubmitBody) -> str:
 
 
 def _check_inputs(body: SubmitBody) -> None:
-    """Check the names of inputs for each member, in time that grows with the body: inputs of all are looked at once."""
+    """Check the names of inputs of each member in time linear in the body: shared inputs are checked once."""
     at_most(len(body.inputs), FILE_LIMIT, what="input files")
     shared = separate_paths(relative_path(file.name) for file in body.inputs)
     order = [path_order(name) for name in shared]
     for files in filter(None, body.member_inputs):
         at_most(len(shared) + len(files), FILE_LIMIT, what="input files")
         own = [relative_path(file.name) for file in files]
-        # An own name can only be in the way of those between which it belongs.
+        # A member's name can only conflict with its neighbors in the sorted list.
         places = {bisect_left(order, path_order(name)) for name in own}
         around = {place for right in places for place in (right - 1, right) if 0 <= place < len(shared)}
         separate_paths((*own, *(shared[place] for place in around)))
@@ -214,7 +214,7 @@ def _shown(argv: tuple[str, ...]) -> str:
 
 
 def _check_outputs(body: SubmitBody) -> None:
-    """Check the names of outputs, as they are written and as those of each member."""
+    """Check the names of outputs, as given and as expanded for each member."""
     at_most(len(body.outputs), FILE_LIMIT, what="outputs")
     for name in body.outputs:
         relative_path(name)
@@ -228,7 +228,7 @@ def _check_outputs(body: SubmitBody) -> None:
 
 
 def _is_unicode(text: str) -> bool:
-    # A client makes lone surrogates of bytes that are no UTF-8, and those cannot be stored.
+    # Clients represent bytes that are not UTF-8 by lone surrogates, which cannot be stored.
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 

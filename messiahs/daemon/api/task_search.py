@@ -1,4 +1,4 @@
-"""Finding tasks for people: the live ones in the core, the ended ones in the store."""
+"""Finding tasks for users: live tasks in the core, ended ones in the store."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ class Found:
 
     @property
     def is_final(self) -> bool:
-        """Say whether nothing of it will change any more."""
+        """Whether its state is final."""
         if self.row is None:
             return self.submission.ended_at is not None
         return self.row.state is not TaskState.EXECUTING
@@ -41,7 +41,7 @@ class Tasks:
         self._host = host
 
     def find(self, text: str) -> Found | None:
-        """Find what an id such as `blays.17` or `blays.17.3` names."""
+        """Find the task or tasks named by an id such as `blays.17` or `blays.17.3`."""
         match = _TASK_TEXT.fullmatch(text)
         if match is None or match["system"] != self._host.system:
             return None
@@ -55,7 +55,7 @@ class Tasks:
         return Found(id=task, submission=submission, row=self._row(submission, task))
 
     async def find_all(self) -> AsyncIterator[Found]:
-        """Find every submission, the oldest first, page by page: others are heard in between."""
+        """Yield every submission, oldest first, page by page; other work continues in between."""
         last: TaskId | None = None
         while page := await asyncio.to_thread(self._host.store.submissions, after=last):
             for submission, task in page:
@@ -63,7 +63,7 @@ class Tasks:
             last = page[-1][0].id
 
     async def members_of(self, found: Found) -> AsyncIterator[Found]:
-        """Unfold an array, page by page as its rows are read; a single task is its own only member."""
+        """Yield the members of an array, page by page; a single task is its own only member."""
         if found.row is not None:
             yield found
             return
@@ -71,7 +71,7 @@ class Tasks:
         member, last = 1, submission.members
         while member <= last:
             page = await asyncio.to_thread(self._host.store.members_page, found.id._replace(member=member))
-            # Behind the last row that is stored only members without a row are left.
+            # After the last stored row, only members without a row remain.
             until = page[-1].id.member if page else last
             known = {row.id: row for row in page}
             tasks = [found.id._replace(member=number) for number in range(member, until + 1)]
@@ -93,7 +93,7 @@ class Tasks:
         if live is not None:
             return array_document(live.row, live.ended, live.tried)
         if submission.ended_at is None:
-            # It has ended, and its row is on its way to the disk.
+            # It has ended, and its row is about to be stored.
             submission = self._host.store.submission(submission.id) or submission
         if submission.endings:
             ended = Counter({(one.state, one.exit_code): one.count for one in submission.endings})
@@ -101,7 +101,7 @@ class Tasks:
         return await asyncio.to_thread(self._counted, submission)
 
     def _counted(self, submission: SubmissionRow) -> Document:
-        """Count by reading all rows: an array that ended under an earlier release, or whose end is not stored yet."""
+        """Count by reading all rows: for an array of an earlier release, or one whose end is not stored yet."""
         stored = self._host.store.members(submission.id)
         ended = Counter(ending_of(row) for row in stored if row.state is not TaskState.EXECUTING)
         for ending, count in untried_endings(submission, stored):
@@ -117,7 +117,7 @@ class Tasks:
         return queries.why_waiting(self._host.module.state, tdv, submission.requirement)
 
     def _as_it_is(self, stored: SubmissionRow, task: TaskRow | None) -> Found:
-        """Give a submission that was read a moment ago: what lives is as the core has it, what has ended stays so."""
+        """Return a submission that was read earlier as it is now: a live one as in the core, an ended one as read."""
         live = queries.live_submission(self._host.module.state, stored.id)
         submission = stored if live is None else live
         if live is None and stored.ended_at is None:
@@ -132,7 +132,7 @@ class Tasks:
         return queries.live_submission(self._host.module.state, task) or self._host.store.submission(task)
 
     def ended_or_tried(self, submission: SubmissionRow) -> tuple[TaskRow, ...]:
-        """Give the rows of a submission's tasks but those that wait and were never tried."""
+        """Return the rows of a submission's tasks, except those that wait and were never tried."""
         return tuple(with_untried(submission, self._host.store.members(submission.id)))
 
     def _row(self, submission: SubmissionRow, task: TaskId) -> TaskRow:

@@ -1,4 +1,4 @@
-"""The local API's questions about tasks: submit, status, wait, logs, cancel."""
+"""Requests of the local API about tasks: submit, status, wait, logs, cancel, retry."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ _PIECE_TASKS = 64
 
 
 class TasksApi:
-    """Handlers of `/v1/tasks`; every one may be repeated by a client that was cut off."""
+    """Handlers of `/v1/tasks`; a client may repeat every request after an interruption."""
 
     def __init__(self, host: Host, logs: Logs) -> None:
         self._host, self._logs, self._tasks = host, logs, Tasks(host)
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [
             web.post("/v1/tasks", self._submit),
             web.get("/v1/tasks", self._status),
@@ -43,7 +43,7 @@ class TasksApi:
         try:
             body = await body_of(request, SubmitBody)
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this is no submit: {error}")
+            return refusal(400, f"the request is not a submit: {error}")
         problem = problem_of(body)
         if problem:
             return refusal(400, problem)
@@ -62,15 +62,15 @@ class TasksApi:
         answer = await self._host.ask(submit)
         if answer.problem or answer.task is None:
             return refusal(507 if answer.problem.startswith("no_space") else 400, answer.problem)
-        # The key may be that of an earlier submit.
+        # An earlier submit may have used the same key.
         found = self._tasks.find(str(answer.task))
         other = "" if found is None else difference(found.submission, asked[-1])
         if other:
-            return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; take another key")
+            return refusal(409, f"the key `{body.key}` is that of {answer.task}, {other}; use another key")
         return web.json_response({"id": str(answer.task)})
 
     async def _status(self, request: web.Request) -> web.StreamResponse:
-        """Answer with one document, written piece by piece: others are heard meanwhile, however many tasks it tells."""
+        """Answer with one document, written piece by piece, so that other work continues in between."""
         asked = request.query.getall("id", [])
         found = {text: self._tasks.find(text) for text in asked}
         unknown = [text for text, one in found.items() if one is None]
@@ -82,7 +82,7 @@ class TasksApi:
             piece.append(json.dumps(await self._tasks.document(one)))
             if len(piece) == _PIECE_TASKS:
                 await response.write((_opening(written) + ", ".join(piece)).encode())
-                # A client that reads fast never makes a write wait.
+                # A write never waits for a client that reads fast, so other work is let in here.
                 await asyncio.sleep(0)
                 written, piece = written + len(piece), []
         opening = _opening(written) if piece or not written else ""
@@ -102,7 +102,7 @@ class TasksApi:
         try:
             seconds = min(_LONGEST_WAIT_SECONDS, max(0.0, float(request.query.get("timeout", "30"))))
         except ValueError:
-            return refusal(400, "timeout is a number of seconds")
+            return refusal(400, "timeout must be a number of seconds")
         deadline = asyncio.get_running_loop().time() + seconds
         while not found.is_final and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await self._host.task_ended(found.id, left)
@@ -115,7 +115,7 @@ class TasksApi:
             return found
         name, offset = request.query.get("stream", "stdout"), offset_of(request)
         if name not in OUTPUT_NAMES or offset is None:
-            return refusal(400, "stream is stdout or stderr, offset a number of bytes")
+            return refusal(400, "stream must be stdout or stderr, offset a number of bytes")
         response = web.StreamResponse(headers={"Content-Type": "application/octet-stream"})
         await response.prepare(request)
         follow = request.query.get("follow") == "1"
@@ -144,7 +144,7 @@ class TasksApi:
         tried = self._tasks.ended_or_tried(submission)
         failed = failed_in(tried, found.id.member)
         if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
-            return refusal(409, f"inputs of {found.id} are not kept any more: submit it anew")
+            return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:
             return RetryRequested(answer_to=answer_to, submission=submission, tried=tried, member=found.id.member)

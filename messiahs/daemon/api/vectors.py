@@ -1,4 +1,4 @@
-"""Handlers of the local API about vectors: the sums and views of the module, and what a neighbor is told."""
+"""Handlers of the local API for vectors: sums and views of the module, and the vectors that neighbors get."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -21,7 +21,7 @@ from messiahs.errors import PolicyError
 
 
 class PreviewBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Whose sight is wanted, and the text of a policy under which it is wanted too."""
+    """The neighbor whose vector is previewed, and the text of a policy to try."""
 
     neighbor: str
     text: str | None = None
@@ -29,13 +29,13 @@ class PreviewBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class VectorsApi:
-    """What the module knows of machines, and what it lets others know."""
+    """What the module knows about machines, and what it reveals."""
 
     def __init__(self, host: Host, policies: Policies) -> None:
         self._host, self._policies = host, policies
 
     def routes(self) -> list[web.RouteDef]:
-        """Give the paths and their handlers."""
+        """Return the paths and their handlers."""
         return [web.get("/v1/vectors", self._vectors), web.post("/v1/preview", self._preview)]
 
     async def _vectors(self, _: web.Request) -> web.Response:
@@ -64,12 +64,12 @@ class VectorsApi:
                 )
 
     async def _preview(self, request: web.Request) -> web.Response:
-        """Tell what a neighbor is told now; under another policy only root and the module's own user may ask."""
+        """Return the vector that a neighbor gets; only root and the module's own user may try another policy."""
         neighbors = queries.neighbors_of(self._host.module.state)
         try:
             body = await body_of(request, PreviewBody)
         except msgspec.MsgspecError as error:
-            return refusal(400, f"this is no preview: {error}")
+            return refusal(400, f"the request is not a preview: {error}")
         neighbor = neighbors.get(SystemId(body.neighbor))
         if neighbor is None:
             known = ", ".join(f"{one.system} ({one.relation.value})" for one in neighbors.values())

@@ -1,1 +1,1 @@
-"""The live host of a module: feeds events to the core and performs its actions."""
+"""The live host of a module: passes events to the core and performs its actions."""

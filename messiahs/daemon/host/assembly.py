@@ -1,4 +1,4 @@
-"""Puts the parts of a live module together from its settings."""
+"""Assembly of a live module from its settings."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
@@ -34,11 +34,11 @@ from messiahs.trace.record.recorder import RecordedModule
 from messiahs.wire.codec import ReadRequest
 
 _SILENT_SHARE = 5
-"""A starter that is silent for this part of a lease is ended with its tasks."""
+"""A starter that is silent for this fraction of a lease is ended with its tasks."""
 
 
 class Assembly:
-    """A host with everything it needs; what the channels call goes to the host (mutable only while it is made)."""
+    """A host with all its parts; forwards calls of the channels to the host (mutable until it is complete)."""
 
     def __init__(
         self, settings: ModuleSettings, *, on_refused: Callable[[str, str], None], open_files: int | None = None
@@ -141,7 +141,7 @@ def _starter_settings(settings: ModuleSettings, timeouts: Timeouts) -> StarterSe
 
 
 def _arrivals(settings: ModuleSettings, state: ModuleState, *, fallback: Path) -> ArrivingFiles:
-    # Without a machine no other account needs to read the files.
+    # Without a machine, no other account needs to read the files.
     account = task_account(settings.task_user) if settings.machine is not None else own_account()
     root = prepare_files_root(settings.directory, account, fallback=fallback)
     return ArrivingFiles(

@@ -1,6 +1,6 @@
-"""Drives the core in real time: events in, one transaction for what must be kept, then the rest of the actions.
+"""Drives the core in real time: events in, one transaction for the rows, then the other actions.
 
-While a transaction is on its way to the disk, further events are taken in and make up the next batch.
+While a transaction is being written, further events are processed and form the next batch.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ P = ParamSpec("P")
 
 
 def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concatenate["Driver", P], None]:
-    """End the process if a method fails: what the core knows may then be no longer what its rows say.
+    """End the process if a method fails, because the core's state may then differ from its rows.
 
     The restarted daemon resumes from the rows.
     """
@@ -42,9 +42,9 @@ def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concat
     def guarded(self: "Driver", /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             method(self, *args, **kwargs)
-        except Exception:  # noqa: BLE001 - whatever it is, the process must not go on
+        except Exception:  # noqa: BLE001 - after any error the process must not continue
             _LOG.critical(
-                "this is a bug; the daemon ends, and is resumed from its rows when it starts again", exc_info=True
+                "this is a bug; the daemon ends, and resumes from its rows when it starts again", exc_info=True
             )
             logging.shutdown()
             os._exit(_BUG_EXIT)
@@ -53,7 +53,7 @@ def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concat
 
 
 class Driver:
-    """Owns the core; everything runs in one event loop, but for the commits, which run in a thread of their own."""
+    """Owns the core. Everything runs in one event loop, except commits, which have a thread of their own."""
 
     def __init__(
         self, module: RecordedModule, store: RowStore, *, clock: Clock, perform: Callable[[Effect], None]
@@ -70,12 +70,12 @@ class Driver:
         self._is_stopping = False
 
     def start(self, remains: Remains) -> None:
-        """Resume the core, and go on from there."""
+        """Resume the core, and process events from now on."""
         self._batches.add(self.module.resume(remains, self._clock.now()))
-        self._schedule_turn()
+        self._schedule_step()
 
     async def stop(self) -> None:
-        """Commit what is pending and perform it; nothing is taken in any more."""
+        """Commit what is pending and perform it; later events are ignored."""
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
@@ -83,31 +83,31 @@ class Driver:
             self._flush()
             if self._commit is not None:
                 await asyncio.wait([self._commit])
-                # The callback of the commit runs after its waiters were woken.
+                # The callback of the commit runs after its waiters are woken.
                 await asyncio.sleep(0)
         self._writer.shutdown(wait=True)
 
     @property
     def has_failed(self) -> bool:
-        """Say whether commits fail at the moment."""
+        """Whether commits fail at the moment."""
         return self._batches.has_failed
 
     def post(self, event: Event) -> None:
-        """Take in an event, in order; its actions follow soon."""
+        """Accept an event, in order; its actions follow soon."""
         self._events.append(event)
-        self._schedule_turn()
+        self._schedule_step()
 
     def keep(self, outputs: tuple[KeepOutput, ...]) -> None:
-        """Keep outputs; an event that is posted after this is stored with them or later."""
+        """Store outputs; an event that is posted later is stored with them or after them."""
         self._events.extend(outputs)
 
-    def _schedule_turn(self) -> None:
+    def _schedule_step(self) -> None:
         if not self._is_turn_due and not self._is_stopping:
             self._is_turn_due = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            asyncio.get_running_loop().call_soon(self._step)
 
     @_or_die
-    def _turn(self) -> None:
+    def _step(self) -> None:
         self._is_turn_due = False
         now = self._clock.now()
         while self._events:
@@ -126,7 +126,7 @@ class Driver:
         deadline = self.module.next_deadline()
         if deadline is not None and not self._is_stopping:
             delay = max(0, deadline - self._clock.now()) / SECOND
-            self._timer = asyncio.get_running_loop().call_later(delay, self._turn)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._step)
 
     def _flush(self) -> None:
         if self._batches.storing is not None:

@@ -1,6 +1,6 @@
-"""The live host of one scheduling module: performs the core's actions, and answers what local users ask.
+"""The live host of one scheduling module: performs the core's actions, and answers requests of local users.
 
-Everything runs in one event loop; the commits and the task starter run beside it.
+Everything runs in one event loop; commits and the task starter run beside it.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from messiahs.daemon.storage.outputs import Outputs, failure_of, follow_file
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
 from messiahs.daemon.transfer.departures import Sending
-from messiahs.daemon.transfer.retention import collect_for_ever
+from messiahs.daemon.transfer.retention import collect_periodically
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
 from messiahs.probe.contract import Probe
@@ -79,13 +79,13 @@ class SystemRandomness:
     """Random numbers of the operating system."""
 
     def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
+        """Return a random integer of `count` bits."""
         return int.from_bytes(os.urandom((count + 7) // 8)) >> (-count % 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a host is put together from; a system without a machine has neither executor nor probe."""
+    """The parts of a host; a system without a machine has neither executor nor probe."""
 
     module: RecordedModule
     store: RowStore
@@ -98,7 +98,7 @@ class Parts:
 
 
 class Host:
-    """Performs actions, and turns what comes of them into events."""
+    """Performs actions, and turns their results into events."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -125,7 +125,7 @@ class Host:
 
     @property
     def store(self) -> RowStore:
-        """The rows, to be read."""
+        """The rows, read-only."""
         return self._parts.store
 
     @property
@@ -135,22 +135,22 @@ class Host:
 
     @property
     def clock(self) -> Clock:
-        """The clock that the core's instants are on."""
+        """The clock of the core's instants."""
         return self._parts.clock
 
     def notes(self) -> list[str]:
-        """Say what an administrator is to know of the state of this module; nothing if all is well."""
+        """Return problems of this module for its administrator; empty if there are none."""
         has_space, renewed_at = queries.has_space(self.module.state), queries.renewed_at(self.module.state)
-        notes = [] if has_space else ["the disk is full: no new work is taken"]
+        notes = [] if has_space else ["the disk is full: no new work is accepted"]
         if renewed_at is not None and self.clock.now() - renewed_at < _NOTED_NS:
             notes.append(
                 f"its database was found to be an older copy at {time_document(renewed_at)}: what was stored after the "
-                "copy is lost, and the numbers of tasks go on above those that were given out"
+                "copy is lost, and the numbers of tasks continue above those that were issued"
             )
         return notes
 
     async def start(self) -> None:
-        """Resume from the rows and from what the executor runs, then open the channels and begin to measure."""
+        """Resume from the rows and the executor's attempts, then open the channels and begin to measure."""
         parts = self._parts
         running: tuple[RunningAttempt, ...] = ()
         if parts.executor is not None:
@@ -165,13 +165,13 @@ class Host:
         self.driver.start(Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten))
         await parts.channels.start()
         self._begin(self._watch_disk())
-        self._begin(self._tell_what_moves())
-        self._begin(collect_for_ever(parts.arrivals))
+        self._begin(self._report_moving_inputs())
+        self._begin(collect_periodically(parts.arrivals))
         if parts.probe is not None:
             self._begin(self._measure())
 
     async def stop(self) -> None:
-        """Leave the channels, end the tasks, and store the last word."""
+        """Close the channels, end the tasks, and store the final state."""
         await self._parts.channels.stop()
         if self._parts.executor is not None:
             await self._parts.executor.stop(end_tasks=True)
@@ -184,7 +184,7 @@ class Host:
         self._parts.store.close()
 
     async def ask(self, make: Callable[[AnswerTo], _Question]) -> Answer:
-        """Put a user's question to the core and wait for the answer, which comes when everything is stored."""
+        """Send a user's request to the core and wait for the answer, which follows when everything is stored."""
         answer_to = AnswerTo(next(self._questions))
         self._answers[answer_to] = asyncio.get_running_loop().create_future()
         self.driver.post(make(answer_to))
@@ -198,7 +198,7 @@ class Host:
             del self._answers[answer_to]
 
     async def task_ended(self, task: TaskId, timeout_seconds: float) -> None:
-        """Wait until a task (of an array: its last one) ends; returns at the latest after the timeout."""
+        """Wait until a task ends, or all tasks of an array; returns after the timeout at the latest."""
         waiter = self._waiters.setdefault(task, asyncio.Event())
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -207,21 +207,23 @@ class Host:
             pass
 
     def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
-        """Read what an attempt of a local user's task wrote, wherever it runs; raises as `Channels.fetch` does."""
+        """Read the output of a local user's task, wherever it runs; raises what `Channels.fetch` raises."""
         if claim.id.executor == self.system:
             return self.serve_output(request, self.system)
         return self._parts.channels.fetch(claim.id.executor, claim.address, request)
 
     async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
-        """Give the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
+        """Send the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
         self._check_access(request, peer)
         executor = self._parts.executor
         assert executor is not None, "an attempt of this machine has an executor"
 
-        def is_over() -> bool:
+        def has_ended() -> bool:
             return not request.follow or not queries.is_executing(self.module.state, request.attempt)
 
-        pieces = follow_file(executor, request.attempt, name=request.name, is_over=is_over, offset=request.offset_bytes)
+        pieces = follow_file(
+            executor, request.attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
+        )
         async for piece in pieces:
             yield piece
 
@@ -233,7 +235,7 @@ class Host:
             case queries.Access.DENIED:
                 raise PermissionError(f"{peer} has no ticket for {claim}")
             case queries.Access.GONE:
-                raise FileNotFoundError(f"nothing is left here of {attempt}")
+                raise FileNotFoundError(f"nothing of {attempt} is left here")
 
     def _is_wanted(self, attempt: AttemptId) -> bool:
         return queries.is_wanted(self.module.state, attempt)
@@ -249,18 +251,18 @@ class Host:
             await asyncio.sleep(_MEASURE_SECONDS)
 
     async def _watch_disk(self) -> None:
-        """Take no new work while there is only room for the results of the old."""
+        """Accept no new work while there is only room for the results of accepted work."""
         while True:
             await asyncio.to_thread(self.store.follow_with_mark, at_once=True)
             has_space = self.store.has_room() and not self.driver.has_failed
             if has_space:
                 take_ballast(self.store.folder)
             if has_space != queries.has_space(self.module.state):
-                _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is taken")
+                _LOG.warning("the disk has room again" if has_space else "the disk is full: no new work is accepted")
                 self.driver.post(StoreChanged(has_space=has_space))
             await asyncio.sleep(_WATCH_SECONDS)
 
-    async def _tell_what_moves(self) -> None:
+    async def _report_moving_inputs(self) -> None:
         while True:
             for claim in (*sorted(self._sending.bringing), *self._parts.arrivals.arriving):
                 self.driver.post(InputsMoving(claim=claim))
@@ -324,7 +326,7 @@ class Host:
             waiter.set()
 
     def _log_decisions(self) -> None:
-        """Write one line for all tasks of which the same was decided at once."""
+        """Write one line for all tasks with the same decision at the same time."""
         alike: dict[tuple[str, str], list[str]] = {}
         for decision in self._decisions:
             alike.setdefault((decision.what, decision.text), []).append(decision.task)

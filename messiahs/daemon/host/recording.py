@@ -1,4 +1,4 @@
-"""Switches the recording of a module on and off; a module that was recorded is so again after a restart."""
+"""Starting and stopping the recording of a module; a recording continues after a restart."""
 
 import logging
 import time
@@ -20,34 +20,34 @@ _LOG = logging.getLogger(__name__)
 class Tracing:
     """The trace of one module, in the folder `trace` of its state (mutable).
 
-    A recording that is lost (a full disk, say) is not taken up before the next start; the module goes on without it.
+    After an error, such as a full disk, the recording stops until the next start; the module continues without it.
     """
 
     def __init__(self, module: RecordedModule, clock: Clock, *, folder: Path) -> None:
         self._module, self._clock = module, clock
         self.folder = folder
         self._setting = folder / "size_bytes"
-        """Is there while the module is to be recorded."""
+        """Exists while the module is to be recorded."""
 
     @property
     def is_on(self) -> bool:
-        """Say whether the module is recorded."""
+        """Whether the module is recorded."""
         return self._module.is_recorded
 
     def start(self, size_bytes: int) -> None:
-        """Record from now on, also after a restart, at most so many bytes; raises OSError or TraceError."""
+        """Record from now on, also after a restart, at most `size_bytes`; raises OSError or TraceError."""
         self._begin(size_bytes)
         write_whole(self._setting, msgspec.json.encode(size_bytes))
         _LOG.info("recording begins in %s", self.folder)
 
     def stop(self) -> None:
-        """End the recording; everything until now is on disk when this returns."""
+        """Stop the recording; everything until now is on disk when this returns."""
         self._setting.unlink(missing_ok=True)
         self._module.end_recording()
         _LOG.info("recording has ended")
 
     def go_on(self) -> None:
-        """Record from the first event on if the last process was told to; never raises."""
+        """Record from the first event on if a recording was active at the last stop; never raises."""
         try:
             size_bytes = msgspec.json.decode(self._setting.read_bytes(), type=int)
             self._begin(size_bytes)
@@ -68,4 +68,4 @@ class Tracing:
         self._module.record(recording, self._clock.now())
 
     def _lost(self, text: str) -> None:
-        _LOG.error("recording has ended: %s; the module goes on without it", text)
+        _LOG.error("recording has ended: %s; the module continues without it", text)

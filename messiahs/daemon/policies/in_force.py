@@ -1,7 +1,7 @@
-"""Which policy of a live module is in force, since when, and putting another one in its place.
+"""The policy in force in a live module, and its replacement.
 
-The settings name the module's own policy file. A text that an administrator loads stands in its place, also after a
-restart, until the own file is read again. Every load is logged with file and SHA-256; with mistakes it changes nothing.
+The settings name the module's own policy file. A text that an administrator loads replaces it, also after a restart,
+until the own file is reloaded. Every load is logged with file and SHA-256; a policy with mistakes changes nothing.
 """
 
 import logging
@@ -23,12 +23,12 @@ from messiahs.errors import PolicyError, UnusableStateError
 
 _LOG = logging.getLogger(__name__)
 _KEPT = "loaded_policy.json"
-_BACK_TO_OWN = "THE POLICY THAT WAS LOADED IS LOST: %s, the module's own file, is followed. Load the other one again"
-_WITHOUT_OWN = "the module has no policy file of its own: remove this one, and everybody is accepted"
+_BACK_TO_OWN = "THE LOADED POLICY IS LOST: %s, the module's own file, is in force. Load the other one again"
+_WITHOUT_OWN = "the module has no policy file of its own: if you remove this one, everybody is accepted"
 
 
 class _Kept(msgspec.Struct):
-    """A policy that was loaded in place of the own file."""
+    """A policy that was loaded in place of the module's own file."""
 
     file: str
     text: str
@@ -37,7 +37,7 @@ class _Kept(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InForce:
-    """A policy, the instant from which on it holds, and whether it stands in place of the own file."""
+    """A policy, the instant since which it is in force, and whether it replaces the module's own file."""
 
     policy: Policy
     source: PolicySource
@@ -46,7 +46,7 @@ class InForce:
 
 
 class Policies:
-    """The policy of one module (mutable); `on_changed` hears of every one that takes the place of another."""
+    """The policy of one module (mutable); `on_changed` is called with every policy that replaces another one."""
 
     def __init__(self, settings: ModuleSettings, *, on_changed: Callable[[Policy], None]) -> None:
         self._own_file = settings.policy_file
@@ -54,15 +54,15 @@ class Policies:
         self._keep = settings.directory / _KEPT
         self._on_changed = on_changed
         self._in_force = self._begin()
-        _tell(self._in_force)
+        _log(self._in_force)
 
     @property
     def policy(self) -> Policy:
-        """The policy that is in force."""
+        """The policy in force."""
         return self._in_force.policy
 
     def document(self) -> Document:
-        """Describe it; the own file is null if there is none."""
+        """Describe the policy in force; its file is null if the module has none of its own."""
         in_force = self._in_force
         return {
             "name": getattr(in_force.policy, "name", ""),
@@ -74,18 +74,18 @@ class Policies:
         }
 
     def compiled(self, text: str, file: str) -> Policy:
-        """Give the policy of a text, which changes nothing; raises PolicyError."""
+        """Compile a policy without any other effect; raises PolicyError."""
         return PolicySource(file=file, text=text, timeouts=self._timeouts).policy()
 
     def load(self, text: str, file: str) -> None:
-        """Put a text in place of the own file; raises PolicyError or OSError, and then nothing has changed."""
+        """Replace the policy in force; raises PolicyError or OSError, and then nothing has changed."""
         source = PolicySource(file=file, text=text, timeouts=self._timeouts)
         policy, now_ns = _checked(source), time.time_ns()
         write_whole(self._keep, msgspec.json.encode(_Kept(file=file, text=text, loaded_at_ns=now_ns)), mode=0o600)
         self._change(InForce(policy=policy, source=source, since=Instant(now_ns), is_loaded=True))
 
     def try_to_reload(self) -> None:
-        """Read the own file again; what keeps it from that is logged."""
+        """Reload the module's own file; errors are logged."""
         try:
             self.reload()
         except PolicyError:
@@ -94,7 +94,7 @@ class Policies:
             _LOG.error("%s: %s", self._keep, error)
 
     def reload(self) -> None:
-        """Read the own file again; raises PolicyError or OSError, and then nothing has changed."""
+        """Reload the module's own file; raises PolicyError or OSError, and then nothing has changed."""
         in_force = self._own()
         with suppress(FileNotFoundError):
             self._keep.unlink()
@@ -103,13 +103,13 @@ class Policies:
 
     def _change(self, in_force: InForce) -> None:
         self._in_force = in_force
-        _tell(in_force)
+        _log(in_force)
         self._on_changed(in_force.policy)
 
     def _begin(self) -> InForce:
-        """Take up what was loaded before a restart, else the own file; also if the former cannot be used any more.
+        """Return the policy that was loaded before a restart, or the own file if there is none or it is unusable.
 
-        Without an own file everybody would be accepted then, which nobody has asked for: `UnusableStateError`.
+        If there is no own file either, everybody would be accepted without anyone's decision: `UnusableStateError`.
         """
         try:
             in_force = self._loaded_before()
@@ -120,7 +120,7 @@ class Policies:
                 raise UnusableStateError(f"{self._keep} cannot be used: {error}\n{_WITHOUT_OWN}") from error
             _LOG.critical("%s cannot be used: %s\n%s", self._keep, error, _BACK_TO_OWN % self._own_file)
             return self._own()
-        _LOG.warning("a policy that was loaded stands in place of %s", self._own_file or "none")
+        _LOG.warning("a loaded policy replaces %s", self._own_file or "none")
         return in_force
 
     def _loaded_before(self) -> InForce:
@@ -141,12 +141,12 @@ def _checked(source: PolicySource) -> Policy:
     try:
         return source.policy()
     except PolicyError as error:
-        told = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
-        _LOG.error("%s:\n%s", told, error)
+        refused = f"policy {source.file}, SHA-256 {source.sha256}, is refused, and changes nothing"
+        _LOG.error("%s:\n%s", refused, error)
         raise
 
 
-def _tell(in_force: InForce) -> None:
+def _log(in_force: InForce) -> None:
     if in_force.source.text is None:
         _LOG.info("no policy file: everybody is accepted")
     else:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 
 def daemon_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Give the environment for a daemon.
+    """Return the environment for a daemon.
 
-    gRPC reads its own when it is loaded, and writes a line on stderr for every handshake that fails unless told
-    otherwise: strangers could fill the disk with them.
+    gRPC reads its settings when it is loaded. By default it writes a line on stderr for every failed handshake, so that
+    strangers could fill the disk.
     """
     return {"GRPC_VERBOSITY": "ERROR", **environment}

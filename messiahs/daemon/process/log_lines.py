@@ -1,4 +1,4 @@
-"""The daemon's log: what others say or do can neither forge a record in it, nor rotate the rest of it away."""
+"""The daemon's log: input from others can neither forge a record, nor rotate other records away."""
 
 import logging
 from contextlib import suppress
@@ -12,15 +12,15 @@ from messiahs.core.model.texts import printable_lines
 _LOG_BYTES, _LOG_FILES = 16 * 1_024 * 1_024, 5
 WINDOW_SECONDS: Final = 10.0
 ALIKE_LIMIT: Final = 20
-"""Warnings and errors of one kind about one peer in one window."""
+"""Maximum number of warnings and errors of one kind about one peer in one window."""
 KIND_LIMIT: Final = 200
-"""Those of one kind about all peers."""
+"""Maximum number of one kind about all peers."""
 _KNOWN_LIMIT = 4_096
 _PEER_LENGTH = 80
 
 
 def log_to(path: Path) -> None:
-    """Let everything that is logged by this process go to a file."""
+    """Write all log records of this process to a file."""
     handler = LogFile(path, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES)
     handler.setFormatter(LineFormatter("%(asctime)s %(levelname).1s %(name)s %(message)s"))
     handler.addFilter(RateLimit())
@@ -28,30 +28,30 @@ def log_to(path: Path) -> None:
 
 
 class LineFormatter(logging.Formatter):
-    """Escapes control characters; further lines of a record are indented, so that none passes for another record."""
+    """Escapes control characters; further lines of a record are indented, so that none looks like another record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the lines of a record, with its traceback if it has one."""
+        """Return the lines of a record, with its traceback if it has one."""
         return printable_lines(super().format(record)).replace("\n", "\n    ")
 
 
 class LogFile(RotatingFileHandler):
-    """A file that loses lines while its disk is full, and says how many when it can be written again (mutable)."""
+    """A file that drops lines while its disk is full, and reports their number afterwards (mutable)."""
 
     lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         if self.lost:
-            told, self.lost = self.lost, 0
-            super().emit(_record_of(record, f"{told} lines before this one could not be written"))
+            lost, self.lost = self.lost, 0
+            super().emit(_record_of(record, f"{lost} lines before this one could not be written"))
             if self.lost:
-                # That could not be written either: it is no line of its own.
-                self.lost = told
+                # That could not be written either; it does not count as a lost line.
+                self.lost = lost
         super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - as logging wants it
-        """Count a record that could not be written; what is left of it in a buffer goes, too."""
+        """Count a record that could not be written, and discard its rest in the buffer."""
         self.lost += 1
         stream, self.stream = self.stream, None
         if stream is not None:
@@ -61,21 +61,21 @@ class LogFile(RotatingFileHandler):
 
 @dataclass(slots=True)
 class _Window:
-    """What was logged of one kind since `began_at` (mutable)."""
+    """Records of one kind since `began_at` (mutable)."""
 
     began_at: float
     count: int = 0
 
 
 class RateLimit(logging.Filter):
-    """Leaves out warnings and errors that repeat too fast, and says so once; decisions (INFO) are not limited."""
+    """Drops warnings and errors that repeat too fast, and reports that once; decisions (INFO) are not limited."""
 
     def __init__(self) -> None:
         super().__init__()
         self._windows: dict[tuple[str, str, str], _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Say whether a record is written; the last one before others are left out says so."""
+        """Whether a record is written; the last one before others are dropped says so."""
         if record.levelno < logging.WARNING:
             return True
         alike = self._counted(record, _peer_of(record), ALIKE_LIMIT)
@@ -85,7 +85,7 @@ class RateLimit(logging.Filter):
         if kind > KIND_LIMIT:
             return False
         if alike == ALIKE_LIMIT or kind == KIND_LIMIT:
-            record.msg = f"{record.getMessage()} (more like this are left out for {WINDOW_SECONDS:g} s)"
+            record.msg = f"{record.getMessage()} (more of these are omitted for {WINDOW_SECONDS:g} s)"
             record.args = ()
         return True
 
@@ -94,7 +94,7 @@ class RateLimit(logging.Filter):
         window = self._windows.pop(key, None)
         if window is None or not 0 <= record.created - window.began_at < WINDOW_SECONDS:
             window = _Window(record.created)
-        # The one that was used last stands last, and the first one makes room.
+        # Ordered by use; the least recently used one makes room.
         self._windows[key] = window
         if len(self._windows) > _KNOWN_LIMIT:
             del self._windows[next(iter(self._windows))]
@@ -103,13 +103,13 @@ class RateLimit(logging.Filter):
 
 
 def _peer_of(record: logging.LogRecord) -> str:
-    """Give the first word that a record is about, without a port: every connection has another one."""
+    """Return the first word that a record is about, without a port, which differs for every connection."""
     first = str(record.args[0]) if isinstance(record.args, tuple) and record.args else ""
     host, _, port = first.rpartition(":")
     return (host if host and port.isdigit() else first)[:_PEER_LENGTH]
 
 
 def _record_of(record: logging.LogRecord, message: str) -> logging.LogRecord:
-    told = logging.makeLogRecord(record.__dict__)
-    told.msg, told.args = message, ()
-    return told
+    copy = logging.makeLogRecord(record.__dict__)
+    copy.msg, copy.args = message, ()
+    return copy

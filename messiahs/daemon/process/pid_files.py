@@ -1,4 +1,4 @@
-"""Pid files of a federation, and ending the processes that they name: never one that only has the same number."""
+"""Pid files of a federation, and ending exactly the processes that they name, never one that reused a number."""
 
 import errno
 import json
@@ -22,7 +22,7 @@ _STARTER_END_SECONDS = 5.0
 
 
 def recorded_process(path: Path) -> ProcessIdentity | None:
-    """Give the running process that a pid file names, or None; a starter's file calls the start time `started`."""
+    """Return the running process that a pid file names, or None; a starter's file calls the start time `started`."""
     try:
         document = json.loads(path.read_bytes())
         started = document["start_time"] if "start_time" in document else document["started"]
@@ -33,7 +33,7 @@ def recorded_process(path: Path) -> ProcessIdentity | None:
 
 
 def record_this_process(path: Path) -> None:
-    """Write the pid file of this process in one step."""
+    """Write the pid file of this process atomically."""
     identity = identity_of(os.getpid())
     assert identity is not None
     content = json.dumps({"pid": identity.pid, "start_time": identity.started}).encode()
@@ -46,21 +46,21 @@ def record_this_process(path: Path) -> None:
 
 
 def _overwrite(path: Path, content: bytes) -> None:
-    """Write in the place of a file that is there, which takes no room; a crash meanwhile leaves no pid file to read."""
+    """Overwrite an existing file, which needs no disk space; a crash meanwhile leaves an unreadable pid file."""
     with path.open("r+b") as file:
         file.write(content)
         file.truncate()
 
 
 def recorded_processes(directory: Path, patterns: Iterable[str] = _ALL_FILES) -> tuple[ProcessIdentity, ...]:
-    """Give the running processes that the modules of a federation recorded."""
+    """Return the running processes that the modules of a federation recorded."""
     paths = sorted(path for pattern in patterns for path in directory.glob(pattern))
     found = (recorded_process(path) for path in paths)
     return tuple(process for process in found if process is not None)
 
 
 def end_processes(processes: Iterable[ProcessIdentity], *, seconds: float) -> None:
-    """Send SIGTERM, wait, send SIGKILL to those that are left, and return when all are gone."""
+    """Send SIGTERM, wait, send SIGKILL to the remaining ones, and return when all are gone."""
     left = tuple(processes)
     for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _STARTER_END_SECONDS)):
         handles = _signalled(left, number)
@@ -74,7 +74,7 @@ def end_processes(processes: Iterable[ProcessIdentity], *, seconds: float) -> No
 
 
 def end_modules(directory: Path) -> None:
-    """End every daemon that is left, and then every starter; a starter ends its tasks."""
+    """End every remaining daemon, and then every starter; a starter ends its tasks."""
     end_processes(recorded_processes(directory, DAEMON_FILES), seconds=_END_SECONDS)
     end_processes(recorded_processes(directory), seconds=_STARTER_END_SECONDS)
 
@@ -84,7 +84,7 @@ def _signalled(processes: tuple[ProcessIdentity, ...], number: int) -> list[int]
     for process in processes:
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(process.pid)
-            # The number may have been given anew before the handle was opened, but not after.
+            # The number may have been reused before the handle was opened, but not after that.
             if not is_alive(process):
                 os.close(handle)
                 continue

@@ -1,1 +1,1 @@
-"""What a daemon keeps on disk: rows, files, outputs, and the clock that survives a restart."""
+"""Data of a daemon on disk: rows, files, outputs, and the clock that survives a restart."""

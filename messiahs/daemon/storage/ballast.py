@@ -1,7 +1,7 @@
-"""Room that is kept on the disk for the start of a daemon: one that was killed while the disk is full comes up again.
+"""Disk space that is reserved for the start of a daemon, so that it can restart while the disk is full.
 
-A starting daemon needs a little room before it can say anything: for its pid file, for SQLite's index of the log, for a
-starter and its journal. This file takes that room while there is plenty, and gives it back when there is none.
+A starting daemon needs a little space before it can report anything: for its pid file, for SQLite's index of the log,
+for a starter and its journal. This file takes that space while there is plenty, and releases it when there is none.
 """
 
 import os
@@ -16,14 +16,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def give_ballast(folder: Path) -> None:
-    """Give the room back if the disk of a module's folder is full."""
+    """Release the space if the disk of a module's folder is full."""
     with suppress(OSError):
         if _free_bytes(folder) < BALLAST_BYTES:
             (folder / _FILE).unlink(missing_ok=True)
 
 
 def take_ballast(folder: Path) -> None:
-    """Take the room if it is not taken and there is plenty; without it, only a start on a full disk may fail."""
+    """Reserve the space if there is plenty; without it, only a start on a full disk may fail."""
     file = folder / _FILE
     with suppress(OSError):
         if file.exists() or _free_bytes(folder) < _PLENTY_BYTES:

@@ -1,4 +1,4 @@
-"""The host's clock: starts at wall time, then never jumps until the machine is started anew."""
+"""The host's clock: it starts at wall time, and then never jumps until the machine is rebooted."""
 
 import time
 from collections.abc import Callable
@@ -15,17 +15,17 @@ _READINGS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootOffset:
-    """What an instant is more than CLOCK_BOOTTIME, in ns, in one run of the machine."""
+    """Difference between an instant and CLOCK_BOOTTIME, in ns, for one boot of the machine."""
 
     boot: str
     offset_ns: int
 
 
 class Clock:
-    """Instants that only grow: also after a restart, a reboot, or a wall clock that was set back.
+    """Instants that only grow, also after a restart, a reboot, or a wall clock that was set back.
 
-    In one run of the machine every life of the daemon counts alike, whatever became of the wall clock: the rest of a
-    stored lease is exact, and is what the starter counts, too.
+    During one boot of the machine, all processes of the daemon use the same offset, whatever happens to the wall clock:
+    the rest of a stored lease is exact, and agrees with the starter's.
     """
 
     def __init__(self, newest_stored: Instant, last: BootOffset | None = None) -> None:
@@ -38,18 +38,18 @@ class Clock:
         """An instant is CLOCK_BOOTTIME plus this."""
 
     def boot_offset(self) -> BootOffset:
-        """Give what the next life of the daemon needs to count alike."""
+        """Return the offset for the daemon's next process."""
         return BootOffset(boot=self.boot, offset_ns=self.offset_ns)
 
     def now(self) -> Instant:
-        """Give the present instant."""
+        """Return the present instant."""
         return Instant(boottime_ns() + self.offset_ns)
 
 
 def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
-    """Give what another clock is ahead of one, in ns, to within the shortest of a few readings.
+    """Return by how many ns `other` is ahead of `clock`, accurate to the shortest of a few readings.
 
-    A process may be interrupted between the two; its daemon would then be behind all others for as long as it lives.
+    The process may be interrupted between two readings; a daemon would then be behind all others for its lifetime.
     """
     readings = [(clock(), other(), clock()) for _ in range(_READINGS)]
     before, there, after = min(readings, key=lambda reading: reading[2] - reading[0])
@@ -57,5 +57,5 @@ def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
 
 
 def local_time(instant: Instant) -> CalendarTime:
-    """Read an instant in the time zone of this machine."""
+    """Convert an instant to the time zone of this machine."""
     return calendar_time(datetime.fromtimestamp(instant // SECOND).astimezone())

@@ -1,4 +1,4 @@
-"""What the local API says of tasks and vectors, as JSON documents."""
+"""JSON documents of the local API about tasks and vectors."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 
 def time_document(instant: Instant | None) -> str | None:
-    """Write an instant as RFC 3339, to the millisecond."""
+    """Format an instant as RFC 3339, to the millisecond."""
     if instant is None:
         return None
     return datetime.fromtimestamp(instant / SECOND, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -25,11 +25,10 @@ def time_document(instant: Instant | None) -> str | None:
 def task_document(
     row: TaskRow, submission: SubmissionRow, *, reasons: tuple[Reason, ...], may_run_until: Instant | None = None
 ) -> Document:
-    """Describe one task; `reasons` say why it waits.
+    """Describe one task; `reasons` explain why it waits.
 
-    One that was cancelled is killed at once, and an overdue one aborted, though it may run where it was until its
-    executor is heard of, at most until `may_run_until`. A killed task has no exit code: if it exited by itself
-    before it could be killed, its history says so.
+    A cancelled task is killed at once, and an overdue one aborted, although it may run until its executor answers, at
+    most until `may_run_until`. A killed task has no exit code: if it exited by itself before, its history says so.
     """
     result = row.result
     state, substate = shown_state(row)
@@ -72,7 +71,7 @@ def task_document(
 def array_document(
     submission: SubmissionRow, ended: Mapping[tuple[TaskState, int | None], int], tried: Iterable[TaskRow], /
 ) -> Document:
-    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by what they do now.
+    """Count the members of an array: `ended` ones by state and exit code, `tried` ones by their present state.
 
     `counts` add up to the members, and `exit_codes` to those that have finished.
     """
@@ -98,7 +97,7 @@ def array_document(
 
 
 def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
-    """Give state and sub-state of a task as its user sees them, who need not know what its executor has answered."""
+    """Return state and sub-state of a task for its user, to whom the executor's answer does not matter."""
     if row.state is not TaskState.EXECUTING or not row.is_cancelled:
         return row.state, row.substate
     if row.is_wanted_again:
@@ -107,7 +106,7 @@ def shown_state(row: TaskRow) -> tuple[TaskState, Substate | None]:
 
 
 def reason_document(reason: Reason) -> Document:
-    """Describe why a module denied, with those that it had asked."""
+    """Describe a module's denial, with those of the modules that it asked."""
     return {
         "module": reason.module,
         "code": reason.code.value,
@@ -119,7 +118,7 @@ def reason_document(reason: Reason) -> Document:
 
 
 def vector_document(vector: Vector) -> Document:
-    """Describe a vector: classes with their values as [low, high], a string, or null for various strings."""
+    """Describe a vector: classes with their values as [low, high], a string, or null for differing strings."""
     return {"machines": vector.machines, "classes": [_class_document(one) for one in vector.classes]}
 
 
@@ -137,7 +136,7 @@ def _class_document(machine_class: MachineClass) -> Document:
 
 
 def _owners_text(row: TaskRow) -> str:
-    """Give what the owner of its machine says of a task that is suspended or vacating."""
+    """Return the owner's reason for suspending or vacating a task."""
     is_held = row.substate in (Substate.SUSPENDED, Substate.VACATING)
     return row.history[-1].text if is_held and row.history else ""
 
@@ -145,5 +144,5 @@ def _owners_text(row: TaskRow) -> str:
 def _started_at(row: TaskRow) -> Instant | None:
     if row.ended_at is None or row.result is None or not row.result.ran_ns:
         return row.started_at
-    # A start is heard of later; how long the attempt ran, suspensions not counted, is measured where it ran.
+    # The report of a start arrives late; the run time, without suspensions, is measured at the executor.
     return Instant(row.ended_at - row.result.ran_ns - row.suspended_ns)

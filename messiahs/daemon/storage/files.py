@@ -1,7 +1,7 @@
-"""Files by their content: inputs of local users' tasks, and of tasks that run here (MESSIAHS 5.3.3).
+"""Files by content: inputs of local users' tasks, and of tasks that run here (MESSIAHS 5.3.3).
 
-A file is named by its SHA-256 and never changes. It comes as a draft, which counts for nothing until all of it is
-there, is what its name says, and is safe on the disk.
+A file is named by its SHA-256 and never changes. It arrives as a draft, which becomes a file when it is complete, has
+the right hash, and is durable.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ _DRAFTS: Final = "drafts"
 _HEX_DIGITS: Final = 64
 _AT_ONCE_BYTES: Final = 64 << 10
 _GROUP_FILES: Final = 8
-"""So many files are synced with their disk; fewer each by itself."""
+"""From this number on, files are synced together with their disk; fewer are synced one by one."""
 
 
 class WrongContentError(MessiahsError):
-    """What came is not the file that was announced: its size or its hash differs."""
+    """The received file is not the announced one: its size or its hash differs."""
 
 
 class FileStore:
-    """One folder of files, which tasks read and only this module writes; drafts lie in a folder of their own below it.
+    """A folder of files, which tasks read and only this module writes; drafts are in a folder below it.
 
-    Nothing here needs the event loop; what takes time is for a thread. Trouble with the disk is a `StoreError`.
+    Methods need no event loop, and slow ones belong into a thread. Disk errors are `StoreError`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -48,34 +48,34 @@ class FileStore:
         self._lock = threading.Lock()
 
     def path(self, sha256: bytes) -> Path:
-        """Say where a file is, or would be."""
+        """Return the path of a file, whether it exists or not."""
         return self.root / file_name(sha256)
 
     def size(self, sha256: bytes) -> int | None:
-        """Say how large a file is; None if it is not here."""
+        """Return the size of a file; None if it is missing."""
         try:
             return self.path(sha256).stat().st_size
         except OSError:
             return None
 
     def missing(self, hashes: Iterable[bytes]) -> tuple[bytes, ...]:
-        """Name the files that are not here; for those that are, the time for which unused ones are kept begins anew."""
+        """Return the missing files; the retention time of the others starts again."""
         return tuple(sha256 for sha256 in dict.fromkeys(hashes) if not self._touch(sha256))
 
     def keep(self, content: bytes) -> bytes:
-        """Store a small file and give its hash."""
+        """Store a small file and return its hash."""
         (sha256,) = self.keep_all([content])
         return sha256
 
     def keep_all(self, contents: Sequence[bytes], *, expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
-        """Store small files, all or none, and give their hashes; many cost one sync of the disk, not one each.
+        """Store small files, all or none, with one sync of the disk if they are many, and return their hashes.
 
         `WrongContentError` if these are not the `expected` hashes.
         """
         hashes = tuple(hashlib.sha256(content).digest() for content in contents)
         for came, announced in zip(hashes, expected, strict=False):
             if came != announced:
-                raise WrongContentError(f"what came as {file_name(announced)} is another file")
+                raise WrongContentError(f"the content received as {file_name(announced)} is another file")
         lacking = {sha256: content for sha256, content in zip(hashes, contents, strict=True) if not self._touch(sha256)}
         if not lacking:
             return hashes
@@ -97,9 +97,9 @@ class FileStore:
         return hashes
 
     async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int) -> int:
-        """Store a file of at most `limit_bytes` and give its size; `WrongContentError` if it is another one.
+        """Store a file of at most `limit_bytes` and return its size; `WrongContentError` if it is another one.
 
-        Nothing is left of what could not be stored. Pieces of a file that is here already are read and forgotten.
+        A file that cannot be stored leaves nothing behind. Pieces of an existing file are read and ignored.
         """
         size = self.size(sha256) if self._touch(sha256) else None
         if size is not None:
@@ -117,10 +117,10 @@ class FileStore:
         return draft.size_bytes
 
     async def read(self, sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
-        """Give a file from an offset on; an `OSError` if it is not here."""
+        """Yield a file from an offset on; an `OSError` if it is missing."""
         with self.path(sha256).open("rb", buffering=0) as file:
             file.seek(offset)
-            # A thread costs more than a small piece does.
+            # A thread costs more than reading a small piece.
             if os.fstat(file.fileno()).st_size <= _AT_ONCE_BYTES:
                 yield file.read()
                 return
@@ -128,7 +128,7 @@ class FileStore:
                 yield piece
 
     def drafts(self, *, of: str) -> dict[bytes, int]:
-        """Give what there is of incomplete files that somebody brings or brought: bytes by hash."""
+        """Return the incomplete files of a sender: bytes by hash."""
         found: dict[bytes, int] = {}
         for path in self._drafts.glob(f"*.{_suffix(of)}"):
             with suppress(OSError, ValueError):
@@ -136,7 +136,7 @@ class FileStore:
         return found
 
     def drop_draft(self, sha256: bytes, *, of: str) -> None:
-        """Remove what somebody brought of an incomplete file and does not write any more."""
+        """Remove a sender's draft that is not being written."""
         with suppress(OSError):
             self._draft_path(sha256, of).unlink()
 
@@ -144,12 +144,12 @@ class FileStore:
         return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
 
     def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
-        """Begin a file; with a name (`of`) of who brings it, go on where that one's earlier draft ended."""
+        """Begin a draft; with the name of the sender (`of`), continue that sender's earlier draft."""
         path = self._draft_path(sha256, of or os.urandom(16).hex())
         return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes)
 
     def offset(self, sha256: bytes, *, of: str) -> int:
-        """Say how much of a file there is: all of it, or the draft of who brings it."""
+        """Return how many bytes of a file exist: all of it, or the sender's draft."""
         size = self.size(sha256) if self._touch(sha256) else None
         if size is not None:
             return size
@@ -159,11 +159,11 @@ class FileStore:
             return 0
 
     def free_bytes(self) -> int:
-        """Say how much more the disk takes, but for a twentieth of it that is never used up by others' files."""
+        """Return the free bytes on the disk, without a twentieth of it that others' files never use."""
         return free_bytes(self.root)
 
     def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
-        """Delete files and drafts that nobody used for so long, and say how many; what is in use stays."""
+        """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay."""
         kept = {file_name(sha256) for sha256 in in_use}
         before = time.time() - unused_seconds
         files = [path for path in self.root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
@@ -186,10 +186,10 @@ class FileStore:
 
 
 class Draft:
-    """A file that is not complete yet (mutable); once finished it is a file of the store.
+    """An incomplete file (mutable); `finish` makes it a file of the store.
 
-    `close` leaves what came so that a later draft goes on there; `discard` leaves nothing. Both wait for a thread that
-    is still writing, and what comes after them is refused.
+    `close` keeps the content for a later draft, `discard` removes it. Both wait for a thread that is still writing, and
+    make later writes fail.
     """
 
     def __init__(self, path: Path, target: Path, *, sha256: bytes, size_bytes: int) -> None:
@@ -204,7 +204,7 @@ class Draft:
         except OSError as error:
             raise _problem(path, error) from error
         try:
-            # What an earlier draft wrote is hashed again: whether the disk has kept it shows at the end.
+            # The content of an earlier draft is hashed again, so that damage on the disk is noticed at the end.
             while piece := os.read(self._file, PIECE_BYTES):
                 self._hash.update(piece)
                 self.offset_bytes += len(piece)
@@ -227,11 +227,11 @@ class Draft:
             self.offset_bytes += len(content)
 
     def finish(self) -> None:
-        """Make the draft a file that is on disk when this returns."""
+        """Make the draft a file, which is durable when this returns."""
         with self._lock:
             if self.offset_bytes != self.size_bytes or self._hash.digest() != self._sha256:
                 self.discard()
-                raise WrongContentError(f"what came as {self._target.name} is another file")
+                raise WrongContentError(f"the content received as {self._target.name} is another file")
             try:
                 os.fchmod(self._open_file(), 0o444)
                 os.fsync(self._file)
@@ -243,14 +243,14 @@ class Draft:
             self.close()
 
     def close(self) -> None:
-        """Let go of the file; may be called again."""
+        """Close the draft; repeated calls are allowed."""
         with self._lock:
             file, self._file = self._file, -1
             if file >= 0:
                 os.close(file)
 
     def discard(self) -> None:
-        """Remove what is left of the draft; nothing happens to a file that was finished."""
+        """Remove the draft; a finished file is not affected."""
         with self._lock:
             if self._file >= 0:
                 self._path.unlink(missing_ok=True)
@@ -267,7 +267,7 @@ class Draft:
 
     def _open_file(self) -> int:
         if self._file < 0:
-            raise OSError(errno.ESTALE, "it is being brought anew")
+            raise OSError(errno.ESTALE, "another stream is sending it")
         return self._file
 
 

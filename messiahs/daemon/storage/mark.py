@@ -1,8 +1,8 @@
-"""A mark beside the database that only grows: a database that was put back from a backup is older than its mark.
+"""A mark beside the database that only grows, so that a database restored from a backup is older than its mark.
 
-It says up to which instant commits were made, and up to which numbers ids may have been given out. Numbers are written
-ahead, in steps, before a commit that needs them; the instant follows the commits at most a second later. So the mark is
-never ahead of a database that was left alone, and costs a write a second at most.
+It records the instant of the latest commit, and an upper bound of the ids that were issued. The bound is written ahead,
+in steps, before a commit that needs it; the instant follows commits by at most a second. The mark is thus never ahead
+of an untouched database, and costs at most one write a second.
 """
 
 import os
@@ -24,14 +24,14 @@ _NEVER: Final = Instant(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """What a mark says."""
+    """Content of a mark."""
 
     newest: Instant = _NEVER
     given: IdsGiven = field(default_factory=IdsGiven)
 
 
 class Mark:
-    """The file of a mark (mutable). What cannot be read is no mark: `reached` is None."""
+    """The file of a mark (mutable). An unreadable mark counts as none: `reached` is None."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,7 +49,7 @@ class Mark:
             raise StoreError(f"{self._path} cannot be written: {error}; check that the disk is not full") from error
 
     def follow(self, newest: Instant, *, at_once: bool = False) -> None:
-        """Note that a commit was made, if the last note is a second old; the next commit retries a failed write."""
+        """Record a commit, if the last record is a second old; the next commit retries a failed write."""
         reached = self.reached
         if reached is None or newest <= reached.newest or (not at_once and newest - reached.newest < SECOND):
             return
@@ -61,7 +61,7 @@ class Mark:
         if self.reached is None:
             write_whole(self._path, content, mode=0o600)
         else:
-            # In place, which a full disk allows; one sector is written whole or not at all.
+            # In place, which works on a full disk; a sector is written completely or not at all.
             descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 os.pwrite(descriptor, content, 0)
@@ -76,8 +76,8 @@ def _ahead(number: int) -> int:
 
 
 def _content(reached: Reached) -> bytes:
-    said = f"{reached.newest} {reached.given.submissions} {reached.given.claims}".encode()
-    return (said + b" %08x" % zlib.crc32(said)).ljust(_LENGTH - 1) + b"\n"
+    content = f"{reached.newest} {reached.given.submissions} {reached.given.claims}".encode()
+    return (content + b" %08x" % zlib.crc32(content)).ljust(_LENGTH - 1) + b"\n"
 
 
 def _read(path: Path) -> Reached | None:

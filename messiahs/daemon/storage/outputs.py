@@ -1,4 +1,4 @@
-"""What tasks left behind, at home: small outputs beside the rows, large ones as files (MESSIAHS 5.3.3)."""
+"""Outputs of tasks at their origin: small ones beside the rows, large ones as files (MESSIAHS 5.3.3)."""
 
 import asyncio
 import errno
@@ -26,22 +26,22 @@ from messiahs.wire.codec import ReadRequest
 
 SMALL_BYTES = 65_536
 _SMALL_TOGETHER_BYTES = 1_048_576
-"""More than this of one attempt is not kept beside the rows."""
+"""Larger outputs of one attempt are stored as files, not beside the rows."""
 _PIECE_BYTES = 262_144
 _POLL_SECONDS = 0.05
 _LEAST_BYTES_PER_SECOND = 1_024
-"""An executor that is slower on the average, after the time that it may be silent, cannot be reached either."""
+"""An executor with a lower average rate, after the time that it may be silent, counts as unreachable."""
 _RESERVED_AHEAD_BYTES = 64 * 1_048_576
-"""No attempt reserves more room than this: outputs that are only announced must not keep others out."""
+"""Maximum space reserved for one attempt, so that announced outputs alone cannot exhaust the disk."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What outputs on their way home may take.
+    """Bounds for outputs in transit.
 
-    `room` gives how many bytes the disk of a folder still takes. An executor that sends nothing for
-    `silence_seconds`, while it should, cannot be reached.
+    `room` returns the free bytes on the disk of a folder. An executor that sends nothing for `silence_seconds`, while
+    it should, counts as unreachable.
     """
 
     room: Callable[[Path], int] = free_bytes
@@ -64,13 +64,13 @@ class Outputs:
         self._home, self._store, self._bounds = home, store, bounds or Bounds()
         self._own, self._channels, self._executor = own, channels, executor
         self._reserved: dict[AttemptId, int] = {}
-        """What has still to come of the outputs that are on their way home, in bytes."""
+        """Bytes that are still missing of the outputs in transit."""
 
     async def bring_home(self, action: FetchOutputs) -> tuple[KeepOutput, ...]:
         """Fetch all outputs of an attempt; large ones are on disk when this returns, small ones are for the store.
 
         Nothing is left of them if it raises: `FileNotFoundError` or `PermissionError` if the executor does not have
-        them, `ProtocolError` if they are not what it announced, `NoRoomError`, an `OSError` of the own disk, else a
+        them, `ProtocolError` if they differ from its announcement, `NoRoomError`, an `OSError` of this disk, else
         `ChannelError`.
         """
         attempt = action.attempt
@@ -100,7 +100,7 @@ class Outputs:
         return tuple(kept)
 
     def read(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
-        """Read from an output that is home; empty at its end."""
+        """Read from a fetched output; empty at its end."""
         try:
             with self._path(task, name).open("rb") as file:
                 file.seek(offset)
@@ -111,7 +111,7 @@ class Outputs:
     def declared(self, row: TaskRow, submission: SubmissionRow) -> tuple[Output, ...]:
         """List the outputs that a task declared and left, by their paths in its working directory.
 
-        What an older release stored without having compared it with the declaration is left out.
+        Outputs that an older release stored without comparing them with the declaration are omitted.
         """
         declared = command_of(submission, row.id).outputs
         outputs = row.result.outputs if row.result is not None else ()
@@ -124,14 +124,14 @@ class Outputs:
         return self.read(task, f"{DECLARED_PREFIX}{name}", offset=offset, limit=limit)
 
     def _path(self, task: TaskId, name: str) -> Path:
-        # A hash in place of a path that a task chose: no two are in each other's way, and none is too long.
+        # A hash instead of the path that the task chose: paths cannot conflict, and none is too long.
         file = f"work-{hashlib.sha256(name.encode()).hexdigest()}" if name.startswith(DECLARED_PREFIX) else name
         return self._home / str(task.number) / str(task.member) / file
 
     def _reserve(self, attempt: AttemptId, size_bytes: int) -> None:
-        """Reserve room for outputs before the first byte comes: several attempts may bring theirs at once.
+        """Reserve space for outputs before the first byte arrives, because several attempts may be fetched at once.
 
-        Small ones always may try: tasks are to end on a disk that is nearly full, too.
+        Small ones may always try, so that tasks can end on a disk that is nearly full.
         """
         if size_bytes > _SMALL_TOGETHER_BYTES and size_bytes > self._free_bytes() - self._reserved_bytes():
             raise NoRoomError(f"the disk of {self._own} has no room for {size_bytes} bytes of outputs")
@@ -160,7 +160,7 @@ class Outputs:
             draft.unlink(missing_ok=True)
 
     async def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
-        """Give an output of exactly the announced size; nobody waits for ever for the next piece."""
+        """Yield an output of exactly the announced size; waiting for a piece is bounded."""
         if not output.size_bytes:
             return
         left = output.size_bytes
@@ -187,19 +187,19 @@ class Outputs:
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"
-        async for piece in follow_file(self._executor, action.attempt, name=output.name, is_over=lambda: True):
+        async for piece in follow_file(self._executor, action.attempt, name=output.name, has_ended=lambda: True):
             yield piece
 
 
 def failure_of(action: FetchOutputs, error: MessiahsError | OSError) -> OutputsFailed:
-    """Say in the core's words why outputs did not come home."""
+    """Convert an error to the core's event about outputs that were not fetched."""
     is_full = isinstance(error, NoRoomError) or (isinstance(error, OSError) and error.errno in _FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
     return OutputsFailed(attempt=action.attempt, text=str(error), is_gone=is_gone, is_full=is_full)
 
 
 def _sync_way(folder: Path) -> None:
-    """Return when it is on disk which files a task's folder has; it, and those around it, may be new."""
+    """Return when the folder's list of files is durable, and those of the folders above it, which may be new."""
     for each in (folder, *folder.parents[:3]):
         sync_folder(each)
 
@@ -209,16 +209,16 @@ async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes |
         async with asyncio.timeout_at(until):
             return await anext(source, None)
     except TimeoutError as error:
-        text = f"too little came: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
+        text = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
         raise ChannelError(text) from error
 
 
 async def follow_file(
-    executor: Executor, attempt: AttemptId, *, name: str, is_over: Callable[[], bool], offset: int = 0
+    executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
 ) -> AsyncGenerator[bytes, None]:
-    """Read what an attempt wrote on this machine; until `is_over`, wait at its end for more."""
+    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""
     while True:
-        over = is_over()
+        ended = has_ended()
         try:
             piece = executor.read_output(attempt, name, offset=offset, limit=_PIECE_BYTES)
         except ExecutorError as error:
@@ -226,7 +226,7 @@ async def follow_file(
         if piece:
             offset += len(piece)
             yield piece
-        elif over:
+        elif ended:
             return
         else:
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""The module's rows in SQLite: one transaction for each batch, on disk before anything else of the batch is done."""
+"""The module's rows in SQLite: one transaction for each batch, durable before other actions of the batch."""
 
 import os
 import re
@@ -26,18 +26,18 @@ from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_k
 _RESERVED_BYTES = 8 * 1_024 * 1_024
 _PAGE_ROWS = 1_024
 _UNKNOWN = 100_000
-"""How many ids may have been given out since a backup, if nothing says how many."""
+"""Number of ids that may have been issued since a backup, if nothing records it."""
 _PAGE_SUBMISSIONS = 128
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _CHECKED = b"\2"
-"""Stands before the checksum of a fact."""
+"""Prefix of the checksum of a fact."""
 _UNCHECKED = {
     "marked": rb"(?!)",
     "epoch": rb".{8}",
     "newest": rb".{8}",
     "boot_offset": rb"-?[0-9]{1,20} [0-9a-f-]{1,64}",
 }
-"""What facts without a checksum look like."""
+"""Patterns of facts without a checksum."""
 _SCHEMA = """
 CREATE TABLE rows (kind INTEGER, key BLOB, body BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE outputs (
@@ -51,12 +51,12 @@ SELECT submission.key, submission.body, task.body
 FROM rows AS submission LEFT JOIN rows AS task ON task.kind = ? AND task.key = submission.key
 WHERE submission.kind = ? AND submission.key > ? ORDER BY submission.key LIMIT ?
 """
-"""A task that is alone has the id of its submission, and so its key."""
+"""A single task has the id of its submission, and therefore its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepOutput:
-    """Keep a small output of a task beside its rows, in place of what an earlier attempt left."""
+    """A small output of a task to store beside its rows, replacing that of an earlier attempt."""
 
     task: TaskId
     name: str
@@ -69,8 +69,8 @@ Write = Store | Forget | KeepOutput
 class RowStore:
     """One database file. Writes come from one thread, reads from any; every failure is a `StoreError`.
 
-    The file comes into being whole, with its epoch, and is checked each time it is opened: one that was damaged,
-    emptied or is something else is an `UnusableStateError`, and is left as it is.
+    The file is created atomically, with its epoch, and is checked each time it is opened: a file that is damaged, empty
+    or of another kind is an `UnusableStateError`, and is not modified.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,13 +85,13 @@ class RowStore:
                     raise self._unusable("it is missing, but the last part of it is in its -wal file")
                 _create(path)
             self._reader = _connect(path)
-            # A flipped bit turns bytes into text that may be no UTF-8.
+            # A flipped bit can turn bytes into text that is not UTF-8.
             self._reader.text_factory = bytes
             self._check()
             self._writer = _connect(path)
             self._mark = Mark(path.with_suffix(".mark"))
             self.forgotten = self._forgotten()
-            """What was given out since the copy was made, if the file is an older one; else None."""
+            """Ids that may have been issued since the copy was made, if the file is an older one; else None."""
         except (sqlite3.Error, OSError) as error:
             raise self._problem("cannot be opened", error) from error
 
@@ -102,9 +102,9 @@ class RowStore:
         self._reader.close()
 
     def epoch(self) -> Epoch:
-        """Give the 64 random bits that were drawn when this state was made."""
+        """Return the 64 random bits that were drawn when this state was created."""
         stored = self._fact("epoch")
-        assert stored is not None, "every state is made with an epoch"
+        assert stored is not None, "every state is created with an epoch"
         return Epoch(int.from_bytes(stored))
 
     @property
@@ -113,12 +113,12 @@ class RowStore:
         return self._path.parent
 
     def has_room(self) -> bool:
-        """Say whether the disk has more room than is kept for what the module has taken on already."""
+        """Whether the disk has more space than is reserved for accepted work."""
         disk = os.statvfs(self._path.parent)
         return disk.f_bavail * disk.f_frsize >= _RESERVED_BYTES
 
     def newest(self) -> Instant:
-        """Give the instant of the last commit."""
+        """Return the instant of the last commit."""
         reached = self._mark.reached
         return max(self._newest_here(), reached.newest if reached is not None else Instant(0))
 
@@ -127,19 +127,19 @@ class RowStore:
         return Instant(int.from_bytes(stored) if stored is not None else 0)
 
     def _forgotten(self) -> IdsGiven | None:
-        """Say what may have been given out since this file was stored last, if it is older than its mark."""
+        """Return the ids that may have been issued since this file was last stored, if it is older than its mark."""
         reached, here = self._mark.reached, self._newest_here()
         if reached is not None:
             return reached.given if here < reached.newest else None
         if self._fact("marked") is None:
             return None
-        # Its mark was not put back with it, or is damaged: what that said can only be guessed.
+        # The mark is missing or damaged, so its content can only be estimated.
         counters = next(self._rows(RowKind.COUNTERS), None)
         given = counters.given if isinstance(counters, CountersRow) else IdsGiven()
         return IdsGiven(submissions=given.submissions + _UNKNOWN, claims=given.claims + _UNKNOWN)
 
     def boot_offset(self) -> BootOffset | None:
-        """Give how the daemon that wrote last counted its instants; None if none has."""
+        """Return the clock offset of the daemon that wrote last; None if there is none."""
         stored = self._fact("boot_offset")
         if stored is None:
             return None
@@ -147,11 +147,11 @@ class RowStore:
         return BootOffset(boot=boot, offset_ns=int(offset))
 
     def write_with_next(self, offset: BootOffset) -> None:
-        """Let the next commit note how its instants are counted: a full disk does not hinder the start."""
+        """Store the clock offset with the next commit, so that a full disk does not prevent the start."""
         self._unwritten_offset = offset if offset != self.boot_offset() else None
 
     def commit(self, writes: Sequence[Write], now: Instant) -> None:
-        """Do all writes or none; when this returns they survive a crash of the machine."""
+        """Make all writes or none; they survive a crash of the machine when this returns."""
         offset = self._unwritten_offset
         given = [write.row.given for write in writes if isinstance(write, Store) and isinstance(write.row, CountersRow)]
         with self._marking:
@@ -173,13 +173,13 @@ class RowStore:
         self.follow_with_mark()
 
     def follow_with_mark(self, *, at_once: bool = False) -> None:
-        """Let the mark follow the last commit, at most once a second unless `at_once`."""
+        """Update the mark after the last commit, at most once a second unless `at_once`."""
         with self._marking:
             if self._committed_at is not None:
                 self._mark.follow(self._committed_at, at_once=at_once)
 
     def live_rows(self) -> Iterator[Row]:
-        """Give all rows but the tasks of submissions that have ended."""
+        """Yield all rows, except tasks of submissions that have ended."""
         submissions = [row for row in self._rows(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
         for submission in submissions:
             yield submission
@@ -190,7 +190,7 @@ class RowStore:
                 yield from self._rows(kind)
 
     def submissions(self, *, after: TaskId | None) -> list[tuple[SubmissionRow, TaskRow | None]]:
-        """Give the next page of submissions, the oldest first, each with the row of its task if it has a single one."""
+        """Return the next page of submissions, oldest first, each with the row of its task if it has a single one."""
         _, low = (0, b"") if after is None else encode_key((RowKind.SUBMISSION, after))
         page = self._select(_SUBMISSIONS, (int(RowKind.TASK), int(RowKind.SUBMISSION), low, _PAGE_SUBMISSIONS))
         found = []
@@ -203,17 +203,17 @@ class RowStore:
         return found
 
     def submission(self, task: TaskId) -> SubmissionRow | None:
-        """Give the submission that a task belongs to."""
+        """Return the submission of a task."""
         row = self._row(RowKind.SUBMISSION, task.submission)
         return row if isinstance(row, SubmissionRow) else None
 
     def task(self, task: TaskId) -> TaskRow | None:
-        """Give a task's row, None if it was never tried."""
+        """Return a task's row; None if it was never tried."""
         row = self._row(RowKind.TASK, task)
         return row if isinstance(row, TaskRow) else None
 
     def members(self, submission: TaskId) -> list[TaskRow]:
-        """Give the rows of a submission's tasks, in order, read in pages: others read in between."""
+        """Return the rows of a submission's tasks, in order, read in pages so that other reads can proceed."""
         rows: list[TaskRow] = []
         first = submission.submission
         while page := self.members_page(first):
@@ -231,7 +231,7 @@ class RowStore:
         return [row for row in decoded if isinstance(row, TaskRow)]
 
     def output(self, task: TaskId, name: str) -> bytes | None:
-        """Give a small output that was kept."""
+        """Return a small output."""
         _, key = encode_key((RowKind.TASK, task))
         found = self._select("SELECT body FROM outputs WHERE task = ? AND name = ?", (key, name))
         return bytes(found[0][0]) if found else None
@@ -270,7 +270,7 @@ class RowStore:
             return None
         value = _fact_in(name, found[0][0])
         if value is None:
-            raise self._unusable(f"what it notes as {name} is damaged")
+            raise self._unusable(f"its fact {name} is damaged")
         return value
 
     def _select(self, query: str, values: tuple[object, ...]) -> list[Any]:
@@ -281,24 +281,24 @@ class RowStore:
             raise self._problem("cannot be read", error) from error
 
     def _check(self) -> None:
-        """Read every page once: damage that is found later may have been built upon."""
+        """Read every page once, because later work would build upon damage that is found too late."""
         ((found,), *_) = self._select("PRAGMA quick_check(1)", ())
         if found != b"ok":
             raise self._unusable(" ".join(found.decode(errors="replace").split()))
-        # An empty file is sound for SQLite.
+        # SQLite accepts an empty file.
         if not self._select("SELECT name FROM sqlite_schema WHERE name = 'facts'", ()) or self._fact("epoch") is None:
-            raise self._unusable("it holds nothing of a module")
+            raise self._unusable("it contains no state of a module")
         self._check_rows()
 
     def _check_rows(self) -> None:
-        """Compare every row and note with its checksum; SQLite has none, and takes most flipped bits for contents."""
+        """Check the checksum of every row and fact; SQLite has none, and takes most flipped bits for content."""
         for fact in _UNCHECKED:
             self._fact(fact)
         try:
             with self._reading, closing(self._reader.execute("SELECT kind, key, body FROM rows")) as cursor:
                 for kind, key, body in cursor:
                     if not (isinstance(key, bytes) and isinstance(body, bytes)):
-                        raise self._unusable("a row is no sequence of bytes")
+                        raise self._unusable("a row is not a sequence of bytes")
                     check_row(kind, key, body)
         except sqlite3.Error as error:
             raise self._problem("cannot be read", error) from error
@@ -316,13 +316,13 @@ class RowStore:
     def _unusable(self, text: str) -> UnusableStateError:
         return UnusableStateError(
             f"{self._path} is damaged ({text}). It was left as it is: restore it from a backup (with its -wal and -shm "
-            "files, if there are any), or move it away to start anew, without the tasks that it holds"
+            "files, if there are any), or move it away to start anew, without the tasks that it contains"
         )
 
 
 @lru_cache(16)
 def _decoded(kind: int, key: bytes, body: bytes) -> Row:
-    """Read a row; that of a large array is asked for once for each of its members."""
+    """Decode a row; cached, because that of a large array is needed for each of its members."""
     return decode_row(kind, key, body)
 
 
@@ -331,7 +331,7 @@ def _checked_fact(name: str, value: bytes) -> bytes:
 
 
 def _fact_in(name: str, stored: object) -> bytes | None:
-    """Give the value of a stored fact; None if it is damaged. An older release wrote it without its checksum."""
+    """Return the value of a stored fact; None if it is damaged. An older release stored facts without a checksum."""
     if not isinstance(stored, bytes):
         return None
     value = stored[len(_checked_fact("", b"")) :]
@@ -341,7 +341,7 @@ def _fact_in(name: str, stored: object) -> bytes | None:
 
 
 def _create(path: Path) -> None:
-    """Make a new state in one step: a crash leaves a whole one or none."""
+    """Create a new state atomically: a crash leaves a complete one or none."""
     draft = path.with_suffix(".new")
     for left in ("", "-wal", "-shm"):
         Path(f"{draft}{left}").unlink(missing_ok=True)

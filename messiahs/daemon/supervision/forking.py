@@ -1,7 +1,7 @@
 """Starting daemons as forks of a process that has loaded all of their code.
 
-Loading takes a second of processor time; fifteen modules that start together need it once, and share its memory. It
-must happen before anything has threads: gRPC starts its own only when a daemon opens its channels.
+Loading takes a second of processor time; fifteen modules that start together load once, and share the memory. It must
+happen before there are threads: gRPC starts its own only when a daemon opens its channels.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class ForkedDaemon:
         self.pid = pid
 
     async def wait(self) -> int:
-        """Wait for its end and give its exit code, or the negative number of the signal that ended it."""
+        """Wait for its end; return its exit code, or the negative number of the signal that ended it."""
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
         handle = os.pidfd_open(self.pid)
@@ -51,7 +51,7 @@ class ForkedDaemon:
 
 
 def load_code() -> None:
-    """Load what daemons need, and make what each of them would make at its first use."""
+    """Load the code of daemons, and create what each of them would create at its first use."""
     from messiahs.daemon.__main__ import prepare  # noqa: PLC0415 - the moment of loading matters
 
     prepare()
@@ -63,7 +63,7 @@ def fork_daemon(folder: Path) -> ForkedDaemon:
     with (folder / LOG_FILE).open("ab") as log:
         sys.stdout.flush()
         sys.stderr.flush()
-        # What comes before the daemon has its own handlers is kept for them: ours would do the supervisor's work.
+        # Signals are held until the daemon has its own handlers: the inherited ones would do the supervisor's work.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             pid = os.fork()
@@ -75,7 +75,7 @@ def fork_daemon(folder: Path) -> ForkedDaemon:
 
 
 def _become_daemon(settings_file: Path, log: int) -> None:
-    """Run the daemon and end: nothing of the parent's may run on in this process."""
+    """Run the daemon and exit: no code of the parent may continue in this process."""
     code = _FAILED_EXIT
     try:
         # Ctrl-C at the terminal is for the supervisor, which then ends its daemons in order.
@@ -92,12 +92,12 @@ def _become_daemon(settings_file: Path, log: int) -> None:
         from messiahs.daemon.__main__ import run_daemon  # noqa: PLC0415 - see `load_code`
 
         code = run_daemon(settings_file)
-    except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as its parent would
+    except BaseException:  # noqa: BLE001 - after any error this process must not continue as its parent
         with suppress(OSError):
             traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            # On a full disk; nothing may keep this process from ending here.
+            # On a full disk; this process must end here in any case.
             with suppress(BaseException):
                 stream.flush()
         os._exit(code)

@@ -1,8 +1,8 @@
 """The supervisor of `messiahs up`: one process that keeps the daemon of every module of a federation running.
 
 `python -m messiahs.daemon.supervision.supervisor DIRECTORY` reads DIRECTORY/up.json (the names of the modules) and
-starts a daemon with DIRECTORY/NAME/settings.json for each, as a fork of itself. It ends on SIGTERM or SIGINT, and then
-no daemon and no starter is left.
+forks a daemon with DIRECTORY/NAME/settings.json for each. It ends on SIGTERM or SIGINT, after all daemons and starters
+have ended.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _END_SECONDS = 20.0
 
 
 async def supervise(directory: Path) -> None:
-    """Keep the daemons running until SIGTERM or SIGINT comes; a SIGHUP is passed on to all of them."""
+    """Keep the daemons running until SIGTERM or SIGINT; SIGHUP is forwarded to all of them."""
     modules = json.loads((directory / PLAN_FILE).read_bytes())["modules"]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -44,26 +44,26 @@ async def supervise(directory: Path) -> None:
 
 
 async def _keep(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> None:
-    """Start a module's daemon again whenever it ended, later each time, until `stop` is set.
+    """Restart a module's daemon whenever it ends, with growing pauses, until `stop` is set.
 
-    One whose state cannot be used is not started again: a person has to act.
+    A daemon whose state is unusable is not restarted, because a person has to act.
     """
     pause, name = _FIRST_PAUSE_SECONDS, folder.name
     while not stop.is_set():
         began = time.monotonic()
         try:
             code = await _run_once(folder, stop, running)
-            told = f"ended with {code}"
+            text = f"ended with {code}"
             if code == UnusableStateError.EXIT_CODE:
-                _tell(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
+                _report(f"{name}: its state cannot be used, see {LOG_FILE}; it stays down until the next `messiahs up`")
                 return
         except OSError as error:
-            # One module that cannot be started must not end the others.
-            told = f"cannot be started: {error}"
+            # A module that cannot be started must not end the others.
+            text = f"cannot be started: {error}"
         if stop.is_set():
             return
         pause = _FIRST_PAUSE_SECONDS if time.monotonic() - began >= _STEADY_SECONDS else pause
-        _tell(f"{name}: {told}, next start in {pause:g} s")
+        _report(f"{name}: {text}, next start in {pause:g} s")
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), pause)
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -71,7 +71,7 @@ async def _keep(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaem
 
 async def _run_once(folder: Path, stop: asyncio.Event, running: dict[str, ForkedDaemon]) -> int:
     daemon = running[folder.name] = fork_daemon(folder)
-    _tell(f"{folder.name}: started, process {daemon.pid}, log {folder / LOG_FILE}")
+    _report(f"{folder.name}: started, process {daemon.pid}, log {folder / LOG_FILE}")
     ended, asked = asyncio.ensure_future(daemon.wait()), asyncio.ensure_future(stop.wait())
     await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
     asked.cancel()
@@ -82,14 +82,14 @@ async def _run_once(folder: Path, stop: asyncio.Event, running: dict[str, Forked
     return await ended
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     with suppress(OSError):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
 
 def main() -> int:
-    """Run the supervisor of the directory that the command line names; whoever starts it holds `up.lock`."""
+    """Run the supervisor of the directory on the command line; the caller holds `up.lock`."""
     hold_hangups()
     directory = Path(sys.argv[1])
     record_this_process(directory / PID_FILE)

@@ -1,1 +1,1 @@
-"""Tasks and their files on the way between modules, and which files are still needed (MESSIAHS 5.3.3)."""
+"""Tasks and their files in transit between modules, and the retention of files (MESSIAHS 5.3.3)."""

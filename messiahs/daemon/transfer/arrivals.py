@@ -1,7 +1,7 @@
-"""Inputs that other systems bring for tasks of this machine (MESSIAHS 5.3.3).
+"""Inputs that other systems send for tasks of this machine (MESSIAHS 5.3.3).
 
-Only the origin of a claim brings files, with the claim's ticket, and within bounds: a hostile one can fill the disk
-no more than its claim allows, and never the last twentieth of it.
+Only the origin of a claim may send files, with the claim's ticket and within bounds: a hostile one can fill the disk
+only as far as its claim allows, and never its last twentieth.
 """
 
 import asyncio
@@ -22,33 +22,33 @@ from messiahs.errors import MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
 
 LEAST_LIMIT_BYTES: Final = 16 << 30
-"""What a claim may bring though its tasks state a smaller `$disk`, or none."""
+"""Files that a claim may send even if its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
 _SMALL_BYTES: Final = 64 << 10
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
-"""Small files that come on one stream are stored together, with one sync, in groups of at most so many."""
+"""Small files on one stream are stored in groups of at most this many, with one sync for each group."""
 _PRESSURE_SECONDS: Final = 300.0
-"""When the disk is short, what nobody used for so long goes at once."""
+"""When the disk is short, files that were unused for this long are deleted."""
 
 
 class RefusedFilesError(MessiahsError):
-    """A peer may not bring these files: not with this ticket, or not so many."""
+    """A peer may not send these files: its ticket is wrong, or they are too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """What the origin of a claim has brought: sizes by hash; the table grows."""
+    """Files that the origin of a claim has sent: sizes by hash (mutable)."""
 
     origin: SystemId
     files: dict[bytes, int] = field(default_factory=dict)
 
 
 class ArrivingFiles:
-    """Puts files into the store, and counts what each claim has brought, also what was cut and is not complete.
+    """Stores received files, and counts what each claim has sent, including incomplete files.
 
-    `_active` has the drafts that are written now, and `_receipts` the streams on which files come. Threads change
-    `_active`, so it is only used under its lock; all else belongs to the event loop.
+    `_active` has the drafts that are being written, and `_receipts` the streams with files. Threads change `_active`,
+    so it is used only under its lock; everything else belongs to the event loop.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class ArrivingFiles:
 
     @property
     def arriving(self) -> tuple[ClaimId, ...]:
-        """The claims for which files are on their way to here."""
+        """The claims for which files are arriving."""
         return tuple(dict.fromkeys(receipt.claim.id for receipt in self._receipts if receipt.lacking))
 
     async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
-        """Store small files, and say what the transfer's tasks lack; the core judges a transfer without a right."""
+        """Store small files; return which inputs of the transfer are missing. The core checks the peer's permission."""
         try:
             claim = self._claim_for(peer, transfer.claim, transfer.ticket)
         except RefusedFilesError:
@@ -85,18 +85,18 @@ class ArrivingFiles:
         except MessiahsError as error:
             return str(error)
         missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
-        return f"{len(missing)} of its files are not here" if missing else ""
+        return f"{len(missing)} of its files are missing here" if missing else ""
 
     def receive(self, peer: SystemId, request: PutRequest) -> "FilesReceipt":
-        """Take files from the origin of a claim; `RefusedFilesError` for anyone else."""
+        """Begin to receive files from the origin of a claim; `RefusedFilesError` for other peers."""
         return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
 
     async def admit(
         self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
     ) -> list[PutFile]:
-        """Note what a claim brings, and give what of it is not here; `RefusedFilesError` if there is no room for it.
+        """Count files against a claim, and return those that are missing; `RefusedFilesError` if there is no space.
 
-        The room is reserved for a receipt until that is closed.
+        The space is reserved for a receipt until it is closed.
         """
         lacking = [one for one in files if self.files.size(one.sha256) is None]
         if not lacking:
@@ -108,7 +108,7 @@ class ArrivingFiles:
             problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
         if problem:
             raise RefusedFilesError(problem)
-        # Nothing is awaited since the last look: two that are admitted at once do not get the same room.
+        # There is no await after the check, so two concurrent requests cannot get the same space.
         self.note(claim, lacking)
         if receipt is not None:
             receipt.lacking.extend(lacking)
@@ -116,15 +116,15 @@ class ArrivingFiles:
         return lacking
 
     def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
-        """Count files against a claim; whatever is neither stored nor on its way is left out at the next look."""
+        """Count files against a claim; the next check drops files that are neither stored nor in transit."""
         self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
-        """Reserve no room any more for what a stream has not brought."""
+        """Release the space that was reserved for a stream."""
         self._receipts.pop(receipt, None)
 
     def open_draft(self, peer: SystemId, file: PutFile) -> Draft:
-        """Go on with a file that a peer brings; whoever was at it before, on a broken stream, is stopped."""
+        """Continue a file of a peer; an earlier writer on a broken stream is stopped."""
         self.stop_earlier(peer, file)
         draft = self.files.draft(file.sha256, size_bytes=file.size_bytes, of=peer)
         with self._active_lock:
@@ -136,22 +136,22 @@ class ArrivingFiles:
         return draft
 
     def stop_earlier(self, peer: SystemId, file: PutFile) -> None:
-        """Stop an earlier stream of the same peer that was at a file."""
+        """Stop an earlier stream of the same peer that writes a file."""
         with self._active_lock:
             earlier = self._active.pop((peer, file.sha256), None)
         if earlier is not None:
-            # Not under the lock: it waits for a write that is under way.
+            # Not under the lock, because it waits for a write in progress.
             earlier.close()
 
     def close_draft(self, peer: SystemId, file: PutFile, *, draft: Draft) -> None:
-        """Let go of a file."""
+        """Close the draft of a file."""
         draft.close()
         with self._active_lock:
             if self._active.get((peer, file.sha256)) is draft:
                 del self._active[peer, file.sha256]
 
     async def forget_ended(self) -> None:
-        """Count no more for claims that have ended, and remove what they left incomplete."""
+        """Stop counting for claims that have ended, and remove their incomplete files."""
         ended = {claim: each for claim, each in self._brought.items() if self._claim_of(claim) is None}
         for claim, each in ended.items():
             del self._brought[claim]
@@ -169,7 +169,7 @@ class ArrivingFiles:
         return await asyncio.to_thread(self.files.drafts, of=origin)
 
     def _make_room(self, origin: SystemId, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
-        """Remove files that nobody used for a while, and incomplete files of this origin except those that are kept."""
+        """Delete files that were unused for a while, and incomplete files of this origin, except those in `kept`."""
         self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
         self._drop_drafts(origin, self.files.drafts(of=origin).keys() - set(kept))
 
@@ -178,7 +178,7 @@ class ArrivingFiles:
             self.files.drop_draft(sha256, of=origin)
 
     def _expected(self, origin: SystemId) -> set[bytes]:
-        """Name the files that an origin brings at the moment."""
+        """Return the files that an origin is sending."""
         on_streams = {one.sha256 for each in self._receipts if each.claim.origin == origin for one in each.lacking}
         with self._active_lock:
             active = tuple(self._active)
@@ -191,7 +191,7 @@ class ArrivingFiles:
             sha256: size for sha256, size in known.items() if sha256 in expected or self.files.size(sha256) is not None
         }
         wanted = {one.sha256 for one in lacking}
-        # Also those of claims that have ended, and of an earlier life of this daemon.
+        # Including those of claims that have ended, and of an earlier process of this daemon.
         cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
         if claim.id in self._brought:
             kept = {sha256: size for sha256, size in known.items() if sha256 in brought or sha256 in cut}
@@ -210,9 +210,9 @@ class ArrivingFiles:
 
 
 class FilesReceipt:
-    """Files that come on one stream, in the order of the request (mutable).
+    """Files on one stream, in the order of the request (mutable).
 
-    `lacking` are those that have not come. Small ones that have are stored in groups, at the latest by `finish`.
+    `lacking` has the files that are incomplete. Small files are stored in groups, at the latest by `finish`.
     """
 
     def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow) -> None:
@@ -226,12 +226,12 @@ class FilesReceipt:
 
     @property
     def left_bytes(self) -> int:
-        """What has still to come."""
+        """Bytes that have not arrived."""
         here = self._draft.offset_bytes if self._draft is not None else 0
         return sum(one.size_bytes for one in self.lacking) - here
 
     async def begin(self) -> tuple[int, ...]:
-        """Say how much of each file is here."""
+        """Return how many bytes of each file are stored."""
         await self._arrivals.admit(self.claim, self._request.files, receipt=self)
         self._offsets = await asyncio.to_thread(self._find_offsets)
         store = self._arrivals.files
@@ -241,7 +241,7 @@ class FilesReceipt:
         return offsets
 
     async def add(self, content: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         file = self.lacking[0]
         is_whole = self._draft is None and not self._offsets[file.sha256] and len(content) == file.size_bytes
         if is_whole and len(content) <= _SMALL_BYTES:
@@ -254,15 +254,15 @@ class FilesReceipt:
         await self._pass_whole()
 
     async def finish(self) -> None:
-        """Store what was not stored yet."""
+        """Store the remaining small files."""
         small, self._small, self._small_bytes = self._small, {}, 0
         if small:
             await asyncio.to_thread(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
-            # Whoever looked meanwhile found them neither here nor on their way.
+            # A check that ran meanwhile found them neither stored nor in transit.
             self._arrivals.note(self.claim, (PutFile(sha256, len(content)) for sha256, content in small.items()))
 
     async def close(self) -> None:
-        """Let go; what came of an incomplete file stays for a while."""
+        """End the receipt; incomplete files are kept for a while."""
         if self._draft is not None:
             self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=self._draft)
             self._draft = None
@@ -271,7 +271,7 @@ class FilesReceipt:
             await self.finish()
 
     async def _pass_whole(self) -> None:
-        """Go on to the next file of which something has still to come."""
+        """Advance to the next file with missing bytes."""
         while self.lacking and self._draft is None:
             file = self.lacking[0]
             if self._offsets[file.sha256] < file.size_bytes:
@@ -291,7 +291,7 @@ class FilesReceipt:
         file = self.lacking[0]
         self._draft = await asyncio.to_thread(self._arrivals.open_draft, self.claim.origin, file)
         if self._draft.offset_bytes != self._offsets[file.sha256]:
-            raise RefusedFilesError("a file is brought twice at once")
+            raise RefusedFilesError("a file is sent twice at once")
         return self._draft
 
     async def _finish_draft(self, draft: Draft) -> None:

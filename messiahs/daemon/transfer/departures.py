@@ -1,4 +1,4 @@
-"""Tasks with inputs on their way to their executor: first the files that it lacks, then the tasks (MESSIAHS 5.3.3)."""
+"""Sending tasks with inputs to their executor: first the files that it lacks, then the tasks (MESSIAHS 5.3.3)."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ _SMALL_TOGETHER_BYTES: Final = 512 << 10
 
 
 class Sending:
-    """Sends tasks with inputs, each transfer by itself; a file goes to an executor once at a time, whoever needs it."""
+    """Sends tasks with inputs, each transfer independently. A file is sent to an executor once at a time."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class Sending:
 
     @property
     def bringing(self) -> frozenset[ClaimId]:
-        """The claims for which files are on their way, and whose tasks were therefore not sent yet."""
+        """The claims whose files are being sent, and whose tasks therefore wait."""
         return frozenset(self._bringing)
 
     async def send(self, action: SendTasks) -> None:
-        """Bring the files and then hand the tasks to their channel; `TransferFailed` if the files cannot be brought."""
+        """Send the files and then pass the tasks to their channel; `TransferFailed` if the files cannot be sent."""
         claim = action.message.claim
         self._bringing[claim] = self._bringing.get(claim, 0) + 1
         try:
@@ -58,7 +58,7 @@ class Sending:
                 )
             )
         else:
-            # Files may have been on their way for long, and their task was cancelled meanwhile.
+            # Sending files may have taken long, and tasks may have been cancelled meanwhile.
             wanted = tuple(task for task in action.message.tasks if self._is_wanted(task.attempt))
             if wanted:
                 message = replace(action.message, tasks=wanted)
@@ -69,7 +69,7 @@ class Sending:
                 del self._bringing[claim]
 
     async def stop(self) -> None:
-        """Bring nothing any more."""
+        """Stop sending."""
         going = set(self._going.values())
         for task in going:
             task.cancel()
@@ -84,7 +84,7 @@ class Sending:
             self._going.update(dict.fromkeys(keys, task))
             task.add_done_callback(partial(self._arrived, keys))
         for task in {self._going[action.to, sha256] for sha256 in files}:
-            # Shielded: others wait for it too.
+            # Shielded, because other transfers wait for it too.
             await asyncio.shield(task)
 
     async def _put_part(self, action: SendTasks, hashes: list[bytes]) -> None:
@@ -101,7 +101,7 @@ class Sending:
 
 
 def divided(tasks: Iterable[BoundTask]) -> tuple[list[bytes], list[bytes]]:
-    """Say which files ride with their tasks, and which go before them: those that are large, alone or together."""
+    """Return the files to send with their tasks, and those to send before: large ones, and too many small ones."""
     inputs: dict[bytes, InputFile] = {one.sha256: one for task in tasks for one in task.command.inputs}
     small: list[bytes] = []
     large: list[bytes] = []

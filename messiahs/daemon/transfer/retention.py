@@ -7,21 +7,21 @@ from typing import Final
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
 
 UNUSED_SECONDS: Final = 3_600.0
-"""A file that nothing names is kept for so long: a submit, or a transfer, may be about to name it."""
+"""Retention time of a file that no row names, because a submit or a transfer may be about to name it."""
 _PERIOD_SECONDS: Final = 600.0
 _LOG = logging.getLogger(__name__)
 
 
-async def collect_for_ever(arrivals: ArrivingFiles, *, period_seconds: float = _PERIOD_SECONDS) -> None:
-    """Delete what nobody needs at once and then after each `period_seconds`, until it is cancelled.
+async def collect_periodically(arrivals: ArrivingFiles, *, period_seconds: float = _PERIOD_SECONDS) -> None:
+    """Delete unneeded files at once and then after each `period_seconds`, until cancelled.
 
-    What is needed follows from rows and from the ages of files, so no event says when to look. An error is logged, and
-    the next look comes all the same.
+    Whether a file is needed depends on rows and on its age, so there is no event for it. Errors are logged, and the job
+    continues.
     """
     while True:
         try:
             await _collect(arrivals)
-        except Exception:  # noqa: BLE001 - whatever it is, files must not be kept for ever from then on
+        except Exception:  # noqa: BLE001 - after any error the job must continue, or files would be kept permanently
             _LOG.exception("files that no task needs could not be deleted; the next attempt follows")
         await asyncio.sleep(period_seconds)
 

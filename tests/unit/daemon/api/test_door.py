@@ -161,7 +161,7 @@ def test_requests_that_are_being_answered_are_never_cut_off_and_too_many_of_them
         refused, _ = await lab.say(WHOLE)
         said = await refused.read()
         assert said.startswith(b"HTTP/1.1 503 ")
-        assert said.endswith(b'{"error": "you have too many connections with this module: end some"}')
+        assert said.endswith(b'{"error": "you have too many connections with this module: close some"}')
         lab.release.set()
         assert [await status_of(each) for each in held] == [200] * PATIENT.of_one
 

@@ -86,8 +86,8 @@ def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(i
     [
         ({"name": "n" * 256, "retries": 1_000}, ""),
         ({"name": "n" * 300}, "the name of a task has at most 256 characters, and this one has 300"),
-        ({"retries": 1_001}, "a task is retried at most 1000 times"),
-        ({"deadline_s": 400_000_000}, "a deadline is at most 316224000 s (10 years) away"),
+        ({"retries": 1_001}, "a task can be retried at most 1000 times"),
+        ({"deadline_s": 400_000_000}, "a deadline may be at most 316224000 s (10 years) away"),
     ],
 )
 def test_what_is_too_much_is_told_with_what_is_allowed(said: dict[str, object], problem: str) -> None:
@@ -145,7 +145,7 @@ def test_one_task_has_no_more_inputs_than_can_travel() -> None:
 @pytest.mark.parametrize(("parts", "is_refused"), [(256, False), (257, True)])
 def test_no_input_lies_in_more_folders_than_an_executor_makes(parts: int, *, is_refused: bool) -> None:
     body = SubmitBody(key="k", argv=("true",), inputs=_inputs(("/".join("a" * parts),)))
-    assert problem_of(body).startswith("an input lies in at most 255 folders: a/a/") == is_refused
+    assert problem_of(body).startswith("an input may be in at most 255 folders: a/a/") == is_refused
     assert bool(problem_of(body)) == is_refused
 
 

@@ -158,7 +158,7 @@ def test_what_was_loaded_and_cannot_be_used_any_more_leaves_the_own_file_and_a_l
     kept.write_text(damage(kept.read_text()), errors="surrogateescape")
     policies = site.start()
     assert _shown(policies) == ("own", str(site.file), False)
-    assert f"THE POLICY THAT WAS LOADED IS LOST: {site.file}" in caplog.text
+    assert f"THE LOADED POLICY IS LOST: {site.file}" in caplog.text
     assert str(kept) in caplog.text
     policies.load(OTHER, "other.policy")
     assert _shown(site.start()) == ("other", "other.policy", True)

@@ -102,7 +102,7 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE notes (text TEXT)")
     connection.close()
-    with pytest.raises(UnusableStateError, match="nothing of a module"):
+    with pytest.raises(UnusableStateError, match="no state of a module"):
         RowStore(path)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.arrivals import ArrivingFiles
-from messiahs.daemon.transfer.retention import collect_for_ever
+from messiahs.daemon.transfer.retention import collect_periodically
 
 
 class _Messages(logging.Handler):
@@ -38,7 +38,7 @@ async def _collect_after_an_error(folder: Path) -> None:
     level = log.level
     log.addHandler(messages)
     log.setLevel(logging.INFO)
-    collecting = asyncio.create_task(collect_for_ever(arrivals, period_seconds=0))
+    collecting = asyncio.create_task(collect_periodically(arrivals, period_seconds=0))
     try:
         async with asyncio.timeout(60):
             await _until(messages, "could not be deleted")
