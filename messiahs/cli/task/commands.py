@@ -32,7 +32,7 @@ _COMMAND_SETTINGS = {"allow_interspersed_args": False}
 
 @click.group()
 def task() -> None:
-    """Submit tasks and follow them (each command is there without `task`, too)."""
+    """Submit and manage tasks (each subcommand is also available without `task`)."""
 
 
 @task.command(context_settings=_COMMAND_SETTINGS)
@@ -44,20 +44,20 @@ def task() -> None:
 def submit(
     command: tuple[str, ...], *, array: Members | None, each_line: Members | None, **options: Unpack[SubmitOptions]
 ) -> None:
-    """Hand in a task and print its id; it is stored by then.
+    """Submit a task and print its id once the module has stored it.
 
-    With --array or --each-line it is one task for each number or line, which `{}` stands for in CMD, --input,
-    --output, --name, --env and --set. Tasks have no standard input: data that waits there is refused.
+    --array and --each-line submit one task per number or line; `{}` in COMMAND, --input, --output, --name, --env and
+    --set is replaced by it. Tasks have no standard input: data waiting on stdin is an error.
     """
-    from messiahs.cli.task.submission import handed_in
+    from messiahs.cli.task.submission import prepared_submission
     from messiahs.cli.task.unread_input import refuse_input
 
     if array is not None and each_line is not None:
-        raise click.UsageError("--array and --each-line exclude each other")
+        raise click.UsageError("--array and --each-line cannot be combined")
     refuse_input()
     members = array or each_line or Members()
     with ModuleClient(locate_module(options["module"], state=options["state"]).socket) as module:
-        submitted = module.submit(handed_in(module, command, options=options, members=members))
+        submitted = module.submit(prepared_submission(module, command, options=options, members=members))
     if options["as_json"]:
         print_document({"id": submitted, "members": members.count})
     else:
@@ -69,28 +69,30 @@ def submit(
 @place_options_without_ids
 @_COMMAND
 def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
-    """Run a task as if it were local: its output, its exit code, its files, and Ctrl-C ends it.
+    """Run a task as if it were local: stream its output, return its exit code and fetch its files.
 
-    It has no standard input: data that waits there is refused, so that it is not lost; --input passes a file.
+    Ctrl-C ends the task. Tasks have no standard input: data waiting on stdin is an error; pass a file with --input.
     """
     from messiahs.cli.task.run import run_submission
-    from messiahs.cli.task.submission import handed_in
-    from messiahs.cli.task.unread_input import refuse_input, tell_of_lost_input
+    from messiahs.cli.task.submission import prepared_submission
+    from messiahs.cli.task.unread_input import refuse_input, report_unused_input
 
     refuse_input()
     place = located(None, options)
-    code = run_submission(place, lambda module: handed_in(module, command, options=options), as_json=options["as_json"])
-    tell_of_lost_input()
+    code = run_submission(
+        place, lambda module: prepared_submission(module, command, options=options), as_json=options["as_json"]
+    )
+    report_unused_input()
     return code
 
 
 @task.command()
 @place_options
 @click.option("--members", is_flag=True, help="Show each member of an array.")
-@click.option("--failed", is_flag=True, help="Show only what ended otherwise than with exit code 0.")
+@click.option("--failed", is_flag=True, help="Show only tasks that ended without exit code 0.")
 @click.argument("ids", metavar="[ID…]", nargs=-1)
 def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpack[PlaceOptions]) -> int:
-    """Show tasks: those named, or all of the module, the newest last."""
+    """Show the named tasks, or all tasks of the module, the newest last."""
     from messiahs.cli.task.lines import show_tasks
 
     tasks, unknown = tasks_of(ids, options, members=members or failed)
@@ -104,7 +106,7 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
     else:
         show_tasks(tasks)
     for name in unknown:
-        click.echo(f"messiahs: no task `{name}` is known", err=True)
+        click.echo(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0
 
 
@@ -112,9 +114,9 @@ def status(ids: tuple[str, ...], *, members: bool, failed: bool, **options: Unpa
 @place_options_without_ids
 @_SOME_IDS
 def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """Say why tasks wait or were denied: who was asked and what they answered, hop by hop.
+    """Show why tasks wait or were denied: the modules asked and their answers, hop by hop.
 
-    A denial by the policy of the task's own module comes with each comparison that was against it.
+    A denial by the policy of the task's own module lists every comparison that failed.
     """
     from messiahs.cli.task.lines import show_reasons
 
@@ -124,7 +126,7 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
     else:
         show_reasons(tasks)
     for name in unknown:
-        click.echo(f"messiahs: no task `{name}` is known", err=True)
+        click.echo(f"messiahs: unknown task `{name}`", err=True)
     return 1 if unknown else 0
 
 
@@ -132,7 +134,7 @@ def explain(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @place_options_without_ids
 @_SOME_IDS
 def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """Wait for the end of tasks: gives the task's exit code; of several 0 if all exited 0, else 1."""
+    """Wait until tasks end; exit with the task's exit code, or for several tasks 0 if all exited 0, else 1."""
     from messiahs.cli.task.wait import waited
 
     ended = waited(ids, options)
@@ -148,11 +150,11 @@ def wait(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 @task.command()
 @MODULE
 @STATE
-@click.option("--stderr", "is_stderr", is_flag=True, help="What it wrote to stderr, instead of stdout.")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the task ends.")
+@click.option("--stderr", "is_stderr", is_flag=True, help="Print stderr instead of stdout.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the task ends.")
 @click.argument("task_id", metavar="ID")
 def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: bool, follow: bool) -> None:
-    """Print what a task wrote, byte by byte as it wrote it."""
+    """Print the output of a task, byte for byte."""
     stream = "stderr" if is_stderr else "stdout"
     with ModuleClient(locate_module(module, task=task_id, state=state).socket) as client:
         for piece in client.logs(task_id, stream=stream, follow=follow):
@@ -164,7 +166,7 @@ def logs(task_id: str, *, module: str | None, state: Path | None, is_stderr: boo
 @place_options
 @_SOME_IDS
 def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
-    """End tasks; `wait` says when it is done. What has ended already stays as it is."""
+    """Cancel tasks that have not ended; `wait` returns once they have."""
     code, cancelled = 0, []
     for name in ids:
         try:
@@ -186,10 +188,10 @@ def cancel(ids: tuple[str, ...], **options: Unpack[PlaceOptions]) -> int:
 
 @task.command()
 @place_options_without_ids
-@click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Where to [.].")
+@click.option("--into", type=click.Path(path_type=Path), default=Path(), metavar="DIR", help="Target folder [.].")
 @_SOME_IDS
 def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) -> int:
-    """Write what ended tasks left behind into DIR; that of member 3 of an array goes to DIR/3."""
+    """Write the outputs of ended tasks into DIR; those of member 3 of an array go to DIR/3."""
     from messiahs.cli.task.fetch import fetch_tasks
 
     return fetch_tasks(ids, options, into=into)
@@ -197,14 +199,14 @@ def fetch(ids: tuple[str, ...], *, into: Path, **options: Unpack[PlaceOptions]) 
 
 @task.command()
 @place_options
-@click.option("--failed", is_flag=True, required=True, help="Run again what failed (the only choice).")
+@click.option("--failed", is_flag=True, required=True, help="Run failed tasks again (the only choice).")
 @click.argument("array_id", metavar="ID")
 def retry(array_id: str, *, failed: bool, **options: Unpack[PlaceOptions]) -> None:
-    """Run a task again that failed, or the members of an array that did, under the same ids.
+    """Run a failed task, or the failed members of an array, again under the same ids.
 
-    Whatever ended otherwise than with exit code 0 has failed: also what was killed or denied.
+    A task has failed if it ended without exit code 0, including killed and denied tasks.
     """
-    assert failed, "it must be said"
+    assert failed, "click requires the flag"
     with client_for(array_id, options) as module:
         retried = module.retry(array_id)
     if options["as_json"]:

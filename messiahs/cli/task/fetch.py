@@ -1,4 +1,4 @@
-"""`messiahs fetch`: what tasks left behind, written where the user wants it."""
+"""`messiahs fetch`: write the outputs of tasks to a folder."""
 
 import sys
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _SHOWN_NAMES = 5
 
 @dataclass(slots=True)
 class _Found:
-    """What is there to be fetched, and what is not; mutable."""
+    """Outputs to fetch, ids of tasks without outputs, and problems (mutable)."""
 
     outputs: list[OutputFile] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class _Found:
 
 
 def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> int:
-    """Write the outputs of tasks below `into`, and say what there is none of; 1 if anything is lacking."""
+    """Write the outputs of tasks below `into` and print what could not be fetched; returns 1 if anything is lacking."""
     written: list[Document] = []
     problems: list[str] = []
     found = {name: _found(name, options) for name in dict.fromkeys(ids)}
@@ -36,7 +36,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
     for name, one in found.items():
         problems += one.problems
         if one.lacking:
-            problems.append(f"{_list(one.lacking)} left no outputs behind (`--output NAME` declares them)")
+            problems.append(f"{_list(one.lacking)} produced no outputs (`--output NAME` declares them)")
         written += _fetched(name, one.outputs, options, into)
     if options["as_json"]:
         print_document({"outputs": written})
@@ -50,7 +50,7 @@ def fetch_tasks(ids: tuple[str, ...], options: PlaceOptions, *, into: Path) -> i
 
 
 def write_outputs(module: ModuleClient, outputs: tuple[OutputFile, ...], *, into: Path) -> list[Document]:
-    """Write outputs with a bar, and describe what was written."""
+    """Write outputs with a progress bar, and return a document for each."""
     with shown_progress() as on_progress:
         return [output.document(into) for output in fetch(module, outputs, into=into, on_progress=on_progress)]
 
@@ -61,16 +61,16 @@ def _found(name: str, options: PlaceOptions) -> _Found:
         answer = module.tasks(name, members=True)
         members = answer["tasks"]
         if answer.get("unknown"):
-            found.problems.append(f"no task `{name}` is known")
+            found.problems.append(f"unknown task `{name}`")
         for member in members:
             if is_final(member):
                 left = outputs_of(module, member["id"])
                 found.outputs += left
                 found.lacking += [] if left else [member["id"]]
-    still_open = [member["id"] for member in members if not is_final(member)]
-    if still_open:
-        told = f"{len(still_open)} of {len(members)} members of {name} have" if len(members) > 1 else f"{name} has"
-        found.problems.append(f"{told} not ended yet; `messiahs wait {name}` says when")
+    running = [member["id"] for member in members if not is_final(member)]
+    if running:
+        subject = f"{len(running)} of {len(members)} members of {name} have" if len(members) > 1 else f"{name} has"
+        found.problems.append(f"{subject} not ended yet; `messiahs wait {name}` waits for the end")
     return found
 
 

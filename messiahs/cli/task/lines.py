@@ -1,4 +1,4 @@
-"""Tasks as people read them: one line each, and below why something waits, was denied, or stands still."""
+"""Tables of tasks for people, with the reasons why a task waits, was denied or is suspended."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -13,58 +13,58 @@ from messiahs.core.model.texts import printable
 _HEADER = ("ID", "STATE", "RESULT", "ATTEMPT", "MODULE", "SUBMITTED", "RAN", "NAME")
 _SHORT_SECONDS = 100
 _SECONDS_PER_MINUTE = 60
-_HELD = {"suspended": "suspended by the owner of", "vacating": "told to leave by the owner of"}
+_HELD = {"suspended": "suspended by the owner of", "vacating": "being vacated by the owner of"}
 _OWNERS_ACTS = ("suspended", "resumed", "vacating", "vacated", "revoked", "moving", "moved")
-"""Steps in the life of a task that the owner of its machine decided."""
+"""Steps in the life of a task that the owner of its machine causes."""
 
 
 def show_tasks(tasks: list[Document], *, now: datetime | None = None) -> None:
-    """Print a table, and below it once for all that share them the reasons of what waits or was denied."""
+    """Print a table of tasks, then each set of reasons once, with the tasks that share it."""
     now = datetime.now(UTC) if now is None else now
     if tasks:
         print_table(_HEADER, [_row(document, now) for document in tasks])
     alike: dict[tuple[bool, str], list[Document]] = {}
     for document in tasks:
         if document.get("reasons"):
-            told = "\n".join(reason_lines(document["reasons"], depth=1))
-            alike.setdefault((is_final(document), told), []).append(document)
-    for (is_over, told), documents in alike.items():
+            text = "\n".join(reason_lines(document["reasons"], depth=1))
+            alike.setdefault((is_final(document), text), []).append(document)
+    for (is_ended, text), documents in alike.items():
         is_one = len(documents) == 1
         waits = "waits" if is_one else "wait"
         was = "was" if is_one else "were"
-        verb = f"{was} denied by" if is_over else f"{waits}; asked and refused by"
-        click.echo(f"\n{_names(documents)} {verb}\n{told}")
+        verb = f"{was} denied by" if is_ended else f"{waits}; asked and refused by"
+        click.echo(f"\n{_names(documents)} {verb}\n{text}")
     for document in tasks:
         if "counts" not in document and document.get("substate") in _HELD:
             click.echo(f"\n{document['id']} is {printable(_held(document))}")
         if document.get("may_run_until"):
             place, until = printable(document["may_run_on"]), document["may_run_until"]
-            click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not said that it ended")
+            click.echo(f"\n{document['id']} may run at {place} until {until}: its module has not reported its end")
 
 
 def show_reasons(tasks: Iterable[Document]) -> None:
-    """Print what became of each task, and every answer of those that were asked for a place and gave none."""
+    """Print the state of each task, every denial that it received, and what machine owners did to it."""
     for document in tasks:
         place = f" at {document['executed_on']}" if document.get("executed_on") else ""
-        told = "counts" not in document and f"{state_of(document)}{place}"
-        click.echo(printable(f"{document['id']}: {told or 'ask for one of its members: ' + document['id'] + '.1'}"))
+        text = "counts" not in document and f"{state_of(document)}{place}"
+        click.echo(printable(f"{document['id']}: {text or 'ask for one of its members: ' + document['id'] + '.1'}"))
         for line in reason_lines(document.get("reasons", ()), depth=1, whole=True):
             click.echo(line)
         for entry in document.get("history", ()):
             if entry["event"] in _OWNERS_ACTS:
                 why = f": {entry['text']}" if entry.get("text") else ""
-                told = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
-                click.echo(printable(told))
+                text = f"  {entry['at']} attempt {entry['attempt']} {entry['event']} at {entry['module']}{why}"
+                click.echo(printable(text))
 
 
 def _held(document: Document) -> str:
-    """Say what the owner of its machine does to a task, and why if that is known."""
+    """Return the text for a task that the owner of its machine suspended or vacates, with the reason if known."""
     why = f": {document['text']}" if document.get("text") else ""
     return f"{_HELD[document['substate']]} {document['executed_on']}{why}"
 
 
 def ran_of(document: Document, now: datetime) -> str:
-    """Give how long a task ran or has run, and was suspended; of an array, how long it took from its submission."""
+    """Return the run time of a task and its suspensions; for an array, the time since its submission."""
     begun = document.get("submitted_at") if "counts" in document else document.get("started_at")
     if begun is None:
         return "-"
@@ -77,7 +77,7 @@ def ran_of(document: Document, now: datetime) -> str:
 
 
 def _suspended_seconds(document: Document, now: datetime) -> float:
-    """Give how long the present or last attempt of a task was suspended."""
+    """Return the total suspension of the present or last attempt of a task."""
     since = document.get("suspended_since")
     until_now = 0.0 if since is None else max(0.0, (now - datetime.fromisoformat(since)).total_seconds())
     return float(document.get("suspended_s") or 0.0) + until_now

@@ -1,4 +1,4 @@
-"""Which module a command talks to, and the tasks of several modules at once."""
+"""Locating the module that a command addresses; collecting tasks from several modules."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from messiahs.errors import ClientError
 
 
 def client_for(task_id: str | None, options: PlaceOptions) -> ModuleClient:
-    """Give a client of the module that was named, or that the task's id names."""
+    """Return a client of the named module, or else of the module in the task's id."""
     return ModuleClient(locate_module(options["module"], task=task_id, state=options["state"]).socket)
 
 
 def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
-    """Give the module for `run` and `wait`, whose other codes are the task's own."""
+    """Locate the module for `run` and `wait`; failures exit 125, since other codes are the task's own."""
     try:
         return locate_module(options["module"], task=task_id, state=options["state"])
     except ClientError as error:
@@ -24,14 +24,14 @@ def located(task_id: str | None, options: PlaceOptions) -> ModulePlace:
 
 
 def tasks_of(ids: tuple[str, ...], options: PlaceOptions, *, members: bool = False) -> tuple[list[Document], list[str]]:
-    """Give the tasks in the order of their ids, and the ids that are unknown; several modules are asked in turn."""
+    """Return the tasks in the order of `ids`, and the unknown ids; queries each module once."""
     tasks: list[Document] = []
     unknown: list[str] = []
-    asked: dict[Path, list[str]] = {}
+    by_socket: dict[Path, list[str]] = {}
     for name in ids or (None,):
         socket = locate_module(options["module"], task=name, state=options["state"]).socket
-        asked.setdefault(socket, []).extend([] if name is None else [name])
-    for socket, names in asked.items():
+        by_socket.setdefault(socket, []).extend([] if name is None else [name])
+    for socket, names in by_socket.items():
         with ModuleClient(socket) as module:
             answer = module.tasks(*names, members=members)
         tasks += answer["tasks"]

@@ -1,4 +1,4 @@
-"""`messiahs run`: a task as if it were local, with its output, its signals and its exit code."""
+"""`messiahs run`: run a task as if it were local, with its output, signals and exit code."""
 
 import os
 import signal
@@ -31,17 +31,17 @@ from messiahs.errors import ClientError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_SECONDS = 3.0
-"""After so long a task that waits says why."""
+"""How long a task may wait before its reasons are printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user asks for the task's end."""
+    """The user requests the end of the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A stream of the task cannot be written any more, which ends it as it would end a local command."""
+    """A stream of the task cannot be written any more; the task is cancelled, as a local command would end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A stream of the task was shown to its end."""
+    """A stream of the task has been copied to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,18 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A thread can do no more."""
+    """A thread failed with `error`."""
 
     error: BaseException
 
 
-News = Asked | Unread | Submitted | Shown | Ended | Failed
-Inbox = SimpleQueue[News]
+Event = Asked | Unread | Submitted | Shown | Ended | Failed
+Inbox = SimpleQueue[Event]
 
 
 @dataclass(slots=True)
 class Run:
-    """A task on its way, as far as is known (mutable)."""
+    """State of the task as known here (mutable)."""
 
     inbox: Inbox
     task: str = ""
@@ -87,11 +87,11 @@ class Run:
 
 
 def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submission], *, as_json: bool) -> int:
-    """Submit, show the output while it comes, write the outputs, and give the task's exit code; 125 on our failure.
+    """Submit, stream the output, write the output files, and return the task's exit code; 125 if the federation fails.
 
     The first Ctrl-C (or SIGTERM, or SIGHUP without `nohup`) cancels the task and waits for its end; the second one
-    leaves at once. While `prepare` uploads, the first one ends it, and nothing was submitted. When nobody reads the
-    output any more, the task is cancelled, too.
+    returns at once. During the upload in `prepare` the first one stops the command, and nothing is submitted. The task
+    is also cancelled when the reader of its output goes away.
     """
     with _as_failures_of_the_federation(), ModuleClient(place.socket) as module:
         submission = prepare(module)
@@ -103,7 +103,7 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
         if as_json:
             print_document(run.ended)
         if failure := failure_of(run.ended):
-            _say(run.inbox, failure)
+            _report(run.inbox, failure)
         if submission.outputs and run.ended["state"] != "denied":
             _write_outputs(module, run.task, submission)
     if run.asked:
@@ -112,11 +112,11 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
 
 
 def _write_outputs(module: ModuleClient, task: str, submission: Submission) -> None:
-    """Write the outputs of an ended task here; a `ClientError` says how to get those that cannot be written."""
+    """Write the outputs of an ended task here; a `ClientError` says how to fetch outputs that cannot be written."""
     try:
         write_outputs(module, outputs_of(module, task, declared=submission.outputs), into=Path())
     except ClientError as error:
-        remedy = f"the module keeps them: `messiahs fetch {task} --into FOLDER` writes them elsewhere"
+        remedy = f"the module keeps them; `messiahs fetch {task} --into FOLDER` writes them elsewhere"
         raise ClientError(f"{error}; {remedy}") from error
 
 
@@ -125,18 +125,18 @@ def _as_failures_of_the_federation() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        # A mistake in the command stays a usage error; everything else is the federation's failure.
+        # A usage error stays one; every other failure is the federation's.
         raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
 
 
 def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: bool) -> None:
-    """Hand a task in and stay until it has ended and was shown, or until the user has asked twice.
+    """Submit a task and return once it has ended and its output is shown, or at the user's second request to end it.
 
-    Whatever may block does so in a thread, with a client of its own, and this one listens. An exception that a signal
-    raises is lost when it comes while a destructor runs, so a signal is news like any other.
+    Blocking calls run in threads with clients of their own; this thread only reads the inbox. Signals go through the
+    inbox too, because an exception raised by a signal handler is lost if a destructor is running.
     """
     streams = {"stdout": sys.stdout, "stderr": sys.stderr} if shows_output else {}
-    _start(run.inbox, _hand_in, socket, submission)
+    _start(run.inbox, _submit, socket, submission)
     while run.ended is None or run.shown < len(streams):
         match run.inbox.get():
             case Asked():
@@ -158,24 +158,24 @@ def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: boo
         if run.asked > 1:
             run.ended = None
             return
-        # Before it is known, the task may exist already.
+        # Until its id is known, the task may already exist.
         if (run.asked or run.is_unread) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
-            # What is told may stand in a full pipe, and the next signal is to be heard all the same.
-            _start(run.inbox, _say, f"ending {run.task}; once more leaves it to its module")
+            # Printed from a thread: a full pipe must not delay the next signal.
+            _start(run.inbox, _report, f"cancelling {run.task}; interrupt again to leave the task to its module")
 
 
 def _start(inbox: Inbox, work: Callable[..., None], *words: object) -> None:
     def run() -> None:
         try:
             work(inbox, *words)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the thread that listens raises it
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that reads the inbox
             inbox.put(Failed(error))
 
     threading.Thread(target=run, daemon=True).start()
 
 
-def _hand_in(inbox: Inbox, socket: Path, submission: Submission) -> None:
+def _submit(inbox: Inbox, socket: Path, submission: Submission) -> None:
     with ModuleClient(socket) as module:
         task = module.submit(submission)
         inbox.put(Submitted(task))
@@ -193,10 +193,12 @@ def _waited(inbox: Inbox, module: ModuleClient, task: str) -> Document:
         if is_final(soon):
             return soon
         if soon.get("reasons"):
-            _say(inbox, "\n    ".join((f"{task} waits; Ctrl-C ends it", *reason_lines(soon["reasons"]))))
+            _report(inbox, "\n    ".join((f"{task} waits; Ctrl-C cancels it", *reason_lines(soon["reasons"]))))
         return module.wait(task)
     except ClientError as error:
-        raise ClientError(f"{error}\nthe task goes on: `messiahs wait {task}`", code=error.code) from error
+        raise ClientError(
+            f"{error}\nthe task continues; `messiahs wait {task}` waits for it", code=error.code
+        ) from error
 
 
 def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None:
@@ -206,34 +208,34 @@ def _copy(inbox: Inbox, socket: Path, task: str, stream: str, sink: int) -> None
             for piece in module.logs(task, stream=stream, follow=True):
                 _write(sink, piece)
     except ClientError as error:
-        _say(inbox, f"the task's {stream} cannot be shown: {error}")
+        _report(inbox, f"the task's {stream} cannot be shown: {error}")
     except OSError as error:
         inbox.put(Unread())
         if not isinstance(error, BrokenPipeError):
-            _say(inbox, f"the task's {stream} cannot be written: {error}")
+            _report(inbox, f"the task's {stream} cannot be written: {error}")
     inbox.put(Shown())
 
 
-def _say(_: Inbox, text: str) -> None:
-    """Tell the user something; nothing else changes if nobody reads it any more."""
+def _report(_: Inbox, text: str) -> None:
+    """Print a message on stderr; has no effect if stderr is closed."""
     with suppress(OSError):
         _write(sys.stderr.fileno(), f"messiahs: {printable_lines(text)}\n".encode())
 
 
 def _write(sink: int, piece: bytes) -> None:
-    """Write without a buffer, whose lock would be held for as long as nobody reads, even at our end."""
+    """Write unbuffered: a buffer's lock would be held while the reader is slow, even during interpreter exit."""
     while piece:
         piece = piece[os.write(sink, piece) :]
 
 
 @contextmanager
 def _signals_to(inbox: Inbox) -> Iterator[None]:
-    def tell(_number: int, _frame: FrameType | None) -> None:
+    def request_end(_number: int, _frame: FrameType | None) -> None:
         inbox.put(Asked())
 
-    # With `nohup` the task goes on when its terminal is closed.
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, tell) for number in heard}
+    # With `nohup` the task continues after its terminal is closed.
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, request_end) for number in handled}
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""From the words of a command line to a submission whose files the module has."""
+"""Build a submission from command-line options and upload its files."""
 
 from messiahs.cli.members import Members
 from messiahs.cli.options import SubmitOptions
@@ -12,12 +12,12 @@ from messiahs.client.uploading import upload
 _SINGLE = Members()
 
 
-def handed_in(
+def prepared_submission(
     module: ModuleClient, command: tuple[str, ...], *, options: SubmitOptions, members: Members = _SINGLE
 ) -> Submission:
-    """Find, hash and upload the inputs, and give what is to be submitted; nothing has been submitted yet.
+    """Hash and upload the inputs and return the submission, which is not yet submitted.
 
-    Interrupted at any moment it can simply be repeated: what is uploaded stays, and nobody is charged for it.
+    Safe to repeat after an interruption: uploaded contents are kept and not uploaded again.
     """
     for output in options["outputs"]:
         if PLACEHOLDER in output:
@@ -34,7 +34,7 @@ def handed_in(
 def _submission_of(
     command: tuple[str, ...], options: SubmitOptions, members: Members, prepared: PreparedInputs
 ) -> Submission:
-    """Give what the options describe; what was not said is not in the TDV."""
+    """Build the submission; options that were not given are not in the TDV."""
     wanted = {
         "mem": options["mem"],
         "disk": options["disk"],

@@ -1,8 +1,8 @@
-"""Standard input that a task would not get: what waits there must not be lost without a word.
+"""Refuse standard input that would be lost, since tasks have no standard input yet.
 
-Tasks have no standard input yet. A file or a socket with data for this process alone is refused, and so is a pipe into
-which somebody can still write. What the parent process has as its standard input, too, is left to the parent: in
-`while read name; do messiahs run …; done` the loop reads the next line from it.
+A file or socket with unread data for this process alone is refused, and so is a pipe that still has a writer. A
+standard input shared with the parent process is left to the parent: in `while read name; do messiahs run …; done`
+the loop reads the next line from it.
 """
 
 import fcntl
@@ -18,29 +18,29 @@ from typing import Final
 import click
 
 _STDIN: Final = 0
-_TOLD: Final = "tasks have no standard input yet"
-_REMEDY: Final = "save it in a file and pass that with `--input FILE`, or add `</dev/null` to do without it"
+_NO_STDIN: Final = "tasks have no standard input yet"
+_REMEDY: Final = "save it to a file and pass `--input FILE`, or add `</dev/null` to run without it"
 _HANG_UP_WAIT_MS: Final = 1_000
-"""How long the writer of an empty pipe may take to close it: it often ends at the same time as this process starts."""
+"""How long the writer of an empty pipe may take to close it; it often ends just as this process starts."""
 
 
 def refuse_input() -> None:
-    """Raise a usage error if data for this process alone waits at standard input, or can still come from a pipe."""
+    """Raise a usage error if unread data for this process alone is on standard input, or may still come from a pipe."""
     if _is_open_pipe() and not has_unread_input():
-        raise click.UsageError(f"standard input is a pipe that may still bring data, and {_TOLD}: {_REMEDY}")
+        raise click.UsageError(f"standard input is a pipe that is still open, and {_NO_STDIN}: {_REMEDY}")
     if has_unread_input():
-        raise click.UsageError(f"there is data on standard input, and {_TOLD}: {_REMEDY}")
+        raise click.UsageError(f"there is data on standard input, and {_NO_STDIN}: {_REMEDY}")
 
 
-def tell_of_lost_input() -> None:
-    """Say on stderr that data has come since it was looked for."""
+def report_unused_input() -> None:
+    """Print a message on stderr if data has arrived since `refuse_input`."""
     if has_unread_input():
         with suppress(OSError):
-            click.echo(f"messiahs: the data on standard input was not used: {_TOLD}; use `--input FILE`", err=True)
+            click.echo(f"messiahs: the data on standard input was not used: {_NO_STDIN}; use `--input FILE`", err=True)
 
 
 def has_unread_input() -> bool:
-    """Say whether standard input is a file or a pipe that holds data, and is not the parent's, too."""
+    """Return whether standard input is a file, pipe or socket with unread data that is not shared with the parent."""
     if sys.stdin is None:
         return False
     try:
@@ -51,7 +51,7 @@ def has_unread_input() -> bool:
 
 
 def _is_open_pipe() -> bool:
-    """Say whether standard input is a pipe of this process alone that its writers keep open."""
+    """Return whether standard input is a pipe of this process alone with a writer that keeps it open."""
     if sys.stdin is None:
         return False
     try:

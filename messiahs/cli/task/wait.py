@@ -1,4 +1,4 @@
-"""Waiting for tasks, with a line on the terminal that says how many are left."""
+"""Waiting for tasks, with a progress line on a terminal."""
 
 import sys
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from messiahs.cli.task.modules import located, tasks_of
 from messiahs.client.connection import Document
 from messiahs.client.module import FINAL_STATES, ModuleClient, is_final
 
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _CLEAR_LINE = "\r\x1b[K"
 
 
 def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
-    """Give the documents of tasks, in their order, once all have ended; restarts of modules are waited for, too."""
+    """Return the documents of tasks, in the order of `ids`, once all have ended; survives restarts of their modules."""
     shows = sys.stderr.isatty()
     ended = []
     try:
@@ -22,7 +22,7 @@ def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
                 document = module.wait(name, timeout=0 if shows else None)
                 while not is_final(document):
                     _draw(progress_line(tasks_of(ids, options)[0]))
-                    document = module.wait(name, timeout=_LOOK_SECONDS)
+                    document = module.wait(name, timeout=_POLL_SECONDS)
             ended.append(document)
     finally:
         if shows:
@@ -31,7 +31,7 @@ def waited(ids: tuple[str, ...], options: PlaceOptions) -> list[Document]:
 
 
 def progress_line(tasks: Iterable[Document]) -> str:
-    """Say of how many tasks how many ended, run and failed; each member of an array counts."""
+    """Return the counts of tasks that ended, run and failed; each member of an array counts."""
     total = ended = running = failed = 0
     for document in tasks:
         counts = document.get("counts") or {document.get("substate") or document["state"]: 1}

@@ -192,7 +192,7 @@ def test_a_task_that_is_not_known_is_told_and_nothing_is_explained(
     monkeypatch.delenv("MESSIAHS_MODULE", raising=False)
     start_peer((200, {"tasks": [], "unknown": ["left.9"]}), state=tmp_path)
     assert main(["task", "explain", "left.9"]) == 1
-    assert capsys.readouterr() == ("", "messiahs: no task `left.9` is known\n")
+    assert capsys.readouterr() == ("", "messiahs: unknown task `left.9`\n")
 
 
 MEMORY_BYTES = 4 << 30

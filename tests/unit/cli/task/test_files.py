@@ -217,15 +217,15 @@ def test_fetch_puts_the_members_of_an_array_into_folders(peer: Peer, capsys: pyt
     assert Path("1/out").read_bytes() == b"1"
     told = capsys.readouterr().err
     assert "1 of 3 members of left.1 have not ended yet" in told
-    assert "left.1.2 left no outputs behind" in told
+    assert "left.1.2 produced no outputs" in told
 
 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
         ({"tasks": [OPEN], "unknown": []}, "left.1 has not ended yet; `messiahs wait left.1`"),
-        ({"tasks": [DONE], "unknown": []}, "left.1 left no outputs behind"),
-        ({"tasks": [], "unknown": ["left.1"]}, "no task `left.1` is known"),
+        ({"tasks": [DONE], "unknown": []}, "left.1 produced no outputs"),
+        ({"tasks": [], "unknown": ["left.1"]}, "unknown task `left.1`"),
     ],
 )
 def test_fetch_of_nothing_is_a_negative_answer(

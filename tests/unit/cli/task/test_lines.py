@@ -103,7 +103,7 @@ def test_a_task_that_its_machines_owner_holds_says_so_and_why(capsys: pytest.Cap
     show_tasks([suspended, {**held, "id": "left.3", "substate": "vacating", "text": ""}, TASK], now=NOW)
     told = capsys.readouterr().out
     assert "left.1 is suspended by the owner of right: the owner is back\n" in told
-    assert "left.3 is told to leave by the owner of right\n" in told
+    assert "left.3 is being vacated by the owner of right\n" in told
     assert told.count("owner of") == 2
 
 

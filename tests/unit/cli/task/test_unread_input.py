@@ -48,7 +48,7 @@ def test_a_file_and_a_pipe_with_data_are_refused(place: Path, word: str) -> None
 def test_a_pipe_whose_writer_is_late_is_refused(place: Path) -> None:
     reader, writer = os.pipe()
     code, told = _done(reader)
-    assert (place.is_dir(), code, "standard input is a pipe that may still bring data" in told) == (True, 2, True)
+    assert (place.is_dir(), code, "standard input is a pipe that is still open" in told) == (True, 2, True)
     os.close(reader)
     os.close(writer)
 
