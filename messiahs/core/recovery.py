@@ -139,8 +139,8 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
 def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
     """Take up a claim that passes here, or forget it if one of its two neighbors has left the topology.
 
-    No message of it can pass any more, and its last one would never come. The neighbor that is left hears so once it is
-    linked: its query is answered `is_forgotten`, and its status by the end of the claim (claim_messages.py). The origin waits
+    No message of it can pass any more, so its last one would never arrive. The neighbor that is left learns of it once
+    it is linked: its query is answered `is_forgotten`, its status by a claim_end (claim_messages.py). The origin waits
     for the end of the lease in any case, since its attempts may still run.
     """
     if row.toward_origin in state.neighbors and row.toward_executor in state.neighbors:
