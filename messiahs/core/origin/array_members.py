@@ -1,6 +1,6 @@
-"""What each member of a submission runs and needs: `{}` in a template stands for the member's item.
+"""The command and needs of each member of a submission: `{}` in a template is replaced by the member's item.
 
-A member's item is the text that the user gave for it, or its number. A single task has none, and its `{}` stay.
+The item of a member is the text that the user gave for it, or its number. A single task has no item and keeps its `{}`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,7 @@ _MARK = "{}"
 
 
 def command_of(row: SubmissionRow, task: TaskId) -> Command:
-    """Give the command of one member, with the inputs that are its own."""
+    """Return the command of one member, including its own inputs."""
     command, item = row.command, _item_of(row, task.member)
     if row.member_inputs and task.member:
         command = replace(command, inputs=(*command.inputs, *row.member_inputs[task.member - 1]))
@@ -34,12 +34,12 @@ def command_of(row: SubmissionRow, task: TaskId) -> Command:
 
 
 def members_of(row: SubmissionRow) -> range:
-    """Give the numbers of a submission's tasks: 0 alone, or 1 to the last."""
+    """Return the member numbers of a submission's tasks: 0 for a single task, else 1 to the last."""
     return range(min(1, row.members), row.members + 1)
 
 
 def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[TaskRow]:
-    """Give the stored rows of a submission's tasks, and then one for each member that ended without a row."""
+    """Yield the stored rows of a submission's tasks, then a row for each member that ended without one."""
     known: set[int] = set()
     for task in stored:
         known.add(task.id.member)
@@ -51,7 +51,7 @@ def with_untried(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[Task
 
 
 def untried_endings(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[tuple[TaskState, int]]:
-    """Count by state what `with_untried` would make up."""
+    """Yield, by state, the number of rows that `with_untried` would add."""
     known = sorted(task.id.member for task in stored)
     for run in row.untried:
         stored_in = bisect_right(known, run.last) - bisect_left(known, run.first)
@@ -59,12 +59,12 @@ def untried_endings(row: SubmissionRow, stored: Iterable[TaskRow]) -> Iterator[t
 
 
 def row_of(row: SubmissionRow, task: TaskId) -> TaskRow:
-    """Make up the row of a task that has none: it waits, or has ended untried."""
+    """Return a row for a task without a stored one: the task is waiting, or has ended untried."""
     return rows_of(row, (task,))[0]
 
 
 def rows_of(row: SubmissionRow, tasks: Sequence[TaskId]) -> list[TaskRow]:
-    """Do what `row_of` does for many tasks, in order, however many runs of members have ended untried."""
+    """Return what `row_of` returns, for many tasks in order; fast for any number of runs that ended untried."""
     runs = sorted(row.untried, key=attrgetter("first"))
     firsts = [run.first for run in runs]
     made_up = []
@@ -76,13 +76,13 @@ def rows_of(row: SubmissionRow, tasks: Sequence[TaskId]) -> list[TaskRow]:
 
 
 def name_of(row: SubmissionRow, task: TaskId) -> str:
-    """Give the name of one member."""
+    """Return the name of one member."""
     item = _item_of(row, task.member)
     return row.name if item is None else row.name.replace(_MARK, item)
 
 
 def tdv_of(row: SubmissionRow, member: int) -> TDV:
-    """Give the TDV of one member; a value that is an integer once its `{}` is replaced counts as one."""
+    """Return the TDV of one member; a value that is an integer after its `{}` is replaced becomes an integer."""
     item = _item_of(row, member)
     if item is None or not _has_mark(row.tdv):
         return row.tdv
@@ -90,7 +90,7 @@ def tdv_of(row: SubmissionRow, member: int) -> TDV:
 
 
 def runs_of(row: SubmissionRow, members: Iterator[int] | range) -> Iterator[tuple[TDV, int, int]]:
-    """Group members into runs (TDV, first, last) of neighbors with equal TDVs."""
+    """Yield members as runs (TDV, first, last) of consecutive numbers with equal TDVs."""
     if isinstance(members, range) and not _has_mark(row.tdv):
         if members:
             yield row.tdv, members[0], members[-1]

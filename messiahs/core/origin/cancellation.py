@@ -1,4 +1,4 @@
-"""Ending bound tasks that their user cancelled, at the origin; `killing` sees to it that they end."""
+"""Cancelling bound tasks at their origin; `task_kill` makes sure that they end."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from messiahs.core.state.module import ModuleState
 
 
 def cancel_bound(state: ModuleState, rows: Iterable[TaskRow], now: Instant) -> tuple[Action, ...]:
-    """Cancel those of some tasks that are bound; one whose outputs are on their way home ends without them."""
+    """Cancel the bound tasks among `rows`; a task whose outputs are being fetched ends without them."""
     actions: list[Action] = []
     killed: dict[ClaimId, list[AttemptId]] = {}
     for row in rows:
@@ -33,7 +33,7 @@ def cancel_bound(state: ModuleState, rows: Iterable[TaskRow], now: Instant) -> t
 
 
 def want_again(state: ModuleState, row: TaskRow) -> tuple[Action, ...]:
-    """Let a cancelled or overdue task that may still run be tried again once it is certain that it does not run."""
+    """Mark a cancelled or overdue task for a retry, which starts once the task certainly no longer runs."""
     wanted = replace(row, is_wanted_again=True, result=None)
     state.origin.tasks[row.id] = wanted
     return (Store(row=wanted),)

@@ -1,4 +1,4 @@
-"""The end of tasks at their origin: each with its result, or many at once that were never tried."""
+"""The end of tasks at their origin: one task with its result, or many that were never tried."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from messiahs.core.state.origin import Submission
 
 
 def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Instant) -> tuple[Action, ...]:
-    """Store the final state of a task; with its last member a submission ends too."""
+    """Store the final state of a task; the end of the last member also ends its submission."""
     assert final is not TaskState.EXECUTING
     row = replace(row, state=final, substate=None, claim=None, ended_at=now)
     state.origin.tasks.pop(row.id, None)
@@ -27,10 +27,10 @@ def end_task(state: ModuleState, row: TaskRow, final: TaskState, /, *, now: Inst
 def end_waiting(
     state: ModuleState, tasks: Sequence[TaskId], *, final: TaskState, reasons: tuple[Reason, ...] = (), now: Instant
 ) -> tuple[Action, ...]:
-    """End tasks of one submission that were taken out of waiting.
+    """End tasks of one submission that were removed from its queue.
 
-    Members that were never tried end as runs in the row of their submission: a hundred thousand cost one row. One alone
-    has a row, so that a submission does not grow with each member that is ended by itself.
+    Members that were never tried are stored as runs in the row of their submission: a hundred thousand cost one row. A
+    single one is stored as a row of its own, so that ending members one by one does not grow the submission.
     """
     actions: list[Action] = []
     untried: list[TaskId] = []
@@ -47,7 +47,7 @@ def end_waiting(
 
 
 def ending_of(row: TaskRow) -> tuple[TaskState, int | None]:
-    """Give how a task ended: its state and exit code."""
+    """Return the state and the exit code with which a task ended."""
     return row.state, row.result.exit_code if row.result is not None else None
 
 
@@ -75,7 +75,7 @@ def _runs(members: list[int]) -> list[tuple[int, int]]:
 
 
 def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
-    """End the submission of a task if that was its last member."""
+    """End the submission of a task if no member of it remains."""
     key = task.submission
     submission = state.origin.submissions[key]
     if submission.open_members:
@@ -86,7 +86,7 @@ def _end_submission(state: ModuleState, task: TaskId, now: Instant) -> tuple[Act
 
 
 def _endings(submission: Submission) -> tuple[EndedMembers, ...]:
-    """Give the final counts of an array; a single task has its row."""
+    """Return the final counts of an array; a single task has none, since its row holds the result."""
     if not submission.row.members:
         return ()
     return tuple(

@@ -1,8 +1,9 @@
-"""Bringing bound tasks to their executor at the origin: again when a stream broke, and no more when it never works.
+"""Sending bound tasks to their executor: repeated when a stream breaks, given up when no stream ever works.
 
-Task streams go straight, control messages along the path of the claim. An executor that is heard while no stream to it
-works is given up: its claim ends, and it is asked by name for the tasks that it may not have. It refuses
-for ever those that it does not have, so they wait for their next attempts; those that it has run on.
+Task streams run directly, control messages along the path of the claim. An executor whose control messages arrive while
+no stream to it works is given up: its claim ends, and the origin queries it by name for the tasks that may not have
+arrived. The executor refuses permanently those that it does not have, so they wait for their next attempts; it finishes
+the others.
 """
 
 from dataclasses import replace
@@ -24,21 +25,21 @@ from messiahs.core.state.origin import HeldClaim
 RESEND_NS = 1 * SECOND
 ASK_AGAIN_NS = 5 * SECOND
 CUT_NS = 10 * SECOND
-"""An executor that is heard for so long while no task stream to it works is unreachable."""
+"""An executor whose messages have arrived for this long while no task stream to it works is unreachable."""
 _TEXT_LENGTH = 256
 
 
 def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
-    """Send again, a little later, what the executor has not reported: it may or may not have arrived.
+    """Schedule a resend of the tasks that the executor has not reported: they may or may not have arrived.
 
-    With `is_untrusted`, or when the stream has failed for long while the executor was heard, give it up instead. What
-    the executor refuses twice in a row is asked for by name, which is its end.
+    With `is_untrusted`, or after the stream has failed for long while control messages arrived, the executor is given
+    up instead. After two refusals in a row the unconfirmed tasks are queried by name, which ends them.
     """
     claim = state.origin.claims.get(event.claim)
     if claim is None or not claim.unconfirmed:
         return ()
     was_refused = claim.refusal is not None
-    # The text may be of the peer's making.
+    # The text may come from the peer.
     claim.refusal = printable(event.text)[:_TEXT_LENGTH] if event.is_refused else None
     if claim.phase is HeldPhase.UNREACHABLE:
         return ()
@@ -56,7 +57,7 @@ def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) 
 
 
 def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Send unconfirmed tasks again; an executor that has them only reports them."""
+    """Send unconfirmed tasks again; an executor that already has them only reports them."""
     claim = state.origin.claims.get(claim_id)
     if claim is None or not claim.unconfirmed:
         return ()
@@ -66,7 +67,7 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
 
 
 def send_unconfirmed(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
-    """Send what may not have arrived, but nothing that was cancelled."""
+    """Send the tasks that may not have arrived, except cancelled ones."""
     wanted = [each for each in claim.unconfirmed if not state.origin.tasks[each.task].is_cancelled]
     return send_tasks(claim, [bound_task(state, attempt) for attempt in wanted])
 
@@ -74,19 +75,19 @@ def send_unconfirmed(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]
 def ask_for(
     state: ModuleState, claim: HeldClaim, attempts: tuple[AttemptId, ...], /, now: Instant
 ) -> tuple[Action, ...]:
-    """Ask the executor by name for attempts, and again until it has answered: what it does not have it never starts."""
+    """Query the executor for attempts by name, repeatedly until it answers; it never starts those that it lacks."""
     state.timers.set(TimerKind.RESEND, claim.row.id, after(now, ASK_AGAIN_NS))
     return (SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=attempts)),)
 
 
 def note_heard(claim: HeldClaim, now: Instant) -> None:
-    """Note that the executor of a claim was heard over the control channel."""
+    """Record that a control message of the executor of a claim has arrived."""
     if claim.stream_failure and claim.heard_at is None:
         claim.heard_at = now
 
 
 def note_delivered(claim: HeldClaim, status: TaskStatus) -> None:
-    """Note which tasks have reached the executor: its task stream works."""
+    """Record which tasks have reached the executor; each one shows that its task stream works."""
     arrived = [
         each.attempt for each in status.attempts if each.attempt in claim.unconfirmed and not _never_arrived(each)
     ]
@@ -97,7 +98,7 @@ def note_delivered(claim: HeldClaim, status: TaskStatus) -> None:
 
 
 def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> AttemptStatus:
-    """Say why an attempt never arrived; an executor that no stream reaches is not tried again soon."""
+    """Add the reason why an attempt never arrived; an executor that no stream reaches is avoided for a while."""
     if not _never_arrived(status):
         return status
     if claim.refusal:

@@ -1,7 +1,7 @@
-"""Which waiting tasks a module lets go to whoever asks for some (MESSIAHS 6.2 task_request: the local policy).
+"""Choosing the waiting tasks that a module hands over on a task_request (MESSIAHS 6.2 task_request: local policy).
 
-The task filter is judged over the TDVs of waiting tasks (MESSIAHS 5.4); then the owner's `offer` rules decide, and so
-many tasks stay as `keep` says.
+The task filter is evaluated over the TDVs of waiting tasks (MESSIAHS 5.4), then the owner's `offer` rules decide, and
+as many tasks as `keep` requires stay.
 """
 
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.task_order import facts_of_shape, in_order
 
 _AGAIN_NS = 1 * SECOND
-_JUDGED_AT_MOST = 4_096
-"""Shapes that one request may have judged: a stranger's predicate may be long."""
+_EVALUATION_LIMIT = 4_096
+"""Shapes evaluated for one request: a predicate from another system may be long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """How many tasks of which shapes go; if none, why not."""
+    """The shapes on offer, each with its number of tasks; if there are none, the reason."""
 
     shapes: tuple[tuple[Shape, int], ...]
     why_not: DenyCode
 
     @property
     def count(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks on offer."""
         return sum(count for _, count in self.shapes)
 
 
 def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Offered:
-    """Choose at most `count` waiting tasks that match and may go, those first whose turn it is first.
+    """Choose at most `count` waiting tasks that match and may leave, in the order in which they would be placed.
 
-    Those that were promised to somebody and still wait are not promised again, and others of their shape not at once:
-    each promise is followed by a search, and whoever asks may not want to make us search without end.
+    Tasks that are promised and still waiting are not promised again, and others of their shape only after a pause: each
+    promise starts a search, so a requester could otherwise make this module search without end.
     """
     waiting = [shape for shape in state.origin.shapes.values() if shape.count and is_free(shape, now)]
-    matching = [shape for shape in waiting[:_JUDGED_AT_MOST] if wanting.holds(shape.key[0].description())]
+    matching = [shape for shape in waiting[:_EVALUATION_LIMIT] if wanting.holds(shape.key[0].description())]
     left = min(count, spare_tasks(state))
     chosen: list[tuple[Shape, int]] = []
     here = own_facts(state, now)
@@ -54,11 +54,11 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
 
 
 def is_free(shape: Shape, now: Instant) -> bool:
-    """Say whether tasks of a shape may be promised: none are, and none were a moment ago."""
+    """Return whether tasks of a shape may be promised: none are promised, and none were a moment ago."""
     return not shape.promised and (shape.promised_at is None or now - shape.promised_at >= _AGAIN_NS)
 
 
 def spare_tasks(state: ModuleState) -> int:
-    """Give how many waiting tasks may be promised beyond those that are kept and those that are promised already."""
+    """Return how many waiting tasks may be promised, beyond those kept back and those promised already."""
     promised = sum(min(shape.promised, shape.count) for shape in state.origin.shapes.values())
     return max(0, state.origin.waiting - promised - state.policy.migrating.keep_at_least)

@@ -31,11 +31,11 @@ from messiahs.core.state.origin import HeldClaim
 _FETCH_DELAYS_NS = (SECOND // 4, 1 * SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND)
 _NO_SPACE = "no_space"
 _FETCH_LIMIT = 100
-"""Tries (a good quarter of an hour) after which an executor that says that it has outputs is not believed."""
+"""Tries (at least a quarter of an hour) after which an executor that reports outputs is no longer believed."""
 
 
 def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tuple[Action, ...]:
-    """Take the result of an attempt whose outputs have come home."""
+    """Settle an attempt whose outputs have arrived."""
     status = state.origin.fetching.pop(event.attempt, None)
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None:
@@ -47,7 +47,7 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
 
 
 def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Try again a little later; outputs that are gone, or cannot be had for long, make the attempt a lost one."""
+    """Schedule another try; outputs that are gone, or that could not be fetched for long, make the attempt lost."""
     status = state.origin.fetching.get(event.attempt)
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None:
@@ -57,7 +57,7 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
         lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
-    # While there is no room for them here, it is not the executor that fails.
+    # Without space on this disk, the failure is not the executor's.
     is_full = event.is_full or not state.has_space
     state.origin.fetch_failures[event.attempt] = failures + (not is_full)
     delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
@@ -66,7 +66,7 @@ def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) ->
 
 
 def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Action, ...]:
-    """End a cancelled task whose attempt has ended, without the outputs that are not home yet."""
+    """End a cancelled task whose attempt has ended, without the outputs that have not arrived yet."""
     status, claim = state.origin.fetching[attempt], _claim_of(state, attempt)
     assert claim is not None, "only a bound attempt brings outputs home"
     abandoned = abandon_fetch(state, attempt)
@@ -76,7 +76,7 @@ def end_fetch(state: ModuleState, attempt: AttemptId, now: Instant) -> tuple[Act
 
 
 def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
-    """Try again to bring outputs home."""
+    """Try again to fetch outputs."""
     del now
     row = state.origin.tasks.get(task)
     claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
@@ -85,7 +85,7 @@ def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Ac
 
 
 def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
-    """Forget that outputs of an attempt are on their way home, if they are."""
+    """Stop fetching the outputs of an attempt, if they are being fetched."""
     state.timers.cancel(TimerKind.FETCH, attempt.task)
     state.origin.fetch_failures.pop(attempt, None)
     if state.origin.fetching.pop(attempt, None) is None:
@@ -106,7 +106,7 @@ def fetch_action(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
 
 
 def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Enter into the task's history, once, that its outputs wait for room at home."""
+    """Add to the task's history, once, that its outputs wait for disk space at home."""
     row = state.origin.tasks[event.attempt.task]
     if row.history and row.history[-1].event == _NO_SPACE:
         return ()

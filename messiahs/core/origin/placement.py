@@ -1,8 +1,8 @@
 """Placing the tasks of local users: rounds of searching, and binding tasks to claims (MESSIAHS 6.2).
 
-The origin owns a task and alone binds its attempts, one after the other. Tasks of one shape follow each other in a
-claim without a new search. A task that cannot be placed waits; a new round starts when a view newly could hold it, else
-after 1 s, doubling to 5 min.
+The origin owns a task and is the only one to bind its attempts, one after the other. Tasks of one shape follow each
+other in a claim without a new search. A task that cannot be placed waits; a new round starts when a changed view newly
+could hold it, else after 1 s, doubling to 5 min.
 """
 
 from dataclasses import replace
@@ -41,16 +41,16 @@ from messiahs.core.vectors.vectors import Vector
 
 _LONGEST_DELAY_NS = 5 * MINUTE
 _YIELD_NS = 200 * MILLISECOND
-"""Enough for others to hear of free places over a few hops, and to ask for them."""
+"""Time for other origins to learn of free places over a few hops, and to ask for them."""
 _TRANSFER_BYTES = 256 * 1_024
 _LEASE_GRACE_NS = 10 * SECOND
 CLAIM_LIMIT = 4_096
-"""Of one shape: executors that only promise places do not fill the store."""
+"""Claims per shape, so that executors that only promise places cannot fill the store."""
 _HISTORY_LIMIT = 100
 
 
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
-    """Bind what the claims of a shape have room for, end those that are not needed, and search for the rest."""
+    """Bind tasks to the claims of a shape up to their room, end claims that are not needed, and search for the rest."""
     claims = _claims_of(state, shape)
     bound = [action for claim in claims for action in bind(state, claim, now)]
     shape.is_filled = True
@@ -58,19 +58,19 @@ def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
 
 
 def fill(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Do what `place` does after news of one claim: the others of its shape are as full as they were."""
+    """Do as `place` does after a change to one claim: the other claims of its shape have no new room."""
     shape = claim.shape
     if not shape.is_filled:
         return place(state, shape, now)
     has_waited = shape.count > 0
     bound = bind(state, claim, now)
-    # When the last task is bound, other claims that had no room for it are not needed any more.
+    # Once the last task is bound, claims without room for it are no longer needed.
     claims = _claims_of(state, shape) if has_waited and not shape.count else (claim,)
     return (*bound, *_end_or_search(state, shape, claims, now))
 
 
 def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Action, ...]:
-    """Look again for places."""
+    """Start the next round of a shape."""
     shape = state.origin.shapes_by_number.get(number)
     if shape is None:
         return ()
@@ -79,13 +79,13 @@ def on_round_timeout(state: ModuleState, number: int, now: Instant) -> tuple[Act
 
 
 def search_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
-    """Look again at once: something has changed since the last round."""
+    """Start a round at once, because something has changed since the last one."""
     _forget_round(state, shape)
     return place(state, shape, now)
 
 
 def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
-    """Start a new round for shapes that a view newly could hold."""
+    """Start a new round for the shapes that `view` could hold and `before` could not."""
     actions: list[Action] = []
     idle = [each for each in state.origin.shapes.values() if each.phase is not ShapePhase.SEARCHING]
     idle = [each for each in idle if each.count or each.moving]
@@ -105,7 +105,7 @@ def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: In
 
 
 def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Start a new round for every shape that waits for one."""
+    """Start a new round for every waiting shape."""
     waiting = tuple(
         shape for shape in state.origin.shapes.values() if shape.count and shape.phase is not ShapePhase.SEARCHING
     )
@@ -113,7 +113,7 @@ def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def yield_quantum(state: ModuleState, shape: Shape, now: Instant) -> None:
-    """Let others ask before a shape whose claim its executor has ended, now and for some turns."""
+    """Let other origins ask before a shape whose claim was ended by its executor, now and for some quanta."""
     shape.quantum_ended_at = now
     if shape.phase is ShapePhase.SETTLED:
         shape.enter(ShapePhase.WAITING)
@@ -121,14 +121,14 @@ def yield_quantum(state: ModuleState, shape: Shape, now: Instant) -> None:
 
 
 def _pause_ns(shape: Shape, now: Instant) -> int:
-    """Give how long a shape waits when places become free: the shorter the longer ago its last turn was."""
+    """Return the pause of a shape when places become free; it shrinks with the time since its last quantum ended."""
     return 0 if shape.quantum_ended_at is None else _YIELD_NS >> min(63, (now - shape.quantum_ended_at) // QUANTUM_NS)
 
 
 def on_claim_granted(
     state: ModuleState, request: MessageId, accept: SchedAccept, /, *, via: SystemId, is_last: bool, now: Instant
 ) -> tuple[Action, ...]:
-    """Take a claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
+    """Hold a granted claim and bind waiting tasks to it (MESSIAHS 6.2 sched_accept, at the origin)."""
     shape = state.origin.requests.get(request)
     if shape is not None and is_avoided(state, accept.claim.executor, now):
         return (
@@ -162,7 +162,7 @@ def on_claim_granted(
     bound = fill(state, claim, now)
     if not is_last or not shape.count or not claim.bound or shape.has_lost:
         return (Store(row=row), *bound)
-    # All that was asked for was granted, so there may be more; not of those that take nothing or lose it at once.
+    # Everything requested was granted, so more may be free; not at a claim that takes no tasks or loses them at once.
     _forget_round(state, shape)
     return (Store(row=row), *bound, _start_search(state, shape, now))
 
@@ -170,7 +170,7 @@ def on_claim_granted(
 def _refuse_avoided(
     state: ModuleState, request: MessageId, accept: SchedAccept, /, *, is_last: bool, now: Instant
 ) -> tuple[Action, ...]:
-    """Count places at an executor that cannot be reached as denied."""
+    """Count places at an unreachable executor as denied."""
     if not is_last:
         return ()
     reason = Reason(module=accept.claim.executor, code=DenyCode.UNREACHABLE, text="its task stream failed lately")
@@ -180,7 +180,7 @@ def _refuse_avoided(
 def on_search_denied(
     state: ModuleState, request: MessageId, reasons: tuple[Reason, ...], /, now: Instant
 ) -> tuple[Action, ...]:
-    """Keep what still waits waiting, and remember why; deny what would rather not wait."""
+    """Keep waiting tasks and the reasons of the denial; deny the tasks of submissions that do not wait."""
     shape = state.origin.requests.get(request)
     if shape is None:
         return ()
@@ -201,7 +201,7 @@ def deny_waiting(state: ModuleState, shape: Shape, wanted: TaskId, /, now: Insta
 
 
 def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Enter a claim, new or stored, with the timeout of its lease as the origin counts it."""
+    """Enter a new or stored claim, and start the origin's timeout of its lease."""
     state.origin.claims[claim.row.id] = claim
     claim.shape.claims.append(claim.row.id)
     watch_lease(state, claim, now)
@@ -209,12 +209,12 @@ def hold(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
 
 
 def await_status(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Begin to count how long nothing is heard of a claim."""
+    """Restart the query timeout of a claim."""
     state.timers.set(TimerKind.QUERY, claim.row.id, after(now, state.policy.timeouts.status_ns))
 
 
 def watch_lease(state: ModuleState, claim: HeldClaim, now: Instant) -> None:
-    """Count a lease from now: longer than the executor does, so that its attempts have surely ended."""
+    """Restart the lease of a claim: longer than at the executor, so that at expiry its attempts have surely ended."""
     lease_ns = claim.row.lease_ns
     state.timers.set(TimerKind.HELD_LEASE, claim.row.id, after(now, lease_ns + lease_ns // 10 + _LEASE_GRACE_NS))
 
@@ -245,9 +245,9 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
 
 
 def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
-    """Look for places for so many tasks of a shape at once, or as soon as its search in flight is over.
+    """Search for places for `count` tasks of a shape, at once or as soon as its current round ends.
 
-    Who remembers the task_request of that name asks the neighbor first that brought it.
+    Hops that remember the task_request `search` ask first the neighbor from which it came.
     """
     shape.answers, shape.promised, shape.promised_at = search, count, now
     return search_now(state, shape, now)
@@ -268,20 +268,20 @@ def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
 
 
 def command_size(command: Command) -> int:
-    """Give the size of a command in bytes, about as it is on the wire."""
+    """Return the approximate size of a command on the wire, in bytes."""
     files = (*command.outputs, *(file.name for file in command.inputs))
     words = (*command.argv, *(word for pair in command.env for word in pair), *files)
-    # What Unix passes on need not be Unicode: other bytes are surrogates here, as `os.fsdecode` makes them.
+    # Unix allows words that are not Unicode: their bytes appear as surrogates, as from `os.fsdecode`.
     return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
 
 
 def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[HistoryEntry, ...]:
-    """Add a step to the life of a task; of a task that is tried for ever, only the latest steps are kept."""
+    """Return a history with one more entry; only the latest entries of a long history are kept."""
     return (*history[1 - _HISTORY_LIMIT :], entry)
 
 
 def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
-    """End a claim that has no task and gets none."""
+    """End a claim that has no tasks and expects none."""
     if claim.bound or (expects_tasks(claim.shape) and not claim.is_ending):
         return ()
     return (*drop_claim(state, claim), SendControl(to=claim.row.via, message=ClaimEnd(claim=claim.row.id)))
@@ -305,7 +305,7 @@ def _end_or_search(
     drop_offers(shape)
     if not unplaced(shape):
         if shape.phase is not ShapePhase.SEARCHING:
-            # Places were found for all in the round that went on when they were promised.
+            # The round in progress when the tasks were promised has found places for all of them.
             shape.answers, shape.promised = None, 0
         drop_if_unused(state, shape)
     elif shape.phase is ShapePhase.SETTLED:
@@ -327,7 +327,7 @@ def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
 
 
 def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
-    """Make up an attempt for its way to the executor."""
+    """Return an attempt with its command, as it is sent to the executor."""
     row = state.origin.submissions[attempt.task.submission].row
     return BoundTask(attempt=attempt, command=command_of(row, attempt.task))
 
@@ -368,11 +368,11 @@ def _end_round(state: ModuleState, request: MessageId, shape: Shape, now: Instan
     shape.request = None
     shape.enter(ShapePhase.WAITING)
     if shape.answers is not None:
-        # Promised while this round went on: the next one is for that, and begins at once.
+        # Promised during this round: the next round serves the promise and starts at once.
         state.timers.set(TimerKind.ROUND, shape.number, now)
         return
     shape.promised = 0
-    # Three quarters to five quarters: modules that were denied together do not ask together again.
+    # Between three and five quarters of the delay: modules that were denied together do not ask together again.
     delay_ns = 3 * shape.delay_ns // 4 + (shape.delay_ns * state.randomness.bits(16) >> 17)
     state.timers.set(TimerKind.ROUND, shape.number, after(now, delay_ns))
     shape.delay_ns = Duration(min(2 * shape.delay_ns, _LONGEST_DELAY_NS))

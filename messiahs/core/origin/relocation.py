@@ -1,7 +1,8 @@
-"""Bound attempts that are to run elsewhere, at their origin: which of them are told to end, and where there is room.
+"""Bound attempts that are to run elsewhere, at their origin: when their executors are asked to end them.
 
-What its executor's owner wants away may go to any place, and is looked for until there is one. What was offered to
-whoever asked for tasks goes only to a place that the one search for it has found, and stays where it is without one.
+An attempt that its executor's owner wants to remove may move to any place, and the search continues until there is one.
+An attempt that was offered for a task_request moves only to a place that the one search for it has found; without one
+it stays.
 """
 
 from messiahs.core.interface.actions import Action, SendControl
@@ -12,11 +13,11 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
 
 _WINDOW_LIMIT = 1_280
-"""No executor gets more tasks of one claim at once, whatever window it names."""
+"""Most tasks of one claim that an executor gets at once, whatever window it reports."""
 
 
 def room_in(state: ModuleState, claim: HeldClaim) -> int:
-    """Give how many more tasks may be bound to a claim; one that others asked for takes none of those that are kept."""
+    """Return how many more tasks may be bound to a claim; one made for a task_request leaves `keep` tasks here."""
     is_closed = claim.is_ending or _is_left(claim)
     room = 0 if is_closed else max(0, _window_of(claim) - len(claim.bound))
     if not claim.row.is_answer:
@@ -25,65 +26,65 @@ def room_in(state: ModuleState, claim: HeldClaim) -> int:
 
 
 def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
-    """Tell executors to end as many of the attempts that are to run elsewhere as there are places for there.
+    """Ask executors to end as many of the attempts that are to run elsewhere as there are places for elsewhere.
 
-    While tasks of the shape wait, the places are theirs.
+    Waiting tasks of the shape take precedence: while there are any, no attempt is moved.
     """
     if not shape.moving or shape.count:
         return ()
     left = {executor_of(state, attempt) for attempt in shape.moving}
     claims = [state.origin.claims[claim] for claim in shape.claims]
     rooms = [(claim, room_in(state, claim)) for claim in claims if claim.row.id.executor not in left]
-    told = sum(shape.moving.values())
-    spare = sum(room for _, room in rooms) - told
-    spare_for_offered = sum(room for claim, room in rooms if claim.is_for_offered) - told
+    ending = sum(shape.moving.values())
+    spare = sum(room for _, room in rooms) - ending
+    spare_for_offered = sum(room for claim, room in rooms if claim.is_for_offered) - ending
     actions: list[Action] = []
-    still = [attempt for attempt, is_told in shape.moving.items() if not is_told]
-    for attempt in sorted(still, key=lambda each: each in shape.offered):
+    staying = [attempt for attempt, is_ending in shape.moving.items() if not is_ending]
+    for attempt in sorted(staying, key=lambda each: each in shape.offered):
         if (spare_for_offered if attempt in shape.offered else spare) <= 0:
             continue
         spare, spare_for_offered = spare - 1, spare_for_offered - 1
         shape.moving[attempt] = True
         claim_id = state.origin.tasks[attempt.task].claim
-        assert claim_id is not None, "what moves is bound"
+        assert claim_id is not None, "a moving attempt is bound"
         kill = TaskKill(claim=claim_id, attempts=(attempt,), is_move=True)
         actions.append(SendControl(to=state.origin.claims[claim_id].row.via, message=kill))
     return tuple(actions)
 
 
 def drop_offers(shape: Shape) -> None:
-    """Let attempts stay that were offered, once the search for them is over."""
+    """Keep offered attempts where they are once the search for them has ended."""
     if shape.offered and shape.phase is not ShapePhase.SEARCHING and shape.answers is None:
         for attempt in [attempt for attempt in shape.offered if not shape.moving[attempt]]:
             stay(shape, attempt)
 
 
 def stay(shape: Shape, attempt: AttemptId) -> bool:
-    """Look for no other place for an attempt any more; False if none was looked for."""
+    """Stop moving an attempt; False if it was not moving."""
     shape.offered.pop(attempt, None)
     return shape.moving.pop(attempt, None) is not None
 
 
 def executor_of(state: ModuleState, attempt: AttemptId) -> SystemId:
-    """Name the system on whose machine a bound attempt runs."""
+    """Return the system on whose machine a bound attempt runs."""
     claim = state.origin.tasks[attempt.task].claim
-    assert claim is not None, "it is bound"
+    assert claim is not None, "the attempt is bound"
     return claim.executor
 
 
 def _window_of(claim: HeldClaim) -> int:
-    """Give how many tasks may be bound at once: the executor's window, as far as its results justify it.
+    """Return how many tasks may be bound at once: the executor's window, as far as its results justify it.
 
-    An executor that only promises gets as many tasks as places. Each result allows one more, so the window of one that
-    delivers doubles with each round trip.
+    An executor without results gets as many tasks as places. Each result allows one more, so the window of a working
+    executor doubles with each round trip.
     """
     return min(claim.window, claim.row.places + claim.results, _WINDOW_LIMIT)
 
 
 def _is_left(claim: HeldClaim) -> bool:
-    """Say whether attempts of a claim have to leave: then others of its shape do not come."""
+    """Return whether attempts of a claim have to leave, so that no others of its shape are bound to it."""
     shape = claim.shape
     return any(
-        attempt in claim.bound and (is_told or attempt not in shape.offered)
-        for attempt, is_told in shape.moving.items()
+        attempt in claim.bound and (is_ending or attempt not in shape.offered)
+        for attempt, is_ending in shape.moving.items()
     )

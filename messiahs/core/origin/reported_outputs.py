@@ -1,6 +1,6 @@
-"""Which outputs of an ended attempt its origin accepts: those that the task declared, up to a limit (MESSIAHS 5.3.3).
+"""The outputs of an ended attempt that its origin accepts: the declared ones, up to a limit (MESSIAHS 5.3.3).
 
-The declaration in the origin's own row decides, never what the executor reports: a hostile one could otherwise put any
+The declaration in the origin's own row decides, not the executor's report: otherwise a hostile executor could write any
 file into the user's folder, or fill the origin's disk.
 """
 
@@ -14,20 +14,20 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, is_declared
 
 LIMIT_BYTES: Final = 16 << 30
-"""All outputs of an attempt together, if its task states no `$disk`."""
+"""Limit of all outputs of an attempt together, if its task states no `$disk`."""
 LEAST_LIMIT_BYTES: Final = 64 << 20
-"""All outputs of an attempt together, however small the stated `$disk` is."""
+"""Lower bound of that limit, for small values of `$disk`."""
 
 
 class Accepted(NamedTuple):
-    """The status of an ended attempt with the outputs that are accepted, and the names of the others."""
+    """The status of an ended attempt with its accepted outputs, and the names of the undeclared ones."""
 
     status: AttemptStatus
     undeclared: tuple[str, ...]
 
 
 def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> Accepted:
-    """Drop outputs that were not declared; if the rest exceeds its limit, keep only the logs that fit."""
+    """Drop undeclared outputs; if the rest exceeds the limit, keep only the logs that fit and abort a finished task."""
     outputs, undeclared = _declared_outputs(status.outputs, declared)
     limit_bytes = limit_of(tdv)
     total_bytes = sum(output.size_bytes for output in outputs)
@@ -35,7 +35,7 @@ def accepted(status: AttemptStatus, declared: Collection[str], *, tdv: TDV) -> A
         return Accepted(replace(status, outputs=outputs) if outputs != status.outputs else status, undeclared)
     kept = replace(status, outputs=_logs_within(outputs, limit_bytes))
     if status.state is TaskState.FINISHED:
-        text = f"its outputs are {total_bytes} bytes, and {limit_bytes} are allowed: --disk SIZE allows more"
+        text = f"its outputs take {total_bytes} bytes, more than the limit of {limit_bytes}: raise it with --disk SIZE"
         kept = replace(kept, state=TaskState.ABORTED, cause=Cause.TOO_MUCH_OUTPUT, text=text)
     return Accepted(kept, undeclared)
 
@@ -49,7 +49,7 @@ def limit_of(tdv: TDV) -> int:
 def _declared_outputs(
     outputs: tuple[Output, ...], declared: Collection[str]
 ) -> tuple[tuple[Output, ...], tuple[str, ...]]:
-    """Separate outputs that could all be written below one folder from those that are refused."""
+    """Separate declared outputs that could all be written below one folder from the others."""
     names = frozenset(declared)
     kept: dict[str, Output] = {}
     undeclared: list[str] = []
@@ -63,7 +63,7 @@ def _declared_outputs(
             kept[output.name] = output
         else:
             undeclared.append(output.name)
-    # A file and a folder of one name exclude each other.
+    # A file and a folder of the same name exclude each other.
     for name in _inside_others(kept):
         undeclared.append(name)
         del kept[name]
@@ -71,10 +71,10 @@ def _declared_outputs(
 
 
 def _inside_others(names: Collection[str]) -> list[str]:
-    """Give the names that have another one as their folder."""
+    """Return the names for which another name is a folder above them."""
     inside: list[str] = []
     folder = None
-    # With a separator that sorts before every other character, what is in a folder follows directly on its name.
+    # With a separator that sorts before every other character, the contents of a folder directly follow its name.
     for name in sorted(names, key=lambda name: name.replace("/", "\0")):
         if folder is not None and name.startswith(f"{folder}/"):
             inside.append(name)

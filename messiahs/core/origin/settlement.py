@@ -28,18 +28,18 @@ from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 
 
 def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> tuple[Action, ...]:
-    """Unbind an attempt that is over: its task ends with its result, or waits for the next attempt."""
+    """Unbind an attempt that has ended: its task ends with its result, or waits for the next attempt."""
     claim.bound.pop(status.attempt, None)
     claim.unconfirmed.pop(status.attempt, None)
     claim.listed.pop(status.attempt, None)
     forget_clock(state, claim, status.attempt)
     if stay(claim.shape, status.attempt):
-        # The place that was found for it is for others now, or not needed.
+        # The place that was found for it is free for others, or not needed.
         claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
     overdue = row.result if row.is_cancelled else None
     if overdue is not None:
-        # It is shown as ended since; of what its executor says now, only what the task wrote is taken.
+        # The task has been shown as ended: from the late report only its outputs and run time are used.
         status = replace(overdue, outputs=status.outputs, ran_ns=max(status.ran_ns, overdue.ran_ns))
     is_explained = status.state is TaskState.REVOKED or status.cause in (Cause.UNREACHABLE, Cause.REFUSED)
     entry = HistoryEntry(
@@ -59,7 +59,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     submission = state.origin.submissions[row.id.submission].row
     is_too_late = submission.deadline_at is not None and submission.deadline_at <= now
     if status.state in (TaskState.REVOKED, TaskState.DENIED):
-        # Bound to the same claim again, it would be refused or lost again, and again, as fast as messages travel.
+        # Bound to the same claim again, it could be refused or lost in an endless loop.
         claim.enter(HeldPhase.ENDING)
         claim.shape.has_lost = True
         if status.cause == Cause.MOVED:
@@ -69,7 +69,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
         if is_too_late:
             return end_task(state, replace(row, reasons=claim.shape.reasons), TaskState.DENIED, now=now)
         return _try_again(state, claim.shape, replace(row, result=None))
-    # Places that only lose tasks are looked for ever more rarely; one task that ends by itself shows that they work.
+    # Delays grow while places only lose tasks; one task that ends by itself shows that they work.
     claim.shape.delay_ns, claim.shape.has_lost = FIRST_ROUND_DELAY_NS, False
     claim.results += 1
     is_wanted_again = row.failures < submission.retries and not is_too_late
@@ -80,7 +80,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
 
 
 def _leave(state: ModuleState, claim: HeldClaim) -> None:
-    """Bind no more tasks of a shape to the executor from which one has moved: it could come back there."""
+    """Bind no more tasks of a shape to an executor from which one has moved: the task could return there."""
     for claim_id in claim.shape.claims:
         if claim_id.executor == claim.row.id.executor:
             state.origin.claims[claim_id].enter(HeldPhase.ENDING)

@@ -1,6 +1,6 @@
 """Tasks that wait at their origin, by shape.
 
-Members of an array that were never tried are a run (submission, first, last) and nothing else: no row, no object each.
+Members of an array that were never tried are kept as runs (submission, first, last), without a row or object for each.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from messiahs.core.task_filter.matching import need_of
 
 
 def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
-    """Give a shape, a new one if no task of it waits or runs."""
+    """Return the shape with a key; it is created if no task of it waits or runs."""
     shape = state.origin.shapes.get(key)
     if shape is None:
         requirement = state.parse(key[1])
@@ -30,7 +30,7 @@ def shape_of(state: ModuleState, key: ShapeKey) -> Shape:
 
 
 def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iterator[int]) -> tuple[Shape, ...]:
-    """Let members of a submission wait behind all others, and give the shapes that they are of.
+    """Queue members of a submission behind all others, and return their shapes.
 
     A single task is member 0.
     """
@@ -44,22 +44,22 @@ def add_members(state: ModuleState, row: SubmissionRow, /, members: range | Iter
 
 
 def shapes_with(state: ModuleState, wanted: TaskId) -> tuple[Shape, ...]:
-    """Give the shapes in which tasks of a submission wait."""
+    """Return the shapes in which tasks of a submission wait."""
     submission = wanted.submission
     return tuple(shape for shape in state.origin.shapes.values() if any(run[0] == submission for run in shape.waiting))
 
 
 def add_again(state: ModuleState, shape: Shape, task: TaskId, /) -> None:
-    """Let a task that was tried before wait in front of all others."""
+    """Queue a task that was tried before in front of all others."""
     if not shape.count:
-        # While others wait, there is no room for this one either.
+        # While others wait, there is no room for this one.
         shape.is_filled = False
     shape.waiting.appendleft((task.submission, task.member, task.member))
     _count(state, shape, 1)
 
 
 def take_first(state: ModuleState, shape: Shape) -> TaskId:
-    """Take out the task that waited longest; there must be one."""
+    """Remove and return the task that has waited longest; there must be one."""
     submission, first, last = shape.waiting.popleft()
     if first < last:
         shape.waiting.appendleft((submission, first + 1, last))
@@ -68,7 +68,7 @@ def take_first(state: ModuleState, shape: Shape) -> TaskId:
 
 
 def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskId, ...]:
-    """Take out one waiting task, or with member 0 all that wait of a submission; gives those that did wait."""
+    """Remove one waiting task, or with member 0 all waiting tasks of a submission, and return those removed."""
     taken: list[TaskId] = []
     kept: list[tuple[TaskId, int, int]] = []
     submission = wanted.submission
@@ -93,17 +93,17 @@ def take_out(state: ModuleState, shape: Shape, wanted: TaskId, /) -> tuple[TaskI
 
 
 def expects_tasks(shape: Shape) -> bool:
-    """Say whether tasks of a shape wait, or will when they have ended where they cannot stay."""
+    """Return whether tasks of a shape wait, or will wait as soon as attempts that must move have ended."""
     return shape.count > 0 or any(shape.moving.values())
 
 
 def unplaced(shape: Shape) -> int:
-    """Give for how many tasks no place is known: those that wait, and those that cannot stay where they are."""
+    """Return how many tasks have no known place: the waiting ones, and those that must move."""
     return shape.count + len(shape.moving) - sum(shape.moving.values())
 
 
 def drop_if_unused(state: ModuleState, shape: Shape) -> None:
-    """Forget a shape of which no task waits or runs."""
+    """Forget a shape without waiting or running tasks."""
     if shape.count or shape.claims or shape.phase is ShapePhase.SEARCHING:
         return
     state.origin.shapes.pop(shape.key, None)

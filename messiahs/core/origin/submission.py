@@ -1,4 +1,4 @@
-"""What local users ask of their module: to run tasks, and to end them (MESSIAHS 1)."""
+"""Requests of local users to their module: submit, cancel and retry tasks (MESSIAHS 1)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ MEMBER_LIMIT = 1_000_000
 
 
 def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Action, ...]:
-    """Store tasks under a new id and look for places; the same client key gives the same id again."""
+    """Store tasks under a new id and search for places; a repeated client key returns the same id."""
     known = state.origin.keys.get(event.key)
     if known is not None:
         return (Answer(answer_to=event.answer_to, task=known),)
@@ -60,7 +60,7 @@ def on_submitted(state: ModuleState, event: Submitted, now: Instant) -> tuple[Ac
 
 
 def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (), /) -> None:
-    """Enter a submission, new or stored, with its deadline; of those that were tried, the ended ones are counted."""
+    """Enter a new or stored submission with its deadline; ended tasks among `tried` are counted."""
     state.origin.keys[row.key] = row.id
     ended = Counter(ending_of(task) for task in tried if task.state is not TaskState.EXECUTING)
     state.origin.submissions[row.id] = Submission(row=row, ended=ended)
@@ -69,7 +69,7 @@ def enter(state: ModuleState, row: SubmissionRow, tried: Iterable[TaskRow] = (),
 
 
 def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant) -> tuple[Action, ...]:
-    """End tasks that wait, and ask executors to end those that run; what has ended stays as it is."""
+    """End waiting tasks, and ask executors to end running ones; tasks that have ended stay as they are."""
     actions: list[Action] = [Answer(answer_to=event.answer_to, task=event.task)]
     submission = state.origin.submissions.get(event.task.submission)
     if submission is None:
@@ -85,7 +85,7 @@ def on_cancel_requested(state: ModuleState, event: CancelRequested, now: Instant
 
 
 def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tuple[Action, ...]:
-    """Deny what still waits at its deadline; what runs goes on."""
+    """Deny the tasks that are still waiting at their deadline; running tasks continue."""
     actions: list[Action] = []
     for shape in shapes_with(state, submission_id):
         actions.extend(deny_waiting(state, shape, submission_id, now))
@@ -94,9 +94,9 @@ def on_deadline(state: ModuleState, submission_id: TaskId, now: Instant) -> tupl
 
 
 def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) -> tuple[Action, ...]:
-    """Let tasks that have failed wait for a next attempt, under their old ids; those that run again already do not.
+    """Queue failed tasks for a next attempt, under their old ids; those that already run again are left alone.
 
-    While the end of one of them is not stored yet, its row still says that it runs: nothing is retried then.
+    As long as the end of a task is not stored, its row still shows it as executing: the retry is then refused.
     """
     key = event.submission.id
     if any(row.state is TaskState.EXECUTING and row.id not in state.origin.tasks for row in event.tried):
@@ -140,12 +140,12 @@ def on_retry_requested(state: ModuleState, event: RetryRequested, now: Instant) 
 
 
 def failed_in(tried: Iterable[TaskRow], member: int, /) -> list[TaskRow]:
-    """Give the tasks that a retry runs again: those that failed, of all members (0) or of one."""
+    """Return the tasks that a retry runs again: those that failed, of all members (0) or of one."""
     return [row for row in tried if has_failed(row) and member in (0, row.id.member)]
 
 
 def has_failed(row: TaskRow) -> bool:
-    """Say whether a task ended otherwise than with exit code 0; one that its user killed did."""
+    """Return whether a task ended other than with exit code 0; a task killed by its user counts as failed."""
     if row.state is TaskState.EXECUTING:
         return row.is_cancelled and not row.is_wanted_again
     is_good = row.result is not None and row.result.exit_code == 0 and not row.result.cause
@@ -155,7 +155,7 @@ def has_failed(row: TaskRow) -> bool:
 def _problem(state: ModuleState, event: Submitted) -> str:
     requirement = state.parse(event.requirement)
     if isinstance(requirement, BadPredicate):
-        return f"the requirement is no predicate: {requirement.text}"
+        return f"the requirement is not a predicate: {requirement.text}"
     if not state.has_space:
         return "no_space: the disk of this module is full; nothing was submitted"
     if not event.command.argv:
@@ -167,7 +167,7 @@ def _problem(state: ModuleState, event: Submitted) -> str:
     if not 0 <= event.members <= MEMBER_LIMIT:
         return f"one submit takes at most {MEMBER_LIMIT} tasks"
     if any(entries and len(entries) != event.members for entries in (event.items, event.member_inputs)):
-        return "there is not one item, or one list of inputs, for each member"
+        return "the number of items, or of lists of inputs, is not the number of members"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""How long the owner of a machine keeps a task suspended, as the origin of the task counts it."""
+"""How long the owner of a machine keeps a task suspended, as counted by the origin of the task."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from messiahs.core.model.instants import Instant
 
 
 def with_suspension(row: TaskRow, *, is_suspended: bool, now: Instant) -> TaskRow:
-    """Begin or end a suspension of the present attempt; nothing changes if it is so already."""
+    """Return the row with the suspension of its attempt begun or ended; unchanged if it is in that state already."""
     if is_suspended == (row.suspended_at is not None):
         return row
     if row.suspended_at is None:

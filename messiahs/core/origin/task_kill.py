@@ -1,8 +1,8 @@
-"""Killing bound attempts of tasks that are over for their user, at the origin: cancelled ones, and overdue ones.
+"""Killing bound attempts of tasks that have ended for their user, at the origin: cancelled and overdue ones.
 
-Such a task is shown as ended at once. It stays bound until its executor has said that the attempt is over, or its lease
-has run out: until then it may run, and a retry waits. An attempt that may not have arrived is not sent again, and the
-executor is asked for it by name: what it does not have it never starts.
+Such a task is shown as ended at once. It stays bound until its executor reports that the attempt has ended, or until
+its lease expires: until then it may still run, and a retry waits. An attempt that may not have arrived is not sent
+again; the executor is queried for it by name, and never starts it if it does not have it.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ KILL_AGAIN_NS = 10 * SECOND
 
 
 def kill(state: ModuleState, claim: HeldClaim, attempts: Iterable[AttemptId], now: Instant, /) -> tuple[Action, ...]:
-    """Kill attempts of a claim whose tasks are marked as over: at once, and repeatedly until their executor answers."""
+    """Kill attempts of a claim whose tasks are marked as cancelled, now and repeatedly until their executor answers."""
     attempts = tuple(attempts)
     state.timers.set(TimerKind.KILL, claim.row.id, after(now, KILL_AGAIN_NS))
     message = TaskKill(claim=claim.row.id, attempts=attempts)
@@ -28,7 +28,7 @@ def kill(state: ModuleState, claim: HeldClaim, attempts: Iterable[AttemptId], no
 
 
 def on_kill_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Kill again what its executor has not said to be over."""
+    """Repeat the kill of attempts that their executor has not reported as ended."""
     claim = state.origin.claims.get(claim_id)
     attempts = [each for each in claim.bound if is_cancelled(state, each)] if claim is not None else []
     attempts = [each for each in attempts if each not in state.origin.fetching]
@@ -42,12 +42,12 @@ def on_kill_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
 
 
 def is_cancelled(state: ModuleState, attempt: AttemptId) -> bool:
-    """Say whether the task of a bound attempt is over for its user."""
+    """Return whether the task of a bound attempt is cancelled or overdue."""
     return state.origin.tasks[attempt.task].is_cancelled
 
 
 def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
-    """Give until when a cancelled or overdue task may run at the latest; None if it does not run."""
+    """Return the latest instant until which a cancelled or overdue task may still run; None if it does not run."""
     if not row.is_cancelled or row.claim is None or AttemptId(row.id, row.attempt) in state.origin.fetching:
         return None
     return state.timers.deadline_of(TimerKind.HELD_LEASE, row.claim)

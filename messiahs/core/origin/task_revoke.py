@@ -1,12 +1,12 @@
-"""Tasks whose executor wants to be rid of them, at their origin (MESSIAHS 6.2 task_revoke).
+"""Tasks that their executor wants to give up, at their origin (MESSIAHS 6.2 task_revoke).
 
-The paper lets every module on the way try to place the task anew. Here hops only pass the message on, because the
-origin alone binds attempts: it looks for another place while the attempt still runs, tells the executor to end it once
-there is one, and binds the next attempt when it has ended. Where no other place is found, the task is not aborted: the
-executor does what its owner's rule says then, and the task waits for another place like any that was revoked.
+In the paper, every module on the way tries to place the task again. Here hops only forward the message, because only
+the origin binds attempts: it searches for another place while the attempt runs, asks the executor to end the attempt
+once there is a place, and binds the next attempt when this one has ended. Without another place the task is not
+aborted: the executor follows its owner's rule, and the task waits for a place like any other revoked task.
 
-What its executor only offers, because somebody asked for tasks and its policy lets them go, is looked for once, first
-at whoever asked, and goes on where it is if nobody takes it.
+For an attempt that the executor only offers in answer to a task_request, the origin searches once, beginning with the
+requester; if no system takes the attempt, it continues where it is.
 """
 
 from dataclasses import replace
@@ -26,11 +26,11 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
 _MOVES = 3
-"""A task that has moved so often begins anew no more because somebody asks."""
+"""A task that has moved this often is not offered to other systems again."""
 
 
 def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Look for other places for the attempts of a claim that are named, and for no others of it any more."""
+    """Search for other places for the named attempts of a claim, and stop searching for its other attempts."""
     claim = state.origin.claims.get(revoke.claim)
     if claim is None:
         return (SendControl(to=sender, message=ClaimEnd(claim=revoke.claim)),)
@@ -38,11 +38,11 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(revoke.claim)),)
     shape = claim.shape
     _forget_others(state, claim, revoke)
-    # A kill that was lost on its way; the executor has not heard it, or it would not ask again.
-    told = tuple(attempt for attempt in revoke.attempts if attempt in claim.bound and shape.moving.get(attempt))
+    # A repeated request shows that a kill was lost on its way.
+    killed = tuple(attempt for attempt in revoke.attempts if attempt in claim.bound and shape.moving.get(attempt))
     actions: list[Action] = []
-    if told:
-        kill = TaskKill(claim=revoke.claim, attempts=told, is_move=True)
+    if killed:
+        kill = TaskKill(claim=revoke.claim, attempts=killed, is_move=True)
         actions.append(SendControl(to=claim.row.via, message=kill))
     fresh = [attempt for attempt in revoke.attempts if _is_movable(state, claim, attempt)]
     if revoke.answers is not None:
@@ -62,26 +62,26 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
 
 
 def _forget_others(state: ModuleState, claim: HeldClaim, revoke: TaskRevoke) -> None:
-    """Let all attempts of a claim stay that are not named, and that were named before for another reason."""
+    """Stop moving the attempts of a claim that are not named, or that were named before for another reason."""
     shape, named = claim.shape, frozenset(revoke.attempts)
     is_offer = revoke.answers is not None
     for attempt in [attempt for attempt in shape.moving if attempt in claim.bound]:
         if attempt not in named:
-            # What has ended cannot stay: its outputs are on their way home, and its place waits.
-            is_over = attempt in state.origin.fetching
+            # An attempt that has ended cannot stay: its outputs are being fetched, and its new place is waiting.
+            keeps_moving = attempt in state.origin.fetching
         else:
-            is_over = shape.moving[attempt] or is_offer is (attempt in shape.offered)
-        if not is_over:
+            keeps_moving = shape.moving[attempt] or is_offer is (attempt in shape.offered)
+        if not keeps_moving:
             stay(shape, attempt)
 
 
 def _is_open(claim: HeldClaim, revoke: TaskRevoke, now: Instant) -> bool:
-    """Say whether an offer is looked for: it is new, and nobody else was promised tasks of its shape a moment ago."""
+    """Return whether an offer is to be searched for: it is new, and its shape was not promised a moment ago."""
     return revoke.answers != claim.offered_to and is_free(claim.shape, now)
 
 
 def _may_be_taken(state: ModuleState, attempt: AttemptId) -> bool:
-    """Say whether a task may begin anew because somebody asks: one that did so several times is left in peace."""
+    """Return whether a task may restart elsewhere for a task_request: not after several moves."""
     history = state.origin.tasks[attempt.task].history
     return sum(entry.event == Cause.MOVED for entry in history) < _MOVES
 

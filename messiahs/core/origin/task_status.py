@@ -1,6 +1,6 @@
-"""What became of tasks, as their origin learns it (MESSIAHS 5.3.2 task_status).
+"""Reports on bound tasks, received by their origin (MESSIAHS 5.3.2 task_status).
 
-Only the bound attempt's result is ever taken, and a task is finished only when its exit *and* its outputs are home.
+Only results of the bound attempt are accepted, and a task is finished only when its exit *and* its outputs are home.
 """
 
 from dataclasses import replace
@@ -49,14 +49,14 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
 _MISSING_AFTER_NS = 5 * SECOND
-"""A bound attempt that a renewal does not list is missed only after so long: it may still be on its way."""
+"""Age from which a bound attempt counts as missing if a renewal does not list it; before, it may be in transit."""
 _HELD = (Substate.SUSPENDED, Substate.VACATING)
 
 
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Take results, acknowledge them, answer a renewal, and fill the places that became free.
+    """Accept and acknowledge results, answer a renewal, and fill the places that became free.
 
-    For a claim that is not held (any more), nothing is wanted: it ends.
+    A claim that is not held, or no longer, is ended.
     """
     claim = state.origin.claims.get(status.claim)
     if claim is None:
@@ -97,7 +97,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Do not miss tasks whose inputs are still on their way."""
+    """Postpone the moment at which tasks of a claim count as missing: their inputs are being sent."""
     claim = state.origin.claims.get(claim_id)
     if claim is not None:
         claim.moving_at = now
@@ -105,7 +105,7 @@ def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tup
 
 
 def on_query_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Ask what has become of a claim of which nothing was heard for long: a link or a system may have failed."""
+    """Query the status of a claim after a long silence: a link or a system may have failed."""
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()
@@ -114,7 +114,7 @@ def on_query_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tup
 
 
 def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Count the attempts of a claim as lost: by now its executor has ended them, wherever it is."""
+    """Count the attempts of a claim as lost: by now its executor has ended them."""
     claim = state.origin.claims.get(claim_id)
     if claim is None:
         return ()
@@ -122,17 +122,17 @@ def on_held_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -
     claim.enter(HeldPhase.ENDING)
     for attempt in tuple(claim.bound):
         actions.extend(abandon_fetch(state, attempt))
-        text = "nothing was heard of it"
+        text = "its lease expired without a report"
         status = AttemptStatus(attempt=attempt, state=TaskState.REVOKED, cause=Cause.LOST, text=text)
         actions.extend(settle(state, claim, status, now))
     return (*actions, *fill(state, claim, now))
 
 
 def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Bind no more tasks to a claim whose executor takes none; it ends when those in it have.
+    """Bind no more tasks to a claim whose executor accepts none; it ends with its last attempt.
 
-    An executor that has forgotten it is asked by name for what was bound: what it denies, it denies for ever. If a hop
-    has forgotten it, nobody answers, and what was bound is lost when the lease ends.
+    An executor that has forgotten the claim is queried by name for its bound attempts; it denies unknown ones
+    permanently. If a hop has forgotten the claim, no answer comes, and the attempts are lost when the lease expires.
     """
     claim = state.origin.claims.get(end.claim)
     if claim is None:
@@ -141,7 +141,7 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
     claim.enter(HeldPhase.ENDING)
     if not end.is_forgotten:
-        # Otherwise it may come from a hop.
+        # A claim_end with `is_forgotten` may come from a hop.
         note_heard(claim, now)
     yield_quantum(state, claim.shape, now)
     if not end.is_forgotten or not claim.bound:
@@ -164,28 +164,25 @@ def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, no
         stored = _on_other_substate(state, claim, status, now)
     if not row.is_cancelled:
         return stored
-    # The kill was lost on its way, or came before the task did.
-    return (
-        *stored,
-        SendControl(to=claim.row.via, message=TaskKill(claim=claim.row.id, attempts=(status.attempt,))),
-    )
+    # The kill was lost, or it arrived before the task did.
+    message = TaskKill(claim=claim.row.id, attempts=(status.attempt,))
+    return (*stored, SendControl(to=claim.row.via, message=message))
 
 
 def _on_other_substate(
     state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /
 ) -> tuple[Action, ...]:
-    """Note what an attempt does now; what its machine's owner does to it stays in the task's history."""
+    """Record what an attempt does now; suspensions and the like by the owner are added to the task's history."""
     row = state.origin.tasks[status.attempt.task]
     was_held = row.substate in _HELD
     has_begun = was_held or status.substate in _HELD
     started_at = row.started_at if has_begun else None
     if status.substate is Substate.RUNNING:
         started_at = started_at or now
-    is_suspended = status.substate is Substate.SUSPENDED
-    row = with_suspension(row, is_suspended=is_suspended, now=now)
+    row = with_suspension(row, is_suspended=status.substate is Substate.SUSPENDED, now=now)
     row = replace(row, substate=status.substate, started_at=started_at)
     if not has_begun or status.substate is None:
-        # Soft: after a restart the next renewal says it again.
+        # Not stored: after a restart the next renewal reports it again.
         state.origin.tasks[row.id] = row
         return ()
     event = status.substate.value if status.substate in _HELD else "resumed"
@@ -216,10 +213,10 @@ def _on_ended(
 
 
 def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
-    """Count the lease anew, and miss what is bound and not listed.
+    """Restart the lease, and send again or query the bound attempts that the renewal does not list.
 
-    What its executor has never spoken of is brought again, for a lease: systems may have been down while it was on its
-    way. Only then, or if the executor refused it or had it once, it is asked for by name, which is its end.
+    An attempt that its executor has never reported is sent again for the length of a lease: systems may have been down.
+    After that, or if the executor refused it or reported it once, it is queried by name, which ends it.
     """
     watch_lease(state, claim, now)
     listed, claim.listed = claim.listed, {}
@@ -233,7 +230,7 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
     again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
     missing = tuple(attempt for attempt in late if attempt not in again)
-    brought = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
+    resent = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
     if not missing:
-        return brought
-    return (*brought, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))
+        return resent
+    return (*resent, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))

@@ -1,10 +1,10 @@
-"""The time limit of tasks as their origin counts it: whoever runs a task does not decide alone how long that takes.
+"""The time limit of tasks as counted by their origin, so that an executor alone does not decide how long tasks run.
 
-The executor ends a task at its limit, which it counts from when the inputs are in place; it reports the task as running
-while it copies them, so the origin allows time for that. If the task is reported as running a tenth and ten seconds
-later than that, it is aborted for its user, and killed as if it had been cancelled. The count is soft, and cautious: it
-stops while the task is reported as suspended, and begins anew when nothing was heard of the claim for longer than
-renewals are apart, since the task may have been suspended meanwhile.
+The executor ends a task at its limit, counted from when the inputs are in place. It reports the task as running while
+it copies them, so the origin adds time for that. A task reported as running for a tenth plus ten seconds longer is
+aborted for its user, and killed as if it had been cancelled. The count is not stored, and it is cautious: it stops
+while the task is reported as suspended, and restarts after a silence longer than the interval of renewals, since the
+task may have been suspended meanwhile.
 """
 
 from messiahs.core.interface.actions import Action, SendControl
@@ -22,12 +22,12 @@ from messiahs.core.task_filter.matching import time_limit_ns
 
 GRACE_NS = 10 * SECOND
 COPYING_NS_PER_BYTE = 250
-"""An executor puts at least 4 MB of inputs a second in place."""
+"""Allowed copying time of inputs: an executor copies at least 4 MB each second."""
 ASK_AGAIN_NS = 1 * MINUTE
 
 
 def note_status(claim: HeldClaim, now: Instant) -> None:
-    """Note that a claim was heard of; after a long silence the counts of its attempts begin anew."""
+    """Record a report on a claim; after a long silence the counts of its attempts restart."""
     longest_ns = 2 * claim.row.lease_ns // RENEWALS_PER_LEASE
     if claim.status_at is not None and now - claim.status_at > longest_ns:
         claim.clocks.clear()
@@ -35,7 +35,7 @@ def note_status(claim: HeldClaim, now: Instant) -> None:
 
 
 def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /) -> AttemptStatus | None:
-    """Count how long an attempt is reported as running, and give how it ends here if that is too long."""
+    """Count how long an attempt is reported as running, and return its end if that is too long."""
     allowed_ns = _allowed_ns(state, claim, status.attempt.task)
     if allowed_ns is None:
         return None
@@ -57,7 +57,7 @@ def count(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Inst
 
 
 def on_limit_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Action, ...]:
-    """Ask what a task does that should have ended by now; the answer decides."""
+    """Query the status of a task that should have ended by now; the answer decides."""
     row = state.origin.tasks.get(task)
     claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
     if row is None or claim is None:
@@ -72,7 +72,7 @@ def on_limit_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Ac
 
 
 def forget_clock(state: ModuleState, claim: HeldClaim, attempt: AttemptId, /) -> None:
-    """Count an attempt no more: it is over."""
+    """Stop counting the time of an attempt that has ended."""
     if claim.clocks.pop(attempt, None) is not None:
         state.timers.cancel(TimerKind.LIMIT, attempt.task)
 

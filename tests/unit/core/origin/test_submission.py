@@ -78,7 +78,7 @@ def test_the_same_key_gives_the_same_id_and_no_second_task(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"requirement": "$speed >"}, "the requirement is no predicate"),
+        ({"requirement": "$speed >"}, "the requirement is not a predicate"),
         ({"command": Command(argv=())}, "there is no command"),
         ({"command": Command(argv=("x" * 200_000,))}, "longer than"),
         ({"command": Command(argv=("x",), env=(("A", "x" * 200_000),))}, "longer than"),
