@@ -1,18 +1,18 @@
 """The predicate language of task filters (MESSIAHS 5.4), and the policy files of owners around it.
 
-The rooms, each of which knows those before it:
+Its rooms, each of which imports those before it:
 
-- `predicate`: `predicates` is the door for task filters: text in, a predicate that can be judged out. Its words and
-  rules are defined once, in grammar.lark, and Lark reads every text by it (`parsing`): `words` finds the words by the
-  terminals of the grammar, `limits` counts them before the parser sees them, the trees are those of `syntax`, and
-  `mistakes` explains a refused text by what the parser would have accepted. Two ways to judge follow: `truth` and
-  `class_truth`, with the `cost` of the latter.
-- `text`: the words, statements and trees of policy files, their mistakes (`problems`), and the one form in which
-  `formatting` writes them.
-- `rules`: what a policy decides by. Its predicates end as the same trees, over `readings` of several scopes; a
-  condition also keeps how its owner wrote it (`text.written`), for those who ask why (`explaining`).
-- `blocks`: `files` is the door for policy files: every block is read, checked, and becomes rules.
+- `predicate`: the language of task filters. `predicates` is its entry point: a text becomes a predicate that can be
+  evaluated. Words and rules are defined once, in grammar.lark, and Lark reads every text by it (`parsing`): `words`
+  finds the words by the terminals of the grammar, `limits` counts them before the parser sees them, `syntax` has the
+  trees, and `mistakes` explains a refused text by what the parser would have accepted. `truth` evaluates a predicate
+  over one description, `class_truth` over the classes of a vector; `cost` bounds the latter beforehand.
+- `syntax`: the words, statements and trees of policy files, the problems in them (`problems`), and the one form in
+  which `formatting` writes them.
+- `runtime`: the rules that a policy decides by. Their predicates become the same trees, over `readings` of several
+  scopes; a condition also keeps its source text (`syntax.written`) for explanations (`explaining`).
+- `compiler`: `files` is its entry point: every block of a policy file is read, checked, and becomes rules.
 - `explaining`: why a whole policy decides as it does, and how many machines of a pool it leaves to a task.
-- `trials`: `files` is the door for `*.policytest` files. A trial, which is one test of a policy, is a list of steps
-  (`trials`), tried by `trying`; `explaining.coverage` says which rules were left untried.
+- `policytest`: `files` is the entry point for `*.policytest` files. A trial, which is one test of a policy, is a list
+  of steps (`trials`), executed by `trying`; `explaining.coverage` names the rules that no trial reached.
 """
