@@ -2,7 +2,7 @@
 
 A module with room to spare asks where tasks wait, or run and may go. Whoever has some that match and that its policy
 offers accepts. For those that wait it searches for places at once, with the name of the request: each hop that
-remembers it asks the neighbor first from which it came. For those that run, their origins do (handing_over.py). So a
+remembers it asks the neighbor first from which it came. For those that run, their origins do (running_offers.py). So a
 task comes to the requester as any other does, through every gate, and not in a way of its own.
 """
 

@@ -1,7 +1,7 @@
 """What a module says of the machines behind it, to whom and when (MESSIAHS 5.3.1, 7.2).
 
 The policy decides what the own machine says, what is passed on, and who is told anything. Parents and siblings are told
-the same U, at once; what children are told stands in informing.py.
+the same U, at once; what children are told stands in child_vectors.py.
 
 With many neighbors, U is computed in several turns, and not again before that has become a small part of all time
 (pacing.py). Whoever is due to be told by then is told the last one again, with its age.

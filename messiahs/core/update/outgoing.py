@@ -77,7 +77,7 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
 
     A child of another primary parent hears none of them as siblings, so it is told of all: a search that it sends here
     descends to them. With equation 20 alone it would not know that they are there. It only views this vector, and sums
-    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (beside.py).
+    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (load_summary.py).
     """
     if kind is not VectorKind.FOR_CHILDREN:
         return revealed_up(state, neighbor, up(sums).vector, sums)
