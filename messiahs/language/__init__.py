@@ -8,7 +8,7 @@ Its rooms, each of which imports those before it:
   trees, and `mistakes` explains a refused text by what the parser would have accepted. `truth` evaluates a predicate
   over one description, `class_truth` over the classes of a vector; `cost` bounds the latter beforehand.
 - `syntax`: the words, statements and trees of policy files, the problems in them (`problems`), and the one form in
-  which `formatting` writes them.
+  which `formatting` writes them. Its grammar imports the rules of predicates, and adds what only owners may write.
 - `runtime`: the rules that a policy decides by. Their predicates become the same trees, over `readings` of several
   scopes; a condition also keeps its source text (`syntax.written`) for explanations (`explaining`).
 - `compiler`: `files` is its entry point: every block of a policy file is read, checked, and becomes rules.

@@ -1,7 +1,7 @@
 """The door to policy files: text in, a policy that decides out, or every mistake of the file at once.
 
-Behind it stand, in the order of use, the room `text` (words, statements and trees), the other modules of this one
-(what each block says, and `draft`, which gathers it), and `rules`, which decide.
+Behind it stand, in the order of use, the room `syntax` (words, statements and trees), the other modules of this one
+(what each block says, and `draft`, which gathers it), and `runtime`, which decides.
 
 Every block is one line in `_BLOCKS`: its word, the function that reads it, and whether it has a body.
 """
