@@ -1,7 +1,7 @@
-"""Messages of a claim on their way between origin and executor (MESSIAHS 6.2: the acceptance is forwarded).
+"""Forwarding the messages of a claim between origin and executor (MESSIAHS 6.2: the acceptance is forwarded).
 
-A hop knows a claim by the row that it stored when the accept passed, and needs nothing else: it survives a restart of
-any of the modules on the path.
+A hop knows a claim by the row that it stored when it forwarded the accept, and needs nothing else: the conversation
+survives a restart of any module on the path.
 """
 
 from dataclasses import replace
@@ -19,9 +19,9 @@ from messiahs.core.state.module import ModuleState
 def pass_on(
     state: ModuleState, passed: PassedClaimRow, message: ClaimMessage, /, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Forward a message of a claim that passes here; one from off its path is reported.
+    """Forward a message of a claim that passes through this module; report a sender that is not on its path.
 
-    The origin's `claim_end` is the last message of a claim, and hops forget it then.
+    The origin's `claim_end` is the last message of a claim: the hop forgets the claim then.
     """
     if sender == passed.toward_executor:
         if isinstance(message, TaskRevoke) and message.answers is not None:
@@ -39,5 +39,5 @@ def pass_on(
 
 
 def off_path(sender: SystemId, message: ClaimMessage) -> tuple[Action, ...]:
-    """Report a message of a claim that this neighbor has no part in."""
+    """Report a message about a claim in which its sender has no part."""
     return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(message.claim)),)

@@ -1,7 +1,7 @@
-"""Under which names a neighbor sees who asks, and who denied (MESSIAHS 4: a proxy stands for the systems behind it).
+"""The names of requesters and deniers that a neighbor sees (MESSIAHS 4: a proxy represents the systems behind it).
 
-A policy may give one name for this system and everything below it. Then nobody learns from a task_request or a denial
-who is there, what those said in words, or how many they are: what the children answered is told once for each code.
+A policy may set one name for this system and everything below it. A task_request or a denial then hides the systems
+behind that name, their texts and their number: each code given by any of the children is reported once.
 """
 
 from collections.abc import Iterator
@@ -16,27 +16,27 @@ from messiahs.core.state.module import ModuleState
 
 
 def signed(state: ModuleState, reason: Reason, asker: Asker, /) -> Reason:
-    """Give this module's own reason as its asker may see it: of a rule and what it found, the text alone."""
+    """Return this module's own reason as the asker may see it: the rule's text, without the rule and its values."""
     name = _name_for(state, asker)
     return replace(reason, rule="", why="", module=name or reason.module)
 
 
 def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:
-    """Give the denials of those that were asked as their asker may see them, in the order in which they came."""
+    """Return the denials of the asked systems as the asker may see them, in order of arrival."""
     name = _name_for(state, search.asker)
     if name is None:
         return tuple(hop for _, hop in search.hops)
-    told: dict[Reason, None] = {}
+    shown: dict[Reason, None] = {}
     for via, hop in search.hops:
         if state.neighbors[via].relation is Relation.CHILD:
-            told.update(dict.fromkeys(Reason(module=name, code=code) for code in _codes_in(hop)))
+            shown.update(dict.fromkeys(Reason(module=name, code=code) for code in _codes_in(hop)))
         else:
-            told[hop] = None
-    return tuple(told)
+            shown[hop] = None
+    return tuple(shown)
 
 
 def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: SystemId) -> SearchRequest:
-    """Give a request of an asker as the neighbor to which it is passed on may see it."""
+    """Return a request of an asker as the neighbor to which it is forwarded may see it."""
     is_ours = asker.relation in (Relation.SELF, Relation.CHILD)
     name = state.policy.name_for(state.neighbors[to])
     if isinstance(request, TaskRequest) and is_ours and name:
@@ -45,7 +45,7 @@ def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: Sy
 
 
 def as_shown(state: ModuleState, revoke: TaskRevoke, /, *, to: SystemId) -> TaskRevoke:
-    """Give an offer of running tasks as the neighbor to which it goes may see it: who asked stays behind a border."""
+    """Return an offer of running tasks as its receiver may see it: a name set by policy hides the requester."""
     neighbor = state.neighbors.get(to)
     is_hidden = neighbor is not None and bool(state.policy.name_for(neighbor))
     return replace(revoke, text="", toward=None) if is_hidden else revoke

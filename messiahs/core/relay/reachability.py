@@ -1,9 +1,9 @@
-"""Whether the tasks of an origin can be brought to this machine, and which machines could not be reached.
+"""Whether an origin's tasks can reach this machine, and which machines could not be reached.
 
-An executor that no task stream can reach denies `unreachable` before it grants anything, so the search goes on to the
-next candidate. It knows from the request which roots the origin trusts, and which vouch for the origin. Where that does
-not tell, the stream fails, and the origin names the executor in its next requests: by a digest, so that only the
-executor itself learns who is meant.
+An executor that no task stream can reach denies `unreachable` before it grants anything, so the search continues with
+the next candidate. The request lists the roots that the origin trusts and those that vouch for it. If these do not
+decide, the stream fails, and the next requests of the origin name the executor by a digest, which only the executor
+itself can recognize.
 """
 
 import hashlib
@@ -15,21 +15,21 @@ from messiahs.core.model.trust import trust_each_other, trusts
 from messiahs.core.state.module import ModuleState
 
 AVOIDED_NS = 5 * MINUTE
-"""How long an executor is asked for no place after its task stream failed."""
+"""How long an executor is avoided after its task stream failed."""
 AVOIDED_LIMIT = 64
 _DIGEST_BYTES = 16
 
 
 def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
-    """Say why tasks of a request's origin could not come to the own machine; empty if they can, or nobody knows."""
+    """Return why tasks of a request's origin cannot reach this machine; empty if they can, or if that is unknown."""
     if request.avoids and digest_of(state.system, request.search) in request.avoids:
         return f"{request.origin} could not reach this machine a short while ago"
-    # With a neighbor the roots are those of the link, over which it could be heard.
+    # The link to a neighbor has roots of its own, and the neighbor was authenticated with them.
     return "" if request.origin in state.neighbors else why_untrusted(state, request)
 
 
 def why_untrusted(state: ModuleState, request: SchedRequest | TaskRequest) -> str:
-    """Say why the origin of a request and the systems of this site do not trust each other; empty if they may do so."""
+    """Return why the origin of a request and the systems of this site do not trust each other; empty if they may."""
     origin = request.origin if isinstance(request, SchedRequest) else request.requester
     if origin == state.system or trust_each_other(state.identity.trust, request.trust):
         return ""
@@ -39,7 +39,7 @@ def why_untrusted(state: ModuleState, request: SchedRequest | TaskRequest) -> st
 
 
 def avoid(state: ModuleState, executor: SystemId, now: Instant) -> None:
-    """Ask an executor for no places for a while: its task stream failed."""
+    """Request no places from an executor for a while, because its task stream failed."""
     avoided = state.origin.avoided
     avoided.pop(executor, None)
     avoided[executor] = after(now, AVOIDED_NS)
@@ -48,13 +48,13 @@ def avoid(state: ModuleState, executor: SystemId, now: Instant) -> None:
 
 
 def is_avoided(state: ModuleState, executor: SystemId, now: Instant) -> bool:
-    """Say whether an executor is to be asked for no places now."""
+    """Return whether an executor is avoided now."""
     until = state.origin.avoided.get(executor)
     return until is not None and now < until
 
 
 def avoided_in(state: ModuleState, search: SearchId, now: Instant) -> tuple[bytes, ...]:
-    """Name the executors that are to be avoided, in the way of one search; the others are forgotten."""
+    """Return the digests, for one search, of the executors to avoid; the others are forgotten."""
     avoided = state.origin.avoided
     for executor in [each for each in avoided if not is_avoided(state, each, now)]:
         del avoided[executor]
@@ -62,5 +62,5 @@ def avoided_in(state: ModuleState, search: SearchId, now: Instant) -> tuple[byte
 
 
 def digest_of(executor: SystemId, search: SearchId) -> bytes:
-    """Name an executor so that only those who know its name recognize it, and only in this search."""
+    """Return a digest that identifies an executor in one search to those who know its name, and to no one else."""
     return hashlib.sha256(search + executor.encode()).digest()[:_DIGEST_BYTES]

@@ -1,7 +1,6 @@
-"""What one neighbor may keep busy of a hop: open searches, searches that are remembered, and claims that pass.
+"""Bounds on what one neighbor may occupy at a hop: open searches, remembered searches, and claims that pass through.
 
-Whoever asks for more is denied at once, and costs no more than the message. Local users are bounded by what they
-submit.
+A request beyond them is denied at once, at the cost of its message alone. Local users are bounded by their submissions.
 """
 
 from messiahs.core.interface.actions import Action
@@ -20,7 +19,7 @@ PASSED_LIMIT = 4_096
 
 
 def why_too_many(state: ModuleState, asker: Asker) -> Reason | None:
-    """Say why a neighbor may not search for more now; None if it may."""
+    """Return why a neighbor may not start a search now; None if it may."""
     if asker.relation is Relation.SELF:
         return None
     if state.hop.seen_from[asker.system] >= SEEN_LIMIT:
@@ -35,7 +34,7 @@ def why_too_many(state: ModuleState, asker: Asker) -> Reason | None:
 
 
 def remember(state: ModuleState, request: SearchRequest, asker: Asker, /, *, climbing: bool, now: Instant) -> None:
-    """Know a search until it is over wherever it still may be; it counts for whoever brought it first."""
+    """Remember a search until it has ended at every hop; it counts against the neighbor that sent it first."""
     before = state.hop.seen.get(request.search)
     if before is None:
         state.hop.seen_from[asker.system] += 1
@@ -46,10 +45,10 @@ def remember(state: ModuleState, request: SearchRequest, asker: Asker, /, *, cli
 
 
 def remember_way(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, now: Instant) -> None:
-    """Know for a while where whoever made a task_request is, if running tasks are offered to it by way of us.
+    """Remember for a while the way to the requester of a task_request to whom running tasks are offered through here.
 
-    It is where the request came from, if it came by here; else beyond the neighbor that the offer names, or that
-    brought it.
+    The way is that of the request, if it passed through here; else the neighbor that the offer names, or that sent
+    the offer.
     """
     search = revoke.answers
     if search is None or search in state.hop.seen or state.hop.seen_from[sender] >= SEEN_LIMIT:
@@ -61,7 +60,7 @@ def remember_way(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, no
 
 
 def way_to(state: ModuleState, search: SearchId) -> SystemId | None:
-    """Name the parent or sibling from which a task_request came; None for a child, to which the way leads by us."""
+    """Return the parent or sibling from which a task_request came; None for a child: others reach it through here."""
     seen = state.hop.seen.get(search)
     neighbor = state.neighbors.get(seen.latest) if seen is not None else None
     if neighbor is None or neighbor.relation not in (Relation.PARENT, Relation.SIBLING):
@@ -70,7 +69,7 @@ def way_to(state: ModuleState, search: SearchId) -> SystemId | None:
 
 
 def on_seen_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:
-    """Forget a search that is over."""
+    """Forget a search that has ended."""
     del now
     seen = state.hop.seen.pop(search)
     state.hop.seen_from[seen.asker] -= 1

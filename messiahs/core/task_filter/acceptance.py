@@ -25,31 +25,31 @@ from messiahs.core.task_filter.matching import evaluate
 
 
 def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
-    """Judge a task that takes so many slots; those of live claims in this module's subtree count against limits."""
+    """Judge a task that takes `slots` slots; those of live claims in this module's subtree count against limits."""
     return state.policy.accept(_query(state, tdv, asker, slots=slots, now=now))
 
 
 def judging_for(state: ModuleState, asker: Asker, now: Instant) -> Callable[[TDV, int], Accepted | Refused]:
-    """Give what judges tasks of one asker at one moment, of which much is found only once: a TDV, and its slots."""
+    """Return a judge for many tasks of one asker at one moment: a function of TDV and slots that shares one query."""
     query = _query(state, TDV(()), asker, slots=0, now=now)
     return lambda tdv, slots: state.policy.accept(replace(query, tdv=tdv, wanted_slots=slots))
 
 
 def refusal_of(state: ModuleState, tdv: TDV, asker: Asker, verdict: Refused, /, *, slots: int, now: Instant) -> Reason:
-    """Give a refusal with every rule that is against the task and the values found, for the own people."""
+    """Return a refusal with the text for the asker, and the rules and values found for the local log."""
     why = state.policy.why_refused(_query(state, tdv, asker, slots=slots, now=now))
     return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text, why=why)
 
 
 def summary_of(reason: Reason) -> str:
-    """Write a reason for the own log."""
+    """Format a reason for the local log."""
     return f"{reason.code} ({reason.why or reason.rule})" if reason.why or reason.rule else reason.code.value
 
 
 def rank(
     state: ModuleState, candidates: tuple[Candidate, ...], need: Need, /, *, tdv: TDV, now: Instant
 ) -> tuple[SystemId, ...]:
-    """Order candidates by the policy."""
+    """Return the candidates in the order of the policy."""
     evaluate(need, {each.system: each.view for each in candidates}, state.updates.overview)
     query = RankQuery(
         candidates=candidates,
@@ -88,5 +88,5 @@ def _placed(state: ModuleState) -> tuple[Placed, ...]:
 
 
 def is_child(state: ModuleState, system: SystemId) -> bool:
-    """Say whether a system is a child."""
+    """Return whether a system is a child."""
     return system in state.neighbors and state.neighbors[system].relation is Relation.CHILD

@@ -1,4 +1,4 @@
-"""What a policy is told of the own system, `$here`: of its machine, and of what the module itself knows."""
+"""The facts about its own system that a policy reads as `$here`: those of its machine, and those of the module."""
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import Instant
@@ -8,17 +8,17 @@ from messiahs.core.task_filter.unmet_demand import demands
 
 
 def own_facts(state: ModuleState, now: Instant) -> dict[str, Value]:
-    """Give everything that is known of the own system, whatever task is spoken of."""
+    """Return all facts about the own system that do not depend on a task."""
     sdv = seen_by_owner(state)
-    said: dict[str, Value] = sdv.description() if sdv is not None else {}
-    return said | module_facts(state, now)
+    facts: dict[str, Value] = sdv.description() if sdv is not None else {}
+    return facts | module_facts(state, now)
 
 
 def module_facts(state: ModuleState, now: Instant) -> dict[str, Value]:
-    """Give what a module knows of itself, also without a machine: `tasks` that are held here, and what is `waiting`.
+    """Return the facts of a module, with or without a machine: `tasks` held here, and tasks `waiting`.
 
-    Waiting are the tasks of local users, and those of neighbors for which there was no room here. None of them is
-    `waiting_above` a task that does not run: `running_queries` counts them for those that do.
+    Waiting are the tasks of local users, and those of neighbors that found no room here. `waiting_above` is 0 unless a
+    running task is concerned: `running_queries` counts it for those.
     """
     return {
         "waiting_above": 0,

@@ -1,7 +1,7 @@
-"""What the own machine offers now: measured, less what claims were promised (MESSIAHS 5.1).
+"""The free resources of the own machine: those measured, less those promised to claims (MESSIAHS 5.1).
 
-A claim reserves slots, memory and disk for its places the moment it is granted, so the next vector shows less at once.
-An attempt that its machine's owner suspends gives up its slots, but not its memory and disk.
+A claim reserves slots, memory and disk for its places the moment it is granted, so the next vector already shows less.
+An attempt suspended by the owner gives up its slots, but not its memory and disk.
 """
 
 from messiahs.core.model.attributes import OWNERS_FACTS, Value
@@ -15,49 +15,49 @@ _FULL_SHARE = 10_000
 
 
 def own_sdv(state: ModuleState) -> SDV | None:
-    """Give the description of the own machine, None if the system has none or it was not measured yet.
+    """Return the description of the own machine; None if the system has none, or none was measured yet.
 
-    What only the owner's policy may know of it is left out. What is being gathered for a reservation is not free; it is
-    shown once there is enough of it, so that the origin for which it is reserved learns of it.
+    Facts reserved for the owner's policy are left out. Resources being gathered for a reservation do not count as free
+    until there are enough of them; then they are shown, so that the origin with the reservation learns of them.
     """
-    said, reservation = _described(state), state.executor.reservation
-    if said is None:
+    here, reservation = _described(state), state.executor.reservation
+    if here is None:
         return None
-    if reservation is not None and not _has_enough(said, reservation):
-        _withhold(said, reservation)
-    return SDV(sorted_pairs(said))
+    if reservation is not None and not _has_enough(here, reservation):
+        _withhold(here, reservation)
+    return SDV(sorted_pairs(here))
 
 
 def free_here(state: ModuleState, *, uses_reserved: bool) -> dict[str, Value] | None:
-    """Describe the own machine with what is free for those who may use what is reserved, or for all others."""
-    said, reservation = _described(state), state.executor.reservation
-    if said is not None and reservation is not None and not uses_reserved:
-        _withhold(said, reservation)
-    return said
+    """Return the description of the own machine, with reserved resources counted as free only if `uses_reserved`."""
+    here, reservation = _described(state), state.executor.reservation
+    if here is not None and reservation is not None and not uses_reserved:
+        _withhold(here, reservation)
+    return here
 
 
 def is_ready(state: ModuleState, reservation: Reservation) -> bool:
-    """Say whether all that is reserved is free."""
-    said = _described(state)
-    return said is not None and _has_enough(said, reservation)
+    """Return whether all reserved resources are free."""
+    here = _described(state)
+    return here is not None and _has_enough(here, reservation)
 
 
 def _described(state: ModuleState) -> dict[str, Value] | None:
     measured = state.updates.measured
     if measured is None:
         return None
-    said = {name: value for name, value in measured.pairs if name not in OWNERS_FACTS}
+    here = {name: value for name, value in measured.pairs if name not in OWNERS_FACTS}
     claims = reserving_claims(state)
-    slots = said.get("slots")
+    slots = here.get("slots")
     if isinstance(slots, int):
         promised = promised_slots(state, slots)
-        said["free_slots"] = max(0, slots - promised - _awaited_slots(state))
-        said["utilization"] = min(_FULL_SHARE, promised * _FULL_SHARE // slots) if slots else _FULL_SHARE
-    _lower(said, "avail_mem", "total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims))
-    _lower(said, "avail_disk", "total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims))
-    said["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
-    said["wait_time"] = state.executor.mean_wait_ns // SECOND
-    return said
+        here["free_slots"] = max(0, slots - promised - _awaited_slots(state))
+        here["utilization"] = min(_FULL_SHARE, promised * _FULL_SHARE // slots) if slots else _FULL_SHARE
+    _lower(here, "avail_mem", "total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims))
+    _lower(here, "avail_disk", "total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims))
+    here["queue_length"] = sum(claim.live - len(claim.started) for claim in claims)
+    here["wait_time"] = state.executor.mean_wait_ns // SECOND
+    return here
 
 
 def _reserved(reservation: Reservation) -> tuple[tuple[str, int], ...]:
@@ -65,42 +65,42 @@ def _reserved(reservation: Reservation) -> tuple[tuple[str, int], ...]:
     return tuple(zip(("free_slots", "avail_mem", "avail_disk"), amounts, strict=True))
 
 
-def _has_enough(said: dict[str, Value], reservation: Reservation) -> bool:
-    values = ((said.get(name), amount) for name, amount in _reserved(reservation))
+def _has_enough(here: dict[str, Value], reservation: Reservation) -> bool:
+    values = ((here.get(name), amount) for name, amount in _reserved(reservation))
     return all(isinstance(value, int) and value >= amount for value, amount in values if amount)
 
 
-def _withhold(said: dict[str, Value], reservation: Reservation) -> None:
+def _withhold(here: dict[str, Value], reservation: Reservation) -> None:
     for name, amount in _reserved(reservation):
-        value = said.get(name)
+        value = here.get(name)
         if isinstance(value, int):
-            said[name] = max(0, value - amount)
+            here[name] = max(0, value - amount)
 
 
 def seen_by_owner(state: ModuleState) -> SDV | None:
-    """Give what `own_sdv` says, and what only the owner's policy may know."""
-    said, measured = own_sdv(state), state.updates.measured
-    if said is None or measured is None:
-        return said
+    """Return `own_sdv` with the facts that only the owner's policy may know."""
+    here, measured = own_sdv(state), state.updates.measured
+    if here is None or measured is None:
+        return here
     facts = [pair for pair in measured.pairs if pair[0] in OWNERS_FACTS]
-    return SDV(tuple(sorted((*said.pairs, *facts)))) if facts else said
+    return SDV(tuple(sorted((*here.pairs, *facts)))) if facts else here
 
 
 def reserving_claims(state: ModuleState) -> tuple[GrantedClaim, ...]:
-    """Give the claims that take places of the own machine."""
+    """Return the claims that take places of the own machine."""
     return (*state.executor.claims.values(), *state.executor.released.values())
 
 
 def reserved_places(claim: GrantedClaim) -> int:
-    """How many places a claim takes: none any more if it ends, but for those whose attempts still run."""
+    """Return how many places a claim takes: all of them, or for an ending claim those of its running attempts."""
     return min(claim.row.places, claim.live) if claim.is_ending else claim.row.places
 
 
 def promised_slots(state: ModuleState, slots: int, *, woken: int = 0) -> int:
-    """Give how many of the machine's slots claims hold; those of suspended attempts are others' meanwhile.
+    """Return how many of the machine's slots claims hold; those of suspended attempts may be lent out.
 
-    No more of them are given up than the machine has: else tasks could come and be suspended without end. `woken` is
-    how many of them are counted as if they ran.
+    At most as many slots as the machine has are lent, or tasks could arrive and be suspended without end. `woken` of
+    the suspended slots count as running.
     """
     claims = reserving_claims(state)
     promised = sum(reserved_places(claim) * claim.need.slots for claim in claims)
@@ -108,16 +108,16 @@ def promised_slots(state: ModuleState, slots: int, *, woken: int = 0) -> int:
 
 
 def has_room_for(state: ModuleState, guard: Guard) -> bool:
-    """Say whether a suspended attempt could run now."""
+    """Return whether a suspended attempt could run now."""
     measured = state.updates.measured
     slots = measured.description().get("slots") if measured is not None else None
     return isinstance(slots, int) and promised_slots(state, slots, woken=guard.slots) <= slots
 
 
 def wake(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> bool:
-    """Let a suspended attempt take its slots again; False, and nothing happens, if it cannot have them now.
+    """Let a suspended attempt take its slots again; False, without effect, if they are not free.
 
-    One that runs has them anyway.
+    True for a running attempt, which has its slots.
     """
     guard = state.executor.guards.get(attempt)
     if guard is None or guard.suspended_at is None:
@@ -135,7 +135,7 @@ def _awaited_slots(state: ModuleState) -> int:
     return sum(guard.slots for guard in state.executor.guards.values() if guard.is_waiting)
 
 
-def _lower(said: dict[str, Value], available: str, total: str, promised: int) -> None:
-    measured, installed = said.get(available), said.get(total)
+def _lower(here: dict[str, Value], available: str, total: str, promised: int) -> None:
+    measured, installed = here.get(available), here.get(total)
     if isinstance(measured, int) and isinstance(installed, int):
-        said[available] = max(0, min(measured, installed - promised))
+        here[available] = max(0, min(measured, installed - promised))

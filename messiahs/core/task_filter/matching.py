@@ -1,4 +1,4 @@
-"""Comparing what a task needs with what machines offer (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
+"""Comparing the needs of a task with the resources of machines (MESSIAHS 5.1, table 1; 6.2 sched_request)."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -16,40 +16,40 @@ from messiahs.core.vectors.columns import NO_CLASS, Classes, Judged
 from messiahs.core.vectors.vectors import Vector
 
 _LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
-"""A time limit that is longer would not fit into 64 bits, as what is stored and sent has to."""
-LOOKS_LIMIT: Final = 100_000
-"""How many looks one message may cause: some tenths of a second."""
+"""Upper bound of time limits: longer ones would not fit into 64 bits when stored or sent."""
+COMPARISON_LIMIT: Final = 100_000
+"""Comparisons that one message may cause: some tenths of a second."""
 
 
 def need_of(tdv: TDV, requirement: Predicate) -> Need:
-    """Read what a task takes from its TDV: at least one slot; unstated sizes are nothing."""
-    said = tdv.description()
+    """Return the needs stated by a TDV: at least one slot; unstated sizes are 0."""
+    stated = tdv.description()
     return Need(
-        slots=max(1, _size(said, "cpus")),
-        mem_bytes=_size(said, "mem"),
-        disk_bytes=_size(said, "disk"),
+        slots=max(1, _size(stated, "cpus")),
+        mem_bytes=_size(stated, "mem"),
+        disk_bytes=_size(stated, "disk"),
         requirement=requirement,
     )
 
 
 def time_limit_ns(tdv: TDV) -> int | None:
-    """Give how long a task may run, at most a hundred years; None if it states no time."""
+    """Return how long a task may run in ns, at most a hundred years; None if it states no time."""
     seconds = _size(tdv.description(), "est_time")
     return min(_LONGEST_RUN_NS, seconds * SECOND) if seconds else None
 
 
-def _size(said: Description, name: str) -> int:
-    value = said.get(name, 0)
+def _size(stated: Description, name: str) -> int:
+    value = stated.get(name, 0)
     return max(0, value) if isinstance(value, int) else 0
 
 
 def has_room(need: Need, here: Description) -> bool:
-    """Say whether one machine, exactly described, can hold one more task now."""
+    """Return whether one machine, exactly described, can hold one more task now."""
     return all(_size(here, name) >= amount for name, amount in _free(need))
 
 
 def fitting(need: Need, view: Vector) -> Judged:
-    """Say of which classes every machine can surely hold the task now, and of which some machine could."""
+    """Return the classes in which every machine can hold the task now, and those in which some machine could."""
     question = _question(need)
     verdict = view.verdict(question)
     if verdict is None:
@@ -59,7 +59,7 @@ def fitting(need: Need, view: Vector) -> Judged:
 
 
 def evaluate(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
-    """Find what `fitting` says of many views, which then knows it: at once, and so in a part of the time."""
+    """Compute `fitting` for many views together and store it in each: much faster than one view at a time."""
     question = _question(need)
     new = {system: view for system, view in views.items() if view.verdict(question) is None}
     if new:
@@ -69,25 +69,25 @@ def evaluate(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /
 
 
 def could_hold(need: Need, view: Vector) -> bool:
-    """Say whether some machine behind a view may be able to hold the task now."""
+    """Return whether some machine behind a view may be able to hold the task now."""
     _, could = fitting(need, view)
     return could != 0
 
 
 def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
-    """Say why one machine, exactly described, does not hold the task now."""
+    """Return why one machine, exactly described, cannot hold the task now."""
     if any(_size(here, name) < amount for name, amount in _total(need) if name in here):
         return DenyCode.NO_CLASS, ""
     unset = need.requirement.unset_in(here)
     if unset:
-        return DenyCode.REQUIREMENT_UNMET, f"this machine does not say {', '.join(f'${name}' for name in unset)}"
+        return DenyCode.REQUIREMENT_UNMET, f"this machine does not report {', '.join(f'${name}' for name in unset)}"
     if not need.requirement.holds(here):
         return DenyCode.REQUIREMENT_UNMET, ""
     return DenyCode.NO_CAPACITY, ""
 
 
 def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> dict[SystemId, DenyCode]:
-    """Say of each view why it does not hold the task: its size, its requirement, or machines that are busy."""
+    """Return for each view why it cannot hold the task: size, requirement, or busy machines."""
     judged = overview.judged(views, lambda classes: _meeting(need, classes))
     return {
         system: DenyCode.NO_CAPACITY if able else DenyCode.REQUIREMENT_UNMET if large_enough else DenyCode.NO_CLASS
@@ -96,12 +96,13 @@ def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /)
 
 
 def why_too_costly(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> str:
-    """Say why a requirement is not judged over views, before it is: it would keep a module busy; else nothing."""
-    looks = overview.total(views, need.requirement.cost)
-    if looks <= LOOKS_LIMIT:
+    """Return why a requirement is too expensive to evaluate over views; empty if it is not."""
+    comparisons = overview.total(views, need.requirement.cost)
+    if comparisons <= COMPARISON_LIMIT:
         return ""
     return (
-        f"too many comparisons of two attributes: {looks} looks at what neighbors say, at most {LOOKS_LIMIT} are made"
+        f"the requirement compares two attributes too often: {comparisons} comparisons over the views of neighbors,"
+        f" at most {COMPARISON_LIMIT} are allowed"
     )
 
 
@@ -110,7 +111,7 @@ def _question(need: Need) -> tuple[str, int, int, int]:
 
 
 def _meeting(need: Need, classes: Classes) -> Judged:
-    """Give the classes that could hold the task if they were idle, and those that are large enough for it."""
+    """Return the classes that could hold the task if they were idle, and those that are large enough for it."""
     _, could = _large_enough(classes, _total(need))
     if not could:
         return NO_CLASS
@@ -149,6 +150,6 @@ def _large_enough(classes: Classes, amounts: tuple[tuple[str, int], ...]) -> Jud
     for (values, cells, width), amount in zip(classes.columns(Kind.INTEGER, *names), least, strict=True):
         cell = cells[bisect_left(values, amount)]
         surely &= cell
-        # What is withheld, lacking or of another type could be anything, and is never sure.
+        # A value that is withheld, missing or of another type could be anything: possible, never sure.
         could &= cell >> width | ~cells[0]
     return surely, could

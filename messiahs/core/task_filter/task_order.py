@@ -1,6 +1,6 @@
-"""Whose turn it is: `rank tasks` orders the tasks that wait here, and may put some before one that runs.
+"""The order of tasks: `rank tasks` orders the tasks that wait here, and may rank some above a running one.
 
-Without that block it is first come, first served, and none is put before another.
+Without that block, tasks are ordered by arrival, and none ranks above a running one.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import why_not_here
 from messiahs.core.task_filter.unmet_demand import demands
 
-_RANKED_AT_MOST = 256
-"""Shapes beyond so many come after the others, as they came."""
+_RANKING_LIMIT = 256
+"""Shapes beyond this number follow the ranked ones, in order of arrival."""
 _RANKED_FOR_NS = 100 * MILLISECOND
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Tasks that wait, and what is known of them."""
+    """Waiting tasks, and the facts about the first of them."""
 
     facts: Description
     count: int
@@ -35,26 +35,26 @@ class _Waiting:
 
 
 def in_order(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
-    """Put shapes of waiting tasks in the order in which they get places."""
+    """Return shapes of waiting tasks in the order in which they get places."""
     order = state.policy.task_order
     if order is None or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
         return shapes
-    ranked, rest = shapes[:_RANKED_AT_MOST], shapes[_RANKED_AT_MOST:]
+    ranked, rest = shapes[:_RANKING_LIMIT], shapes[_RANKING_LIMIT:]
     tasks = tuple(facts_of_shape(state, shape, now) for shape in ranked)
     places = order.order(_query(state, tasks, now), state.randomness)
     return (*(ranked[place] for place in places), *rest)
 
 
 def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
-    """Count for each task that runs here the waiting ones that come before it, and that could run here in its place.
+    """Count, for each running task, the waiting tasks that rank above it and could run here in its place.
 
-    Neighbors' tasks are those for which there was no room lately.
+    For neighbors, the tasks that recently found no room here count as waiting.
     """
     order = state.policy.task_order
     waiting = _waiting(state, now) if order is not None and running else []
     if order is None or not waiting:
         return (0,) * len(running)
-    # Those that run stand in front of their equals.
+    # Running tasks precede waiting ones of equal rank.
     places = order.order(_query(state, (*running, *(each.facts for each in waiting)), now), state.randomness)
     could_run, above, count = _judge_of(state, now), [0] * len(running), 0
     last = max(place for place, each in enumerate(places) if each < len(running))
@@ -67,7 +67,7 @@ def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Ins
 
 
 def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool:
-    """Say whether any waiting task comes before one that runs here; who comes first is found at most every 100 ms."""
+    """Return whether a waiting task ranks above a running one; the first of these is found every 100 ms at most."""
     order, executor = state.policy.task_order, state.executor
     if order is None:
         return False
@@ -84,7 +84,7 @@ def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool
 
 
 def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, Value]:
-    """Give what a policy is told of the first task of a shape that waits."""
+    """Return the facts that a policy reads about the first waiting task of a shape."""
     submission, first, _ = shape.waiting[0]
     tried = state.origin.tasks.get(submission._replace(member=first))
     return {
@@ -101,8 +101,8 @@ def _query(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> 
 
 
 def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:
-    """Give the tasks that wait for a place, and how many there are of each; demand of neighbors has no shape here."""
-    shapes = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKED_AT_MOST]
+    """Return the waiting tasks with their numbers; tasks wanted by neighbors have no shape here."""
+    shapes = [shape for shape in state.origin.shapes.values() if shape.count][:_RANKING_LIMIT]
     own = [_Waiting(facts_of_shape(state, shape, now), shape.count, shape) for shape in shapes]
     others = [
         _Waiting({**tdv.description(), "from": asker, "waited": (now - demand.since) // SECOND, "ran": 0}, demand.count)
@@ -112,7 +112,7 @@ def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:
 
 
 def _judge_of(state: ModuleState, now: Instant) -> Callable[[_Waiting], bool]:
-    """Give what says whether tasks that wait could run here, if what runs made room; others' were judged when asked."""
+    """Return a test whether waiting tasks could run here if there were room; neighbors' tasks passed it on request."""
     sdv = own_sdv(state)
     here = sdv.description() if sdv is not None else None
     judge = judging_for(state, Asker(system=state.system, relation=Relation.SELF), now)

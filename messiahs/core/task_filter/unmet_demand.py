@@ -1,6 +1,6 @@
-"""What neighbors would have run here if there had been room: remembered, so that a policy can make room for it.
+"""Places that neighbors requested in vain: remembered, so that a policy can make room for their tasks.
 
-It is soft and bounded. It is counted for 30 s, anew whenever it is asked for again, and no longer once it is granted.
+The memory is bounded and not stored. An entry lives for 30 s, renewed by each repeated request, and ends with a grant.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from messiahs.core.state.module import ModuleState
 
 _REMEMBERED_NS = 30 * SECOND
 _LIMIT = 64
-"""Of one neighbor."""
+"""Entries per neighbor."""
 
 
 def remember_demand(state: ModuleState, search: Search, now: Instant) -> None:
-    """Remember that a neighbor wanted places that its task could have had, but for others that have them."""
+    """Remember that a neighbor requested places that would suit its task, but are taken."""
     remembered = state.hop.demands
     for key in [key for key, demand in remembered.items() if demand.until <= now]:
         del remembered[key]
@@ -29,15 +29,15 @@ def remember_demand(state: ModuleState, search: Search, now: Instant) -> None:
 
 
 def forget_demand(state: ModuleState, search: Search) -> None:
-    """Forget what has been granted."""
+    """Forget a demand that has been granted."""
     state.hop.demands.pop(_key_of(search), None)
 
 
 def demands(state: ModuleState, now: Instant) -> Iterator[tuple[DemandKey, Demand]]:
-    """Give what was wanted lately and not granted."""
+    """Return the recent demands that were not granted."""
     return ((key, demand) for key, demand in state.hop.demands.items() if demand.until > now)
 
 
 def _key_of(search: Search) -> DemandKey:
-    assert isinstance(search.request, SchedRequest), "only places are wanted here"
+    assert isinstance(search.request, SchedRequest), "only requests for places are remembered"
     return (search.asker.system, search.request.origin, search.request.tdv)

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.messages import DenyCode, SchedDeny, SchedRequest
 from messiahs.core.model.ids import SearchId, SystemId
-from messiahs.core.task_filter.matching import LOOKS_LIMIT
+from messiahs.core.task_filter.matching import COMPARISON_LIMIT
 from messiahs.core.vectors.batch import VALUES, Overview
 from messiahs.core.vectors.compaction import CLASS_LIMIT
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
@@ -29,13 +29,13 @@ def _equalities(count: int) -> str:
     return " or ".join([f"${one} = ${other}" for one, other in combinations(NAMES, 2)][:count])
 
 
-def _looks(text: str, *views: Vector) -> int:
+def _comparisons(text: str, *views: Vector) -> int:
     overview = Overview()
     return overview.total({SystemId(f"s{place}"): view for place, view in enumerate(views)}, parse_predicate(text).cost)
 
 
 @pytest.mark.parametrize(
-    ("text", "looks"),
+    ("text", "comparisons"),
     [
         ("", 0),
         ("$a > 1", 1),
@@ -51,16 +51,16 @@ def _looks(text: str, *views: Vector) -> int:
         ('$a = $b and $a eq "x"', 0),
     ],
 )
-def test_attributes_that_are_compared_are_paid_for_by_their_values_once(text: str, looks: int) -> None:
-    assert _looks(text, _saying_much(8)) == looks
+def test_attributes_that_are_compared_are_paid_for_by_their_values_once(text: str, comparisons: int) -> None:
+    assert _comparisons(text, _saying_much(8)) == comparisons
 
 
 def test_views_that_say_the_same_are_paid_for_once_and_those_that_say_very_much_by_themselves() -> None:
     views = [_saying_much(8 + CLASS_LIMIT * number) for number in range(1 + VALUES // 128)]
-    assert _looks("$a > $b", *views[:1], *views[:1]) == 1 + 128
-    assert _looks("$a > $b", *views[:2]) == 1 + 2 * 128
-    assert _looks("$a > $b", *views) == len(views) * (1 + 128)
-    assert _looks("$a > 1", *views) == 1
+    assert _comparisons("$a > $b", *views[:1], *views[:1]) == 1 + 128
+    assert _comparisons("$a > $b", *views[:2]) == 1 + 2 * 128
+    assert _comparisons("$a > $b", *views) == len(views) * (1 + 128)
+    assert _comparisons("$a > 1", *views) == 1
 
 
 def test_what_would_cost_too_much_is_refused_before_it_is_judged(rig: Rig) -> None:
@@ -68,13 +68,13 @@ def test_what_would_cost_too_much_is_refused_before_it_is_judged(rig: Rig) -> No
     for system, said in zip((PARENT, SIBLING), views, strict=True):
         rig.see(system, said)
     few, many = _equalities(100), _equalities(250)
-    assert _looks(few, *views) <= LOOKS_LIMIT < _looks(many, *views)
+    assert _comparisons(few, *views) <= COMPARISON_LIMIT < _comparisons(many, *views)
     assert sent(rig.hear(CHILD, request(1, requirement=few)), SchedRequest)
     actions = rig.hear(CHILD, request(2, search=SearchId(b"t" * 16), requirement=many))
     (reason,) = told(actions, SchedDeny).reasons
     assert reason.code is DenyCode.BAD_PREDICATE
     assert reason.text == (
-        f"too many comparisons of two attributes: {_looks(many, *views)} looks at what neighbors say, "
-        f"at most {LOOKS_LIMIT} are made"
+        f"the requirement compares two attributes too often: {_comparisons(many, *views)} comparisons over the views "
+        f"of neighbors, at most {COMPARISON_LIMIT} are allowed"
     )
     assert sent(actions, SchedRequest) == ()
