@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.linux.processes import identity_of
-from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.identity import recorded_identity
 from tests.contract.executor_rig import Rig, attempt_id
 from tests.contract.task_files import LARGE, Files, run, starter_files
 
@@ -91,6 +91,6 @@ def descriptors_of(process: int) -> set[str]:
 
 
 def starter_of(files: Files) -> int:
-    identity = noted_identity(files.settings.directory)
+    identity = recorded_identity(files.settings.directory)
     assert identity is not None
     return identity.pid

@@ -23,7 +23,7 @@ from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone
 from messiahs.executor.linux.strays import all_below
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
@@ -253,7 +253,7 @@ def test_a_silent_starter_is_ended_with_its_tasks(settings: StarterSettings) -> 
     async def act(rig: Rig) -> None:
         rig.run(1, "sleep", "60")
         await rig.start_of(1)
-        starter = noted_identity(settings.directory)
+        starter = recorded_identity(settings.directory)
         assert starter is not None
         os.kill(starter.pid, signal.SIGSTOP)
         assert (await rig.end_of(1)).cause == "lost"
@@ -269,12 +269,12 @@ def test_leases_end_attempts_while_there_is_no_daemon(settings: StarterSettings)
         await rig.start_of(1)
         await rig.executor.stop(end_tasks=False)
         await rig.until(lambda: processes_of(settings, 1) == [])
-        starter = noted_identity(settings.directory)
+        starter = recorded_identity(settings.directory)
         await rig.executor.start(rig.events.append, pytest.fail)
         (known,) = await rig.executor.running()
         assert known.ended is not None
         assert known.ended.cause == "lease_expired"
-        assert noted_identity(settings.directory) == starter
+        assert recorded_identity(settings.directory) == starter
 
     async def scene() -> None:
         rig = await Rig(executor_of(settings), seconds=60).started()
@@ -293,7 +293,7 @@ def test_stopping_ends_every_process(settings: StarterSettings) -> None:
         await rig.until(lambda: len(processes_of(settings, 1)) == 3)
 
     play_scene(act, lambda: executor_of(settings))
-    starter = noted_identity(settings.directory)
+    starter = recorded_identity(settings.directory)
     assert starter is not None
     assert not is_alive(starter)
     assert processes_of(settings, 1) == []
@@ -303,7 +303,7 @@ def test_sigterm_ends_the_starter_with_its_tasks(play: Play, settings: StarterSe
     async def act(rig: Rig) -> None:
         rig.run(1, "sleep", "60")
         await rig.start_of(1)
-        starter = noted_identity(settings.directory)
+        starter = recorded_identity(settings.directory)
         assert starter is not None
         os.kill(starter.pid, signal.SIGTERM)
         end = await rig.end_of(1)
@@ -380,7 +380,7 @@ def test_the_starter_imports_nothing_heavy() -> None:
 
 
 def kill_starter(settings: StarterSettings) -> None:
-    starter = noted_identity(settings.directory)
+    starter = recorded_identity(settings.directory)
     assert starter is not None
     kill(starter)
     assert wait_until_gone(starter, 10 * SECOND)

@@ -16,7 +16,7 @@ from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of, is_alive, kill, wait_until_gone
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.starter.watchdog import GRACE_NS
 from tests.contract.executor_rig import CLAIM, OFFSET_NS, Rig, attempt_id, now, play_scene, start_of, starter_settings
 
@@ -106,7 +106,7 @@ def test_a_starter_and_its_watchdog_end_together(settings: StarterSettings) -> N
         assert watchdog is not None
         assert name_of(watchdog.pid) == "messiahs-watch"
         os.kill(watchdog.pid, signal.SIGTERM)
-        noted = noted_identity(settings.directory)
+        noted = recorded_identity(settings.directory)
         assert noted is not None
         kill(noted)
         assert wait_until_gone(watchdog, 10 * SECOND)
@@ -142,7 +142,7 @@ def test_without_a_namespace_nothing_of_a_task_outlives_its_starter(tmp_path: Pa
         starter = starter_of(place)
         await rig.until(lambda: len(below(starter)) == 3)
         tasks = below(starter)
-        noted = noted_identity(place.directory)
+        noted = recorded_identity(place.directory)
         assert noted is not None
         kill(noted)
         await rig.until(lambda: not any(is_running(task) for task in tasks))
@@ -168,7 +168,7 @@ class Passed:
 
 
 def starter_of(settings: StarterSettings) -> int:
-    noted = noted_identity(settings.directory)
+    noted = recorded_identity(settings.directory)
     assert noted is not None
     assert is_alive(noted)
     return noted.pid

@@ -12,40 +12,41 @@ from tests.docs.textmate import textmate_grammar
 DOCS = Path(__file__).parents[2] / "docs"
 _MADE = "This page is made from the code (`python tests/docs/regenerate.py`).\n"
 _ABOUT_ATTRIBUTES = """
-In predicates and policies an attribute's name begins with `$`. Sizes are bytes, durations seconds, loads and shares
-hundredths of a percent. A federation may use others beside these (`attributes` of a machine in the topology, `--set`
-for a task): integers and strings. What may be unset makes every predicate that asks for it false where it is, also
-under `not`, unless the policy gives it a `default` or asks `has`. `messiahs policy schema` prints this page.
+In predicates and policies, names of attributes begin with `$`. Sizes are bytes, durations seconds, loads and shares
+hundredths of a percent. A federation may use other attributes, integers and strings (`attributes` of a machine in the
+topology, `--set` for a task). An attribute that may be unset makes every predicate with it false where it is unset,
+also under `not`, unless the policy gives it a `default` or tests it with `has`. `messiahs policy schema` prints this
+page.
 
-Under "comes from": the *probe* measures the machine (what the topology says of it counts instead), the *starter*
-measures tasks that run, the *module* counts, a *policy* sets it with `advertise`, a *user* states it with an option or
-`--set`, and what comes from *nobody yet* is always unset today.
+Sources under "comes from": the *probe* measures the machine (values in the topology override it), the *starter*
+measures running tasks, the *module* counts, a *policy* sets the attribute with `advertise`, a *user* states it with an
+option or `--set`; an attribute from *nobody yet* is always unset today.
 """
 _SCOPES = {
     Scope.MACHINE: (
         "Machines",
-        "What a machine's description says.",
+        "Attributes of a machine's description.",
         ", or without a scope where the block is about machines, and in `--require`",
     ),
-    Scope.HERE: ("The own system", "What only the own policy sees.", ""),
+    Scope.HERE: ("The own system", "Attributes that only the own policy sees.", ""),
     Scope.TASK: (
         "Tasks",
-        "What a task's description says.",
+        "Attributes of a task's description.",
         ", or without a scope where the block is about tasks",
     ),
     Scope.PRESENT_TASK: (
         "Tasks that are here",
-        "What the own policy sees of a task that stands before it.",
+        "Attributes of a task that only the policy of the module with the task sees.",
         ", or without a scope where the block is about tasks",
     ),
-    Scope.CANDIDATE: ("Systems that could be asked", "What is known of the link to one.", ""),
-    Scope.PEER: ("Who asks", "What is known of the neighbor that sent a request.", ""),
+    Scope.CANDIDATE: ("Candidates", "Attributes of the link to a system that could be asked.", ""),
+    Scope.PEER: ("The asker", "Attributes of the neighbor that sent a request.", ""),
     Scope.NOW: ("The time", "Local time where the module runs.", ""),
 }
 
 
 def pages() -> dict[str, str]:
-    """Give every page that is made, by its file name."""
+    """Return every generated page, by its file name."""
     return {
         "attributes.md": attribute_page(),
         "lives.md": lives_page(_MADE),

@@ -43,7 +43,7 @@ from messiahs.executor.protocol.frames import (
     Weighed,
     event_of,
 )
-from messiahs.executor.protocol.identity import noted_identity
+from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import file_name
 
 _STOP_NS = 15_000_000_000
@@ -104,7 +104,7 @@ class OsProcessExecutor:
             await link.close(stop_starter=end_tasks)
         self._waiting.clear()
         self._fail_questions()
-        identity = noted_identity(self._settings.directory)
+        identity = recorded_identity(self._settings.directory)
         if end_tasks and identity is not None and not (link and await wait_for_end(identity, _STOP_NS)):
             await end_starter(self._settings.directory)
 

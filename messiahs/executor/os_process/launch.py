@@ -14,7 +14,7 @@ from pathlib import Path
 from messiahs.errors import ExecutorError
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, signal_if, wait_until_gone
 from messiahs.executor.linux.strays import all_below, belongs_to
-from messiahs.executor.protocol.identity import LOG_FILE, SOCKET, noted_identity
+from messiahs.executor.protocol.identity import LOG_FILE, SOCKET, recorded_identity
 from messiahs.executor.protocol.layout import ATTEMPTS, prepare_attempts_root, task_account
 
 ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -88,7 +88,7 @@ async def launch(settings: StarterSettings) -> tuple[asyncio.StreamReader, async
 
 async def end_starter(directory: Path) -> None:
     """Kill the recorded starter, if that process still runs, and wait until it and its namespace are gone."""
-    identity = noted_identity(directory)
+    identity = recorded_identity(directory)
     if identity is not None and is_alive(identity):
         kill(identity)
         await wait_for_end(identity, _GONE_NS)

@@ -1,4 +1,4 @@
-"""The files by which a daemon finds its starter, and the note that says which process it is."""
+"""Files by which a daemon finds its starter, and the record of the starter's process."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ from messiahs.executor.linux.processes import ProcessIdentity
 SOCKET = "starter.sock"
 LOCK_FILE = "starter.lock"
 LOG_FILE = "starter.log"
-_NOTE = "starter.pid"
+_RECORD = "starter.pid"
 
 
-def note_identity(directory: Path, identity: ProcessIdentity) -> None:
-    """Write down who the starter is, in one step."""
-    write_whole(directory / _NOTE, msgspec.json.encode(identity), mode=0o600)
+def record_identity(directory: Path, identity: ProcessIdentity) -> None:
+    """Record the process of the starter, atomically."""
+    write_whole(directory / _RECORD, msgspec.json.encode(identity), mode=0o600)
 
 
-def noted_identity(directory: Path) -> ProcessIdentity | None:
-    """Read who the last starter was; None if there never was one, or the note is damaged."""
+def recorded_identity(directory: Path) -> ProcessIdentity | None:
+    """Return the process of the last starter; None if there is none, or the record is damaged."""
     try:
-        return msgspec.json.decode((directory / _NOTE).read_bytes(), type=ProcessIdentity)
+        return msgspec.json.decode((directory / _RECORD).read_bytes(), type=ProcessIdentity)
     except (OSError, msgspec.MsgspecError):
         return None

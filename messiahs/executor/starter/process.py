@@ -23,7 +23,7 @@ from messiahs.executor.linux.kernel import (
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import PROTOCOL, Hello
-from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, note_identity
+from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, record_identity
 from messiahs.executor.protocol.layout import Account
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Owner, Pool
@@ -52,7 +52,7 @@ def serve(watch: Watch) -> int:
     # Within a namespace, /proc still shows the number by which the daemon knows this process.
     identity = identity_of(int(os.readlink("/proc/self")))  # noqa: PTH115 - a name, not a path
     assert identity is not None
-    note_identity(Path(), identity)
+    record_identity(Path(), identity)
     listener = _bound_socket()
     journal, children, daemon, boot = Journal(Path()), Children(), (os.geteuid(), os.getegid()), boot_id()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
