@@ -35,11 +35,12 @@ from tests.waiting import PATIENCE_SECONDS
 Answer = SchedAccept | SchedDeny | TaskDeny
 
 HOME, EVIL = SystemId("home"), SystemId("evil")
+# An honest request keeps the places that it was granted for a while: there are enough for all tests.
 _TOPOLOGY = """
 version: 1
 federation: lab
 systems:
-  home: {machine: {slots: 2}}
+  home: {machine: {slots: 8}}
   evil: {parent: home}
 """
 

@@ -1,6 +1,7 @@
 """Placing tasks at their origin: rounds of searching, claims, and the binding of tasks to them."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measur
 from messiahs.core.interface.messages import ClaimEnd, Command, Output, SchedRequest, TaskState, TaskTransfer
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
-from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -24,6 +25,7 @@ from tests.unit.core.rig import (
     TASK,
     TICKET,
     Rig,
+    ScriptedPolicy,
     accept,
     attempt,
     deny,
@@ -319,14 +321,16 @@ def test_a_neighbor_that_takes_and_loses_tasks_again_and_again_is_asked_ever_mor
     assert rig.state.origin.tasks[TASK].attempt == claims
 
 
-def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig) -> None:
+def test_the_life_of_a_task_keeps_only_its_latest_steps(rig: Rig, policy: ScriptedPolicy) -> None:
+    # An update every two seconds would cost more than all the rest.
+    policy.timeouts = replace(policy.timeouts, update_period_ns=HOUR)
     for system in (SIBLING, PARENT):
         rig.see(system, EMPTY)
     actions = rig.submit()
     for number in range(1, 150):
         while not sent(actions, SchedRequest):
             rig.see(CHILD)
-            actions = rig.wait(SECOND)
+            actions = rig.wait(4 * SECOND)
         name = CLAIM._replace(number=number)
         rig.hear(CHILD, accept(told(actions, SchedRequest).id, claim=name))
         actions = rig.hear(CHILD, statuses(status(attempt(number), TaskState.REVOKED), claim=name))
