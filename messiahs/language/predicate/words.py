@@ -6,7 +6,7 @@ from typing import Final
 
 from lark import Token
 from lark.common import LexerConf
-from lark.lexer import Lexer, LexerState
+from lark.lexer import Lexer
 
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, bounded, is_too_long
 from messiahs.language.predicate.mistakes import check_integer, no_word
@@ -23,8 +23,6 @@ class Words(Lexer):
     Lark's own lexer finds the same words, but slower: it counts lines, and leaves no time for the limits.
     """
 
-    __future_interface__ = 2
-
     def __init__(self, conf: LexerConf) -> None:
         patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in conf.terminals}
         space = "|".join(patterns.pop(name) for name in conf.ignore)
@@ -32,9 +30,8 @@ class Words(Lexer):
         # Every character belongs to a word or to the space before it, so none is tried more than a few times.
         self._find = re.compile(rf"(?:{space})*(?:{words}|(?P<{_NO_WORD}>.)|\Z)", re.DOTALL).finditer
 
-    def lex(self, lexer_state: LexerState, _: object) -> Iterator[Token]:
+    def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]  # lark documents this signature
         """Give the words of a text within all limits. Raises PredicateError and TooMuchError."""
-        text = lexer_state.text.text
         _check_characters(text)
         return bounded(self._words(text))
 
