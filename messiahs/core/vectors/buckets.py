@@ -1,6 +1,6 @@
 """The static logarithmic scale on which vectors round numbers (MESSIAHS 5.1).
 
-A bucket keeps the three leading bits of a number: the starts are 0 to 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on.
+A bucket keeps the three leading bits of a number. They start at 0 to 8, 10, 12, 14, 16, 20, 24, 28, 32, 40 and so on.
 0 to 7 are exact, every other bucket is at most a quarter of its start wide, and negative numbers mirror positive ones.
 """
 
@@ -9,7 +9,7 @@ _STEPS_PER_OCTAVE = 4
 
 
 def bucket_of(value: int) -> int:
-    """Give the index of the bucket that holds `value`; it grows with `value` and has its sign."""
+    """Return the index of the bucket that holds `value`; it grows with `value` and has its sign."""
     if value < 0:
         return -bucket_of(-value)
     if value < _EXACT:
@@ -19,12 +19,12 @@ def bucket_of(value: int) -> int:
 
 
 def lowest_in(bucket: int) -> int:
-    """Give the least number in a bucket."""
+    """Return the least number in a bucket."""
     return _start(bucket) if bucket >= 0 else -(_start(1 - bucket) - 1)
 
 
 def highest_in(bucket: int) -> int:
-    """Give the greatest number in a bucket."""
+    """Return the greatest number in a bucket."""
     return _start(bucket + 1) - 1 if bucket >= 0 else -_start(-bucket)
 
 

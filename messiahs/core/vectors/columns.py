@@ -1,7 +1,7 @@
-"""What the classes of a vector say, attribute by attribute, so that one comparison judges all of them (MESSIAHS 5.4).
+"""The values of a vector's classes, attribute by attribute, so that one comparison judges all classes (MESSIAHS 5.4).
 
-A vector is judged far more often than it arrives. So each of its attributes is put in order once, and a comparison is
-one look into that order, for one class or for all.
+A vector is judged far more often than it arrives, so each of its attributes is sorted once. A comparison is then one
+binary search, for one class or for all.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,16 +14,16 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from messiahs.core.model.attributes import Kind, Value
 
 ClassSet = int
-"""A set of classes of one vector: bit i stands for the class at place i. Negative: all but some of them."""
+"""A set of classes of one vector: bit i is set for the class at place i. Negative: all but some of them."""
 
 Judged = tuple[ClassSet, ClassSet]
-"""The classes of which something is surely true, for every machine; and those of which it could be, for one."""
+"""The classes of which something is true for every machine, and those of which it may be true for some machine."""
 
 Ends = tuple[int, int]
 """The least and the greatest number of a class."""
 
 Packed = int
-"""Two sets of classes of one vector as one number: the second one stands above the first, which is not negative."""
+"""Two sets of classes of one vector in one number: the second is shifted above the first, which is not negative."""
 
 NO_CLASS: Final[Judged] = (0, 0)
 EVERY_CLASS: Final[Judged] = (-1, -1)
@@ -35,14 +35,14 @@ _CACHED_WIDTHS: Final = 128
 
 
 class Column(NamedTuple):
-    """What the classes say of one attribute, read as one type.
+    """The values of one attribute in all classes, read as one type.
 
-    `values` are the ends of all classes and grow. Beside each of them, and after the last, `cells` has the classes of
-    which the attribute is surely and could be that much or more, packed; `width` is how many classes there are.
+    `values` are the ends of all classes in increasing order. `cells` has, for each of them and after the last, the
+    classes in which the attribute surely and possibly is at least that value, packed; `width` is the number of classes.
 
-    Every machine of the `known` classes has a value between two ends. Of the `unclear` ones nothing is known: a value
-    may have been withheld, or be lacking. No machine of all others has a value of this type. `possible` are the known
-    and the unclear ones.
+    Every machine of the `known` classes has a value between two ends. For the `unclear` classes nothing is known: a
+    value may be withheld or missing. No machine of any other class has a value of this type. `possible` are the known
+    and the unclear classes.
     """
 
     values: tuple[Any, ...]
@@ -51,12 +51,12 @@ class Column(NamedTuple):
 
     @property
     def known(self) -> ClassSet:
-        """The classes whose machines all have a value."""
+        """The classes in which every machine has a value."""
         return unpacked(self.cells[0], self.width)[0]
 
     @property
     def possible(self) -> ClassSet:
-        """The classes of which some machine may have a value."""
+        """The classes in which some machine may have a value."""
         return unpacked(self.cells[0], self.width)[1]
 
     @property
@@ -65,20 +65,20 @@ class Column(NamedTuple):
         return unpacked(self.cells[-1], self.width)[1]
 
     def ends(self) -> Iterator[tuple[Value, Packed]]:
-        """Give every value with the classes of which it is the least, and above them those of which the greatest."""
+        """Yield each value with the classes whose least value it is, packed with those whose greatest value it is."""
         for value, cell, next_cell in zip(self.values, self.cells, self.cells[1:], strict=False):
             yield value, cell & ~next_cell
 
     def at_least(self, value: Value) -> Judged:
-        """Say of which classes the attribute is at least so much."""
+        """Return the classes in which the attribute is at least `value`."""
         return unpacked(self.cells[bisect_left(self.values, value)], self.width)
 
     def at_least_that_of(self, other: "Column") -> Judged:
-        """Say of which classes this attribute is at least as much as another one."""
+        """Return the classes in which this attribute is at least as great as another one."""
         return self._beside(other, bisect_left)
 
     def above_that_of(self, other: "Column") -> Judged:
-        """Say of which classes this attribute is more than another one."""
+        """Return the classes in which this attribute is greater than another one."""
         return self._beside(other, bisect_right)
 
     def _beside(self, other: "Column", search: Callable[[tuple[Any, ...], Any], int]) -> Judged:
@@ -91,26 +91,26 @@ class Column(NamedTuple):
 
 
 class Classes(Protocol):
-    """Classes that are judged at once: those of a vector, or of many."""
+    """Classes that are judged together: those of one vector, or of many."""
 
     @property
     def every_class(self) -> ClassSet:
-        """The set of all of them."""
+        """The set of all classes."""
 
     def columns(self, kind: Kind, /, *names: str) -> list[Column]:
-        """Give what they say of attributes, read as one type."""
+        """Return the columns of attributes, read as one type."""
 
     def verdict(self, question: object, /) -> Judged | None:
-        """Give what was found when the same was asked before; None if that was long ago or never."""
+        """Return the remembered verdict for a question; None if it was never stored, or has been dropped."""
 
     def remember(self, question: object, verdict: Judged, /) -> None:
-        """Keep what was found."""
+        """Store the verdict for a question."""
 
 
 class Said(NamedTuple):
-    """What the classes of a vector say of one attribute, read as integers and read as strings.
+    """The columns of one attribute of a vector, read as integers and as strings.
 
-    `ends` has the least and the greatest number of each class, None where they are not known.
+    `ends` has the least and the greatest number of each class, or None where they are unknown.
     """
 
     numbers: Column
@@ -119,7 +119,7 @@ class Said(NamedTuple):
 
 
 def said_by(values: Sequence[Ends | str | None]) -> Said:
-    """Put in order what each class says: the ends of its numbers, one string, or nothing that is known."""
+    """Return the columns for the values of each class: the ends of its numbers, one string, or None if unknown."""
     width = len(values)
     numbers: dict[Value, Packed] = {}
     strings: dict[Value, Packed] = {}
@@ -141,40 +141,40 @@ def said_by(values: Sequence[Ends | str | None]) -> Said:
 
 
 def column_of(ends: Mapping[Value, Packed], *, unclear: ClassSet, width: int) -> Column:
-    """Make a column of `width` classes; no class has two values as the same end."""
+    """Return a column of `width` classes; each class has at most one value as each of its ends."""
     values: tuple[Any, ...] = tuple(sorted(ends))  # all of one type
     from_the_greatest = accumulate(map(ends.__getitem__, reversed(values)), or_, initial=unclear << width)
     return Column(values, tuple(from_the_greatest)[::-1], width)
 
 
 def constant(value: Value, width: int) -> Column:
-    """Give a column in which all classes say one value."""
+    """Return a column in which all classes have the same value."""
     every_class = (1 << width) - 1
     return Column((value,), (packed(every_class, every_class, width), 0), width)
 
 
 def packed(first: ClassSet, second: ClassSet, width: int, /) -> Packed:
-    """Put two sets of classes into one number; neither is negative."""
+    """Return two sets of classes in one number; neither may be negative."""
     return second << width | first
 
 
 def unpacked(both: Packed, width: int) -> Judged:
-    """Give the two sets of classes that one number holds."""
+    """Return the two sets of classes in one number."""
     return both & ((1 << width) - 1), both >> width
 
 
 def opposite(judged: Judged) -> Judged:
-    """Say where something is false: what is surely true could not be false."""
+    """Return the classes in which the opposite holds: surely true becomes not possible, and vice versa."""
     surely, could = judged
     return ~could, ~surely
 
 
 def chosen(each: Iterable[T], classes: ClassSet) -> Iterator[T]:
-    """Give what stands at the places of some classes."""
+    """Yield the items at the places of some classes."""
     return compress(each, bin(classes)[:1:-1].encode().translate(_BITS))
 
 
 @lru_cache(_CACHED_WIDTHS)
 def _alone(width: int) -> tuple[tuple[Packed, Packed], ...]:
-    """Give for every class the set of it alone, as the first and as the second of two."""
+    """Return for every class the set that holds it alone, as the first and as the second set of two."""
     return tuple((1 << place, 1 << place + width) for place in range(width))

@@ -1,8 +1,8 @@
-"""Making a vector small enough to leave its module (MESSIAHS 5.1: fixed classes; 7.1, footnote: parts may be dropped).
+"""Making a vector small enough to send (MESSIAHS 5.1: fixed classes; 7.1, footnote: parts may be dropped).
 
-However many machines stand behind a vector, it has a bounded number of classes and of bytes, its counts are exact and
-every machine lies inside its class. The result is found from the top: one class, split where that loses least, until
-a bound is met. It depends on the multiset alone, not on the order in which vectors arrived.
+For any number of machines, the result has a bounded number of classes and bytes, exact counts, and every machine inside
+its class. It is found from the top: one class is split repeatedly, where that lowers the loss most, until a bound is
+reached. It depends on the multiset alone, not on the order in which vectors arrived.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ CLASS_LIMIT: Final = 64
 BYTE_LIMIT: Final = 4096
 _POINT_NS: Final = 10_000
 _SEARCH_NS: Final = 8_000
-"""Roughly what it costs to make a point of a class, or a class of points, and to search one point for a split."""
+"""Approximate costs of making a point from a class or a class from points, and of searching one point for a split."""
 
 
 def compact(
@@ -41,13 +41,13 @@ def compact(
     byte_limit: int = BYTE_LIMIT,
     least: int = 1,
 ) -> Vector:
-    """Give a coalesced vector of the same machines that keeps both limits; it splits only on `keys`.
+    """Return a coalesced vector of the same machines within both limits; classes are split only on `keys`.
 
-    No class has fewer than `least` machines, unless all of them together are fewer.
+    No class has fewer than `least` machines, unless there are fewer in all.
 
-    `vector` need not be coalesced. If it keeps the limits already, nothing but that is done. Beyond
-    `EXTENSION_LIMIT` extension attributes, those that the fewest machines say are left out (keys come last); and so
-    are more attributes if a single class with all of them does not keep the byte limit.
+    `vector` need not be coalesced. If it is within the limits, it is only coalesced. Beyond `EXTENSION_LIMIT` extension
+    attributes, those reported by the fewest machines are dropped (keys last); more attributes are dropped if a single
+    class with all of them exceeds the byte limit.
     """
     assert class_limit >= 1
     keys = tuple(sorted(keys))
@@ -62,7 +62,7 @@ def compact(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How many classes and bytes a vector may have, and how many machines each class at least."""
+    """The most classes and bytes of a vector, and the fewest machines of a class."""
 
     classes: int = CLASS_LIMIT
     bytes: int = BYTE_LIMIT
@@ -73,7 +73,7 @@ LIMITS: Final = Limits()
 
 
 def fits(coalesced: Vector, limits: Limits = LIMITS) -> bool:
-    """Say whether a coalesced vector keeps all limits as it is."""
+    """Return whether a coalesced vector is within all limits."""
     return (
         len(coalesced.classes) <= limits.classes
         and len(_extensions(coalesced.classes)) <= EXTENSION_LIMIT
@@ -84,7 +84,7 @@ def fits(coalesced: Vector, limits: Limits = LIMITS) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What has become one class: which places, and the class."""
+    """A class of the result, and the places that were merged into it."""
 
     places: tuple[Place, ...]
     merged: MachineClass
@@ -110,9 +110,9 @@ def dividing(
     limits: Limits = LIMITS,
     memory: Memory | None = None,
 ) -> Generator[int, None, tuple[Part, ...]]:
-    """Divide as `divided` does, in steps; each yields roughly how long it took, in ns, the same with any memory.
+    """Divide as `divided` does, in steps; each yields its approximate time in ns, which is the same with any memory.
 
-    A memory is of the same keys and the same `least`. It only saves work.
+    A memory belongs to one choice of keys and `least`. It only saves work.
     """
     points = points_of(alike, keys)
     tree = SplitTree(alike, points, memory or Memory())
@@ -128,10 +128,10 @@ def dividing(
 
 
 def encoded_size(vector: Vector) -> int:
-    """Give an upper bound of the bytes that a vector takes on the wire.
+    """Return an upper bound of the bytes that a vector takes on the wire.
 
-    There every name and string stands once, so does each list of attributes that classes have in common, and numbers
-    take as many bytes as they need (7 bits in each).
+    Every name and string is encoded once, as is each list of attributes that classes share. Numbers are varints, with 7
+    bits in each byte.
     """
     size = _Size()
     for machine_class in vector.classes:
@@ -144,7 +144,7 @@ _Shape = tuple[_Columns, tuple[str, ...]]
 
 
 class _Size:
-    """What classes take on the wire together (mutable): bytes of their own, and of the tables that they share."""
+    """The bytes of several classes on the wire (mutable): their own, and those of the tables that they share."""
 
     def __init__(self) -> None:
         self.bytes = _FRAME_BYTES
@@ -152,11 +152,11 @@ class _Size:
         self._shapes: Counter[_Shape] = Counter()
 
     def add(self, machine_class: MachineClass) -> None:
-        """Count one more class."""
+        """Add the bytes of a class."""
         self._count(machine_class, 1)
 
     def remove(self, machine_class: MachineClass) -> None:
-        """Count one class less, that was added before."""
+        """Subtract the bytes of a class that was added before."""
         self._count(machine_class, -1)
 
     def _count(self, machine_class: MachineClass, change: int) -> None:
@@ -197,9 +197,9 @@ def _varint_bytes(number: int) -> int:
 
 @lru_cache(_CACHED_CLASSES)
 def _parts_of(attributes: tuple[tuple[str, ClassValue], ...]) -> tuple[_Columns, tuple[str, ...], int]:
-    """Give names and kinds of values, the strings among these, and the bytes that they take but for the strings.
+    """Return the names and types of values, the strings among the values, and the bytes of all but the strings.
 
-    Most classes are those of the last time again.
+    Cached, because most classes are the same as the last time.
     """
     columns = tuple((name, type(value)) for name, value in attributes)
     strings = tuple(value for _, value in attributes if isinstance(value, str))
@@ -223,7 +223,7 @@ def _extensions(classes: Iterable[MachineClass]) -> list[str]:
 def _without_excess(
     alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...], *, whole: MachineClass, byte_limit: int
 ) -> Mapping[Place, Sequence[MachineClass]] | None:
-    """Leave out the attributes for which not even a single class has room, the least useful first; None if all fit."""
+    """Drop the least useful attributes until a single class fits; None if all attributes fit."""
     if len(_extensions([whole])) <= EXTENSION_LIMIT and encoded_size(Vector((whole,))) <= byte_limit:
         return None
     machines: Counter[str] = Counter()
@@ -250,7 +250,7 @@ def _restricted(machine_class: MachineClass, kept: Sequence[str]) -> MachineClas
 
 
 def _as_far_as_it_fits(nodes: Sequence[Node], classes: Sequence[MachineClass], byte_limit: int) -> tuple[Part, ...]:
-    """Give the parts after as many of the splits as there is room for; they stand in the order of the splits."""
+    """Return the parts after as many of the splits as fit, in the order of the splits."""
     size = _Size()
     size.add(classes[0])
     live = {0: None}

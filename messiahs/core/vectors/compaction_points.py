@@ -1,4 +1,4 @@
-"""Machine classes as points: what the loss of a compacted vector depends on, key by key, as small integers."""
+"""Machine classes as points: the facts on which the loss of a compacted vector depends, as small integers by key."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Pl
 DISAGREEMENT_LOSS: Final = 8
 
 _POINT_LIMIT: Final = 2048
-"""With more points than this, numbers are rounded down and rare strings are put together before splits are sought."""
+"""With more points, numbers are rounded down and rare strings are merged before splits are searched."""
 
 NO_NUMBER: Final = 1 << 80
-"""Greater than any number that a class says."""
+"""Greater than any number in a class."""
 
 _PAIR: Final = 2
 _STRING_LIMIT: Final = 64
-"""How many strings of a key stay apart at most once anything is put together."""
+"""Most strings of a key that stay apart once strings are merged."""
 
 
-_Said = TypeVar("_Said")
+_Entry = TypeVar("_Entry")
 
 
-class Said(IntEnum):
-    """Whether the machines of a class say a key."""
+class Presence(IntEnum):
+    """Which machines of a class report a key."""
 
     BY_ALL = 0
     BY_SOME = 1
@@ -33,29 +33,29 @@ class Said(IntEnum):
 
 
 class Form(IntEnum):
-    """What kind of value a key has in a class."""
+    """The kind of value that a key has in a class."""
 
     NUMBER = 0
     STRING = 1
     NOTHING = 2
-    """Strings that differ already, strings too rare to be told apart, or no value."""
+    """Strings that already differ, strings too rare to be kept apart, or no value."""
 
 
 class Cell(NamedTuple):
-    """What a class says of one key, as far as the loss depends on it; cells sort as candidates are tried."""
+    """The part of a class's value for one key on which the loss depends; cells sort in the order of candidates."""
 
-    said: Said
+    presence: Presence
     form: Form
     low: int = 0
     string: str = ""
 
 
 class Point(NamedTuple):
-    """All classes that say the same of every key: they never part.
+    """All classes with equal cells in every key: they are never separated.
 
     `cells` are positions in the scales of the keys, and `lows` the number of each (`NO_NUMBER` if it has none).
-    `mask` has for every key, at a place of its own, the bits of what machines could disagree about: those of several
-    points are put together by "or". `moment` is the sum of all numbers, each counted for every one of the `machines`.
+    `mask` has, at a separate place for every key, bits for everything about which machines can disagree: the masks of
+    several points are combined by "or". `moment` is the sum of all numbers, each times the number of `machines`.
     """
 
     cells: tuple[int, ...]
@@ -67,16 +67,16 @@ class Point(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The cells that occur for one key, in order, and the bits of the mask of a point that are in each."""
+    """The cells that occur for one key, in order, and the bits of each in the mask of a point."""
 
     cells: tuple[Cell, ...]
     bits: tuple[int, ...]
 
 
 class Disagreement(dict[int, int]):
-    """What each machine of a class loses since machines of the class disagree, by the mask of the class (mutable).
+    """The loss of each machine of a class due to disagreement within the class, by the mask of the class (mutable).
 
-    It fills up as masks are looked up: there are few of them.
+    Masks are added as they are looked up; few of them occur.
     """
 
     def __init__(self, parts: Sequence["_Part"]) -> None:
@@ -84,50 +84,51 @@ class Disagreement(dict[int, int]):
         self._parts = parts
 
     def __missing__(self, mask: int) -> int:
-        """Give the loss of each machine for a mask that was not looked up before."""
+        """Compute the loss of each machine for a mask that was not looked up before."""
         loss = self[mask] = DISAGREEMENT_LOSS * sum(part.disagreements(mask) for part in self._parts)
         return loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """The bits of one key in a mask: one for each kind of `Said`, then numbers, what is various, and each string."""
+    """The bits of one key in a mask: one for each `Presence`, for numbers, for various values, and each string."""
 
     shift: int
     width: int
 
     def disagreements(self, mask: int) -> int:
-        """Count in how many ways the machines disagree: about the value, and about whether there is one."""
+        """Count the kinds of disagreement among the machines: about the value, and about whether there is one."""
         here = mask >> self.shift & ((1 << self.width) - 1)
-        said, values, strings = here & _ALL_SAID, here >> len(Said) & _NUMBER_OR_VARIOUS, here >> _FIRST_STRING
-        is_lacking = bool(said & _BY_SOME) or bool(said & (said - 1))
+        presence, strings = here & _ALL_PRESENCES, here >> _FIRST_STRING
+        values = here >> len(Presence) & _NUMBER_OR_VARIOUS
+        is_lacking = bool(presence & _BY_SOME) or bool(presence & (presence - 1))
         is_various = bool(values & _VARIOUS) or (bool(values) and bool(strings)) or bool(strings & (strings - 1))
         return is_lacking + is_various
 
 
-_ALL_SAID: Final = (1 << len(Said)) - 1
-_BY_SOME: Final = 1 << Said.BY_SOME
+_ALL_PRESENCES: Final = (1 << len(Presence)) - 1
+_BY_SOME: Final = 1 << Presence.BY_SOME
 _NUMBER: Final = 1
 _VARIOUS: Final = 2
 _NUMBER_OR_VARIOUS: Final = 3
-_FIRST_STRING: Final = len(Said) + 2
+_FIRST_STRING: Final = len(Presence) + 2
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What is to be divided into classes: points in an order that only their values decide."""
+    """The points to be divided into classes, in an order that only their values determine."""
 
     points: list[Point]
     scales: tuple[Scale, ...]
     disagreement: Disagreement
 
     def cells_of(self, point: Point) -> tuple[Cell, ...]:
-        """Give the cells of a point themselves: their positions change with all other points."""
+        """Return the cells of a point; their positions depend on all other points."""
         return tuple(scale.cells[position] for scale, position in zip(self.scales, point.cells, strict=True))
 
 
 def points_of(alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ...]) -> Points:
-    """Give the points of classes that are grouped by what they say of the keys."""
+    """Return the points of classes that are grouped by their values of the keys."""
     weights = [sum(machine_class.count for machine_class in classes) for classes in alike.values()]
     exact = [_column(alike, position, key=key) for position, key in enumerate(keys)]
     columns, rounding = exact, 0
@@ -150,26 +151,26 @@ def points_of(alike: Mapping[Place, Sequence[MachineClass]], keys: tuple[str, ..
 
 
 def _bits_of(cells: tuple[Cell, ...], *, shift: int) -> tuple[tuple[int, ...], int]:
-    """Give the bits of each cell, and how many bits there are."""
+    """Return the bits of each cell, and the number of bits."""
     strings = {
         string: place for place, string in enumerate(dict.fromkeys(cell.string for cell in cells if cell.string))
     }
     bits: list[int] = []
     for cell in cells:
-        here = 1 << cell.said
+        here = 1 << cell.presence
         if cell.form is Form.NUMBER:
-            here |= _NUMBER << len(Said)
+            here |= _NUMBER << len(Presence)
         elif cell.form is Form.STRING:
             here |= 1 << _FIRST_STRING + strings.setdefault(cell.string, len(strings))
-        elif cell.said is not Said.BY_NONE:
-            here |= _VARIOUS << len(Said)
+        elif cell.presence is not Presence.BY_NONE:
+            here |= _VARIOUS << len(Presence)
         bits.append(here << shift)
     return tuple(bits), _FIRST_STRING + len(strings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One key of all places: for each of them the position of its cell in the scale."""
+    """One key of all places: for each place the position of its cell in the scale."""
 
     cells: tuple[Cell, ...]
     positions: list[int]
@@ -182,31 +183,31 @@ def _rows(columns: list[_Column], weights: list[int]) -> list[tuple[int, ...]]:
 
 
 def _column(alike: Mapping[Place, Sequence[MachineClass]], position: int, *, key: str) -> _Column:
-    # Few of them differ, so each is looked at once; and no tuple is made for those that all say.
-    said: list[tuple[str, ClassValue | None] | tuple[str, ClassValue | None, Said]] = [
-        (*pairs[position], Said.BY_SOME) if key in lacking else pairs[position] for pairs, lacking in alike
+    # Few entries differ, so each distinct one is converted once; no tuple is built where all machines report the key.
+    entries: list[tuple[str, ClassValue | None] | tuple[str, ClassValue | None, Presence]] = [
+        (*pairs[position], Presence.BY_SOME) if key in lacking else pairs[position] for pairs, lacking in alike
     ]
-    cells = {each: _cell(each[1], each[2] if len(each) > _PAIR else Said.BY_ALL) for each in dict.fromkeys(said)}
-    return _ranked(cells, said)
+    cells = {each: _cell(each[1], each[2] if len(each) > _PAIR else Presence.BY_ALL) for each in dict.fromkeys(entries)}
+    return _ranked(cells, entries)
 
 
-def _ranked(cells: Mapping[_Said, Cell], said: list[_Said]) -> _Column:
+def _ranked(cells: Mapping[_Entry, Cell], entries: list[_Entry]) -> _Column:
     order = tuple(sorted(dict.fromkeys(cells.values())))
     rank = {cell: position for position, cell in enumerate(order)}
     rank_of = {each: rank[cell] for each, cell in cells.items()}
-    return _Column(order, list(map(rank_of.__getitem__, said)))
+    return _Column(order, list(map(rank_of.__getitem__, entries)))
 
 
-def _cell(value: ClassValue | None, said: Said) -> Cell:
+def _cell(value: ClassValue | None, presence: Presence) -> Cell:
     if value is None:
-        return Cell(Said.BY_NONE, Form.NOTHING)
+        return Cell(Presence.BY_NONE, Form.NOTHING)
     if isinstance(value, Interval):
-        return Cell(said, Form.NUMBER, value.low)
-    return Cell(said, Form.STRING, 0, value) if isinstance(value, str) else Cell(said, Form.NOTHING)
+        return Cell(presence, Form.NUMBER, value.low)
+    return Cell(presence, Form.STRING, 0, value) if isinstance(value, str) else Cell(presence, Form.NOTHING)
 
 
 def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
-    """Drop the last `rounding` bits of numbers, and keep apart only the strings that the most machines say."""
+    """Drop the last `rounding` bits of numbers, and keep apart only the strings of the most machines."""
     cells = column.cells
     strings = [position for position, cell in enumerate(cells) if cell.form is Form.STRING]
     limit = _STRING_LIMIT >> rounding
@@ -221,7 +222,7 @@ def _rounded(column: _Column, weights: list[int], *, rounding: int) -> _Column:
         if cell.form is Form.NUMBER:
             rounded[position] = cell._replace(low=cell.low >> rounding << rounding)
         elif cell.form is Form.STRING and position not in frequent:
-            rounded[position] = Cell(cell.said, Form.NOTHING)
+            rounded[position] = Cell(cell.presence, Form.NOTHING)
         else:
             rounded[position] = cell
     return _ranked(rounded, column.positions)

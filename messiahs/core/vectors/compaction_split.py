@@ -1,10 +1,10 @@
-"""How a group of machine classes is best divided in two, so that a compacted vector stays close to the truth.
+"""The best division of a group of machine classes in two, so that a compacted vector loses little precision.
 
-The loss of a class: each machine counts how far its own low end lies above the low end of the class, in buckets, for
-each key attribute; where machines of a class disagree (strings that differ, or a key that only some of them say), each
-machine of the class counts 8. The distance is `low - lowest`, and the sum of all `low` stays the same however machines
-are divided. So what is compared leaves that sum out: the *worth* of a group is `sum of lowest` less the disagreement
-of one machine, times its machines, and a split gains what the two sides are worth more than the whole.
+The loss of a class: for each key attribute, each machine counts the distance in buckets of its own low end above the
+low end of the class. Where machines of a class disagree (on a string, or on whether the key is reported), each of them
+counts 8. The distance is `low - lowest`, and the sum of all `low` does not depend on the division, so it is left out of
+comparisons. The *worth* of a group is `sum of lowest` less the disagreement of one machine, times its machines; the
+gain of a split is the worth of the two sides less that of the whole.
 """
 
 from bisect import bisect_left
@@ -25,7 +25,7 @@ _MOMENT_OF: Final = attrgetter("moment")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """A way to divide a group: by one cell of one key, apart or as a threshold, and by how much the loss falls."""
+    """A division of a group by one cell of one key, apart or as a threshold, and the loss that it saves."""
 
     gain: int
     key_position: int
@@ -33,13 +33,13 @@ class Split:
     is_threshold: bool
 
     def at(self, cells: Sequence[Cell], cell: Cell) -> "Split":
-        """Give the same split by a cell that stands at another place now."""
+        """Return the same split after its cell has moved to another position."""
         if self.cell < len(cells) and cells[self.cell] == cell:
             return self
         return replace(self, cell=bisect_left(cells, cell))
 
     def divide(self, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
-        """Give the points below the threshold (or in the cell), and the others."""
+        """Return the points below the threshold (or in the cell), and the others."""
         inside: list[Point] = []
         outside: list[Point] = []
         for point in points:
@@ -50,7 +50,7 @@ class Split:
 
 
 class _Candidate(NamedTuple):
-    """A way to divide by one key: what the two sides are worth together, and the machines of the smaller one."""
+    """A division by one key: the worth of both sides together, and the machines of the smaller side."""
 
     worth: int
     cell: int
@@ -58,7 +58,7 @@ class _Candidate(NamedTuple):
 
 
 class _Tally(NamedTuple):
-    """Several points together: `lows` and `amounts` have the lowest number, and the machines with one, by column."""
+    """Several points together: by column, `lows` has the lowest number and `amounts` the machines with a number."""
 
     mask: int
     machines: int
@@ -67,7 +67,7 @@ class _Tally(NamedTuple):
 
 
 class Group:
-    """Points that are one class so far, as columns beside each other, in order of the points."""
+    """Points that form one class so far, as parallel columns in the order of the points."""
 
     __slots__ = ("_amounts", "_counts", "_disagreement", "_is_agreed", "_lows", "_masks", "_points", "_worth", "loss")
 
@@ -86,12 +86,12 @@ class Group:
         self._is_agreed = not disagreement[whole.mask]
         self._worth = self._worth_of(whole)
         self.loss = sum(map(_MOMENT_OF, points)) - self._worth
-        """No split can gain more than that."""
+        """The upper bound of the gain of any split."""
 
     def best_split(self, scales: Sequence[Scale], *, least: int = 1) -> Split | None:
-        """Give the split that lowers the loss most; of equal ones the first by key, then by cell. None if none does.
+        """Return the split with the greatest gain, of equal ones the first by key, then by cell; None without a gain.
 
-        Both sides have at least so many machines.
+        Both sides have at least `least` machines.
         """
         best: Split | None = None
         gain = 0
@@ -105,22 +105,22 @@ class Group:
         return best
 
     def _candidates(self, cells: list[int], scale: Scale, *, least: int) -> Iterator[_Candidate]:
-        """Give ways to divide by one key, the best of them among them, in order of the cells."""
+        """Yield divisions by one key, the best one among them, in order of the cells."""
         distinct = sorted(set(cells))
         if len(distinct) == 1:
             return
-        is_plain = scale.cells[distinct[0]].said is scale.cells[distinct[-1]].said
+        is_plain = scale.cells[distinct[0]].presence is scale.cells[distinct[-1]].presence
         if is_plain and scale.cells[distinct[0]].form is scale.cells[distinct[-1]].form is Form.NUMBER:
             yield from self._best_threshold(cells, least=least)
         else:
             yield from (each for each in self._divisions(cells, distinct, scale) if each.fewest >= least)
 
     def _best_threshold(self, cells: list[int], *, least: int) -> Iterator[_Candidate]:
-        """Give the best way to divide by a key of which all points say a number: the first of several."""
+        """Yield the best division by a key with a number in all points, the first of several."""
         order = sorted(range(len(cells)), key=cells.__getitem__)
         back = order[::-1]
         below, from_here_up = self._worths(order), self._worths(back)[::-1]
-        # At a place, the points in front of it are below the threshold.
+        # The threshold at a position separates the points before it.
         ordered = list(map(cells.__getitem__, order))
         worths = list(map(add, below, from_here_up[1:]))
         is_boundary = list(map(ne, ordered, ordered[1:]))
@@ -136,7 +136,7 @@ class Group:
             yield _Candidate(best, list(compress(ordered[1:], is_boundary))[allowed.index(best)], least)
 
     def _worths(self, order: list[int]) -> list[int]:
-        """Give what the first of the points in an order are worth together, and the first two, and so on."""
+        """Return the worths of the first point in an order, of the first two points, and so on."""
         machines = list(accumulate(map(self._counts.__getitem__, order)))
         each: list[int] | None = None
         more: list[int] | None = None
@@ -154,7 +154,7 @@ class Group:
         return list(map(add, worths, more)) if more is not None else worths
 
     def _divisions(self, cells: list[int], distinct: list[int], scale: Scale) -> Iterator[_Candidate]:
-        """Give every way to divide by a key: what is in a cell and all others, and at a number what is below."""
+        """Yield every division by a key: a cell and all others, or at a number the cells below and the others."""
         members: dict[int, list[int]] = {cell: [] for cell in distinct}
         for index, cell in enumerate(cells):
             members[cell].append(index)

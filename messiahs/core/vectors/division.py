@@ -1,9 +1,10 @@
-"""One compaction for many children: of everything that D may hold, from which each is told all but some (MESSIAHS 7.2).
+"""One compaction for many children: D as a whole, from which some children's machines are removed (MESSIAHS 7.2).
 
-A child is told of all primary children but those that it hears itself. To compact that for every circle of siblings
-anew would cost a parent of many children far more than all else. So the places of classes are decided once, for
-everything, and a child's vector has the same classes without the machines that are kept from it. Each class is then the
-hull of what is left in it; counts are exact, and it depends on what was said alone, not on the order in which it came.
+A child is sent the vectors of all primary children except those that it receives itself. A separate compaction for
+every circle of siblings would dominate the cost of a parent of many children. So the classes of all places are
+determined once, and the vector for a child has the same classes without the excluded machines. Each class is then the
+hull of the remaining machines; counts are exact, and the result depends on the vectors alone, not on their order of
+arrival.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from messiahs.core.vectors.vectors import EMPTY, MachineClass, Place, Vector, co
 
 MERGING_NS: Final = 3_000
 PARTING_NS: Final = 20_000
-"""Roughly what a class costs that is put together with others, and a class that leaves."""
+"""Approximate costs of a class that is merged with others, and of a class that is removed."""
 _BATCH: Final = 2_000
 
 _NAME_OF: Final = itemgetter(0)
@@ -25,9 +26,9 @@ _Member = tuple[SystemId | None, MachineClass]
 
 
 class Division:
-    """Vectors in one sum, divided into the classes of its compaction; `children` may be taken out again (mutable).
+    """The sum of vectors, divided into the classes of its compaction; `children` can be removed again (mutable).
 
-    The work is done in steps, so that a turn need not do all of it. Until it is done, nothing can be asked for.
+    The work is done in steps, so that it can be spread over several turns. There are no results before it is done.
     """
 
     def __init__(
@@ -38,13 +39,13 @@ class Division:
         keys: tuple[str, ...],
         memory: Memory | None = None,
     ) -> None:
-        """Begin; what a division of the same keys has found before saves work if they share a memory."""
+        """Begin a division; sharing a memory with earlier divisions of the same keys saves work."""
         self.vector = EMPTY
         self.is_done = False
         self.work_ns = 0
-        """What it has cost so far, roughly; the same wherever and in however many turns it is made."""
+        """Approximate cost so far; the same on every machine and for any number of turns."""
         self.parting_ns = 0
-        """What one of `without` costs, roughly."""
+        """Approximate cost of one call of `without`."""
         self._keys = tuple(sorted(keys))
         self._owned: list[_Member] = [(None, each) for vector in vectors for each in vector.classes]
         self._owned += [(child, each) for child, vector in children.items() for each in vector.classes]
@@ -56,9 +57,9 @@ class Division:
         self._steps = self._divide(memory)
 
     def work(self, until_ns: int | None = None) -> bool:
-        """Work until so much is done in all, or to the end; say whether less than that was enough.
+        """Work until `until_ns` is spent in total, or to the end; return whether less than that was enough.
 
-        The answer is the same whether the work was done already or not.
+        The answer depends on the cost alone: it is the same if the work was done before.
         """
         while until_ns is None or self.work_ns < until_ns:
             step_ns = next(self._steps, None)
@@ -69,14 +70,14 @@ class Division:
         return False
 
     def without(self, children: frozenset[SystemId]) -> Vector:
-        """Give a vector of all machines but those that some children said, within the limits of one that leaves."""
+        """Return a vector of all machines except those of some children, within the limits for sending."""
         assert self.is_done
         touched = {place: None for child in sorted(children) for place in self._places.get(child, ())}
         if not touched:
             return self.vector
         may_fit = len(self._members) - len(touched) <= CLASS_LIMIT < len(self._members)
         if may_fit or not self._is_whole:
-            # Nothing may have to be put together, or no attribute left out.
+            # The rest may fit without merging classes or dropping attributes.
             return self._compacted_without(children)
         classes = [part.merged for part in self._parts]
         for number in sorted({self._part_of[place] for place in touched}, reverse=True):
@@ -91,7 +92,7 @@ class Division:
         return vector if fits(vector) else self._compacted_without(children)
 
     def _divide(self, memory: Memory | None) -> Iterator[int]:
-        """Divide in steps; each yields what it took."""
+        """Divide in steps; each yields its approximate cost in ns."""
         for start in range(0, len(self._owned), _BATCH):
             yield self._place(self._owned[start : start + _BATCH])
         self.vector = yield from self._compact(memory)
@@ -111,7 +112,7 @@ class Division:
         return MERGING_NS * len(owned)
 
     def _compact(self, memory: Memory | None) -> Generator[int, None, Vector]:
-        """Find the parts, and give the vector of them."""
+        """Find the parts, and return their vector."""
         alike = {place: [each for _, each in members] for place, members in self._members.items()}
         if len(alike) <= CLASS_LIMIT:
             self._parts = tuple(Part((place,), hull_of(same)) for place, same in alike.items())

@@ -1,7 +1,7 @@
-"""What is left out of a vector before it is told: attributes, and how many machines a small class has (MESSIAHS 7.1).
+"""Omitting parts of a vector before it is sent: attributes, and the counts of small classes (MESSIAHS 7.1).
 
-Nothing is made up: counts stay exact, and every machine still lies inside its class. An attribute that is withheld is
-in no class, so to its reader it could be anything, and is never sure.
+Nothing is invented: counts stay exact, and every machine still lies inside its class. A withheld attribute is absent
+from every class, so for a reader it could have any value, and no condition on it is sure.
 """
 
 from collections.abc import Collection
@@ -11,16 +11,16 @@ from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce
 
 
 def without(vector: Vector, names: Collection[str], *, keys: tuple[str, ...]) -> Vector:
-    """Give a vector that says nothing of some attributes; classes that are then equal in all `keys` become one."""
+    """Return a vector without some attributes; classes that are then equal in all `keys` are merged."""
     if not any(name in names for each in vector.classes for name, _ in each.attributes):
         return vector
     return coalesce((Vector(tuple(_class_without(each, names) for each in vector.classes)),), keys=keys)
 
 
 def without_small_classes(vector: Vector, *, keys: tuple[str, ...], least: int) -> Vector:
-    """Give a vector of which every class has at least so many machines; of fewer altogether nothing is told.
+    """Return a vector in which every class has at least `least` machines; an empty one if there are fewer in all.
 
-    Small classes are put together with others as compaction does it, where that loses least.
+    Small classes are merged with others as in compaction, where that loses least.
     """
     if vector.machines < least:
         return EMPTY

@@ -1,7 +1,7 @@
-"""Splitting one class into many, each time where that loses least, and remembering what was found of the same machines.
+"""Splitting one class repeatedly, each time where that loses least, with a memory of results for the same machines.
 
-Between two sums, little changes: most groups of machines are those of the last time. What their best split is and what
-their hull is follows from them and their cells alone, so it need not be found again. The result is the same with and
+Little changes between two sums: most groups of machines are the same as the last time. The best split and the hull of a
+group depend only on its machines and their cells, so they need not be computed again. The result is the same with and
 without memory.
 """
 
@@ -14,68 +14,68 @@ from messiahs.core.vectors.compaction_points import Cell, Point, Points
 from messiahs.core.vectors.compaction_split import Group, Split
 from messiahs.core.vectors.vectors import MachineClass, Place, hull_of
 
-_Said = tuple[int, ...]
-"""A group of machines, by the numbers that stand for what is said at each of its places."""
+_GroupKey = tuple[int, ...]
+"""Identifies a group of machines by the numbers of the contents of its places."""
 _Content = tuple[Sequence[MachineClass], tuple[Cell, ...]]
-"""The machines of a place, and the cells of their point, which are others if a sum of more points is rounded."""
+"""The machines of a place, and the cells of their point, which differ if a sum of more points is rounded."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What follows from a group of machines alone (mutable): it fills up as it is needed."""
+    """The results for one group of machines (mutable): filled in as they are needed."""
 
     loss: int
     is_sought: bool = False
     split: tuple[Split, Cell] | None = None
-    """Its best split, if that is sought, with the cell itself: where that stands changes with all others."""
+    """Its best split, once that is sought, with the cell itself, whose position depends on all other cells."""
     merged: MachineClass | None = None
 
 
 class Memory:
-    """What was found of the groups of the last sum, and of no others (mutable)."""
+    """The results for the groups of the last sum only (mutable)."""
 
     def __init__(self) -> None:
         self._numbers: dict[Place, tuple[_Content, int]] = {}
-        self._found: dict[_Said, _Found] = {}
+        self._found: dict[_GroupKey, _Found] = {}
         self._next = count()
 
     def begin(self, alike: Mapping[Place, Sequence[MachineClass]], points: Points) -> "Recall":
-        """Give numbers to what is said at each place; what was said there the last time keeps its number."""
+        """Assign numbers to the contents of all places; a content unchanged since the last sum keeps its number."""
         numbers: dict[Place, tuple[_Content, int]] = {}
         for point in points.points:
             cells = points.cells_of(point)
             for place in point.places:
-                content, said = (alike[place], cells), self._numbers.get(place)
-                numbers[place] = said if said is not None and said[0] == content else (content, next(self._next))
+                content, known = (alike[place], cells), self._numbers.get(place)
+                numbers[place] = known if known is not None and known[0] == content else (content, next(self._next))
         recall = Recall(numbers, self._found)
         self._numbers, self._found = numbers, recall.found
         return recall
 
 
 class Recall:
-    """What one sum knows of the last one, and finds itself (mutable). Others may begin before it is done."""
+    """The results of one sum, with access to those of the last one (mutable). Another sum may begin before it ends."""
 
-    def __init__(self, numbers: Mapping[Place, tuple[_Content, int]], before: Mapping[_Said, _Found]) -> None:
-        self.found: dict[_Said, _Found] = {}
+    def __init__(self, numbers: Mapping[Place, tuple[_Content, int]], before: Mapping[_GroupKey, _Found]) -> None:
+        self.found: dict[_GroupKey, _Found] = {}
         self._numbers, self._before = numbers, before
 
-    def said_by(self, points: Sequence[Point]) -> _Said:
-        """Give the numbers of everything that points say."""
+    def key_of(self, points: Sequence[Point]) -> _GroupKey:
+        """Return the numbers of the contents of all places of some points."""
         return tuple(self._numbers[place][1] for point in points for place in point.places)
 
-    def find(self, said: _Said) -> _Found | None:
-        """Give what was found of a group, if it is one of this or the last sum."""
-        found = self.found.get(said)
+    def find(self, key: _GroupKey) -> _Found | None:
+        """Return the results for a group of this or the last sum; None for any other group."""
+        found = self.found.get(key)
         if found is None:
-            found = self._before.get(said)
+            found = self._before.get(key)
             if found is not None:
-                self.found[said] = found
+                self.found[key] = found
         return found
 
 
 @dataclass(slots=True)
 class Node:
-    """Points that were one class once, and the nodes that they were split into (mutable)."""
+    """Points that form or once formed one class, and the nodes that they were split into (mutable)."""
 
     points: Sequence[Point]
     found: _Found
@@ -88,21 +88,21 @@ class Node:
 
 
 class SplitTree:
-    """The nodes that come of splitting over and over, as long as there are few classes; the first one is everything."""
+    """The nodes of repeated splits, up to a number of classes; the first one holds all points."""
 
     def __init__(self, alike: Mapping[Place, Sequence[MachineClass]], points: Points, memory: Memory) -> None:
         """Begin with one node that holds all points."""
         self.nodes: list[Node] = []
         self._points, self._recall = points, memory.begin(alike, points)
-        # The cells of a group's first point are the last tie-breaker: no other group has them.
+        # The cells of a group's first point are the last tie-breaker: they are unique to the group.
         self._waiting: list[tuple[int, int, int, tuple[int, ...], int, Split | None]] = []
         self._add(points.points)
 
     def grow(self, *, least: int, classes: int) -> Iterator[int]:
-        """Split the group whose split lowers the loss most; each split appends two nodes.
+        """Split repeatedly the group whose split saves the most loss; each split appends two nodes.
 
-        What a split gains is sought only where it could be the most: a group cannot gain more than it loses. After each
-        search it yields among how many points that was.
+        A group cannot gain more than its loss, so its split is sought only when it could be the best one. Each search
+        yields the number of points that it covered.
         """
         while self._waiting and len(self.nodes) < 2 * classes - 1:
             *_, position, split = heappop(self._waiting)
@@ -115,7 +115,7 @@ class SplitTree:
                 node.parts = self._add(one), self._add(other)
 
     def merged(self, alike: Mapping[Place, Sequence[MachineClass]]) -> list[MachineClass]:
-        """Give the class of every node: what became of it stands behind it, and the hull of hulls is the hull."""
+        """Return the class of every node, computed from its parts: the hull of hulls is the hull of all."""
         classes: dict[int, MachineClass] = {}
         for position in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[position]
@@ -126,7 +126,7 @@ class SplitTree:
         return [classes[position] for position in range(len(self.nodes))]
 
     def remembered(self, alike: Mapping[Place, Sequence[MachineClass]]) -> list[MachineClass]:
-        """Give the same of what the tree was made of, and remember it."""
+        """Return the same for the classes of the tree itself, and remember the results."""
         for node in reversed(self.nodes):
             if node.found.merged is not None:
                 continue
@@ -138,12 +138,12 @@ class SplitTree:
         return [node.found.merged for node in self.nodes if node.found.merged is not None]
 
     def _add(self, points: Sequence[Point]) -> int:
-        said, group = self._recall.said_by(points), None
-        found = self._recall.find(said)
+        key, group = self._recall.key_of(points), None
+        found = self._recall.find(key)
         if found is None:
             group = Group(points, self._points.disagreement)
             found = _Found(loss=group.loss)
-            self._recall.found[said] = found
+            self._recall.found[key] = found
         position = len(self.nodes)
         self.nodes.append(Node(points, found, group))
         if found.loss:
