@@ -25,7 +25,7 @@ from messiahs.channel.grpc_streams import (
 )
 from messiahs.channel.linked import LinkedChannels
 from messiahs.channel.tls import TlsMaterial, peer_name
-from messiahs.channel.vouching import Vouching
+from messiahs.channel.trusted_roots import Vouching
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, CodecError

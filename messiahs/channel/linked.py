@@ -17,9 +17,9 @@ from messiahs.channel.contract import (
     Stream,
     Transport,
 )
+from messiahs.channel.file_streams import receive_files, send_files
 from messiahs.channel.link import Link
-from messiahs.channel.puts import receive_files, send_files
-from messiahs.channel.transfers import Transfers, receive_transfers
+from messiahs.channel.task_channel import Transfers, receive_transfers
 from messiahs.core.interface.events import LinkDown, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.model.ids import SystemId

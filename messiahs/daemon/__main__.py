@@ -12,7 +12,7 @@ from pathlib import Path
 
 from messiahs.config.settings import ModuleSettings, load_settings
 from messiahs.daemon.api.attempts import AttemptsApi
-from messiahs.daemon.api.door import limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.connection_limits import limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.policy import PolicyApi
@@ -23,7 +23,7 @@ from messiahs.daemon.host.assembly import Assembly
 from messiahs.daemon.process.hangup import Held, hold_hangups, on_hangup
 from messiahs.daemon.process.log_lines import log_to
 from messiahs.daemon.process.pid_files import record_this_process
-from messiahs.daemon.storage.ballast import give_ballast
+from messiahs.daemon.storage.disk_reserve import give_ballast
 from messiahs.errors import MessiahsError, UnusableStateError
 from messiahs.language.predicate.predicates import predicate_parser
 

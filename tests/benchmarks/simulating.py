@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from messiahs.config.topology.reading import load_topology
-from messiahs.sim.scenario import Workload, simulate
+from messiahs.sim.load.scenario import Workload, simulate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 
 RATE = "events through the codec"

@@ -17,7 +17,7 @@ from messiahs.channel import tls
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.channel.vouching import fingerprint, trust_of
+from messiahs.channel.trusted_roots import fingerprint, trust_of
 from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.model.ids import SystemId

@@ -14,7 +14,7 @@ from messiahs.cli.output import print_document
 from messiahs.core.model.instants import SECOND
 
 if TYPE_CHECKING:
-    from messiahs.sim.scenario import Outcome
+    from messiahs.sim.load.scenario import Outcome
     from messiahs.sim.swarm import Run
 
 
@@ -33,7 +33,7 @@ def sim() -> None:
 def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_json: bool) -> int:
     """Run SCENARIO, a topology file, with many tasks; 1 if not all of them finished."""
     from messiahs.config.topology.reading import load_topology
-    from messiahs.sim.scenario import Workload, simulate
+    from messiahs.sim.load.scenario import Workload, simulate
 
     workload = Workload(tasks=tasks, at=at, requirement=requirement)
     begun_at = time.monotonic()

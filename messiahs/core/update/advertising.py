@@ -18,8 +18,8 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.changes import CHANGE_INTERVAL_NS, mark_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot
+from messiahs.core.update.annotations import account_of, oldest_below, oldest_in
 from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, send_to_child, take_another_turn
-from messiahs.core.update.load_summary import account_of, oldest_below, oldest_in
 from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.update.pacing import (
     DOWN_SHARE,

@@ -16,7 +16,7 @@ from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sums
-from messiahs.core.update.load_summary import account_of, kept_from, oldest_in
+from messiahs.core.update.annotations import account_of, kept_from, oldest_in
 from messiahs.core.update.outgoing import begun_everything, everything, sums_of, vector_for
 from messiahs.core.update.pacing import DOWN_SHARE, SENDING_NS, TURN_NS, after_work, is_resting, rested_at
 from messiahs.core.update.transmission import Summed, Turn, is_summed_up, message_to, send, snapshot_of

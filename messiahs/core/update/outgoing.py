@@ -8,7 +8,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Snapshot, Sums, View
-from messiahs.core.update.load_summary import kept_from
+from messiahs.core.update.annotations import kept_from
 from messiahs.core.update.sums import Heard, Views, in_down, in_up
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.vectors import EMPTY, Vector
@@ -77,7 +77,7 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
 
     A child of another primary parent hears none of them as siblings, so it is told of all: a search that it sends here
     descends to them. With equation 20 alone it would not know that they are there. It only views this vector, and sums
-    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (load_summary.py).
+    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (annotations.py).
     """
     if kind is not VectorKind.FOR_CHILDREN:
         return revealed_up(state, neighbor, up(sums).vector, sums)

@@ -9,7 +9,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sums
-from messiahs.core.update.load_summary import account_of, age_ns, beside_vector
+from messiahs.core.update.annotations import account_of, age_ns, beside_vector
 from messiahs.core.update.outgoing import sum_up
 from messiahs.core.update.pacing import TURN_NS
 from messiahs.core.vectors.division import Division

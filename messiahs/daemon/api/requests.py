@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 from aiohttp import web
 
-from messiahs.daemon.api.door import uid_at
+from messiahs.daemon.api.connection_limits import uid_at
 from messiahs.daemon.api.task_search import Found, Tasks
 
 _Body = TypeVar("_Body")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.daemon.api.door import Door, Handler, Limits
+from messiahs.daemon.api.connection_limits import Door, Handler, Limits
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host

@@ -9,7 +9,7 @@ from messiahs import __version__
 from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
-from messiahs.channel.vouching import trust_of
+from messiahs.channel.trusted_roots import trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, PolicyChanged

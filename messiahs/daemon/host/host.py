@@ -49,8 +49,8 @@ from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
-from messiahs.daemon.storage.ballast import take_ballast
 from messiahs.daemon.storage.clock import Clock
+from messiahs.daemon.storage.disk_reserve import take_ballast
 from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.outputs import Outputs, failure_of, follow_file

@@ -19,7 +19,7 @@ from messiahs.core.interface.rows import CountersRow, Row, RowKind, SubmissionRo
 from messiahs.core.model.ids import Epoch, TaskId
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.storage.clock import BootOffset
-from messiahs.daemon.storage.mark import Mark
+from messiahs.daemon.storage.high_water_mark import Mark
 from messiahs.errors import StoreError, UnusableStateError
 from messiahs.trace.format.rows import check_row, checksum, decode_row, encode_key, encode_row, member_range
 

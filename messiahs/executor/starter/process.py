@@ -25,9 +25,9 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import PROTOCOL, Hello
 from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, record_identity
 from messiahs.executor.protocol.layout import Account
+from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Powers
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Owner, Pool
-from messiahs.executor.starter.powers import CHOWN, DAC_OVERRIDE, FOWNER, Powers
 from messiahs.executor.starter.runner import Runner
 from messiahs.executor.starter.serve import Server
 from messiahs.executor.starter.spawn import Spawner

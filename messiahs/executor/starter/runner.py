@@ -30,16 +30,16 @@ from messiahs.executor.protocol.frames import (
     Weigh,
 )
 from messiahs.executor.protocol.layout import folder_name
-from messiahs.executor.starter.clearing import Clearing
-from messiahs.executor.starter.ends import end_of, truths
-from messiahs.executor.starter.groups import end_group, next_dead, signal_group
+from messiahs.executor.starter.end_reports import end_of, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
+from messiahs.executor.starter.leftovers import Clearing
+from messiahs.executor.starter.memory_use import Weighing
 from messiahs.executor.starter.pool import Pool
+from messiahs.executor.starter.process_groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
 from messiahs.executor.starter.suspending import Suspended
 from messiahs.executor.starter.trees import Trees
 from messiahs.executor.starter.watchdog import Watch
-from messiahs.executor.starter.weighing import Weighing
 
 _STARTS_PER_TURN = 8
 _REPORT_BYTES = 65_536

@@ -12,8 +12,8 @@ from itertools import islice
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
-from messiahs.executor.starter.groups import signal_group
-from messiahs.executor.starter.sightings import NOBODYS
+from messiahs.executor.starter.process_groups import signal_group
+from messiahs.executor.starter.process_owners import NOBODYS
 from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
 
 _LOOK_NS = 1_000_000_000

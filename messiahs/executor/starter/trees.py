@@ -14,9 +14,9 @@ from messiahs.executor.attempts import Held
 from messiahs.executor.linux.processes import Standing, signal_if, standing_of
 from messiahs.executor.linux.strays import Child, Children, belongs_to
 from messiahs.executor.protocol.layout import ATTEMPTS
-from messiahs.executor.starter.marks import Marks
+from messiahs.executor.starter.attempt_marks import Marks
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.sightings import NOBODYS, Seen, Sightings
+from messiahs.executor.starter.process_owners import NOBODYS, Seen, Sightings
 
 PER_TURN = 32
 """Maximum number of attempts in one step; everything else waits meanwhile."""

@@ -6,7 +6,7 @@ import pytest
 
 from messiahs.core.interface.causes import Cause
 from messiahs.executor.protocol.frames import Staged
-from messiahs.executor.starter.declared import find_outputs
+from messiahs.executor.starter.declared_outputs import find_outputs
 from messiahs.executor.starter.staging import StagingError, stage
 
 OUTSIDE = ["../secret", "a/../../secret", "..", "/etc/passwd", "", "a//b", "."]

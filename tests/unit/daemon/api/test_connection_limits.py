@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from messiahs.daemon.api.door import Limits, limits_of_this_process, raise_file_limit
+from messiahs.daemon.api.connection_limits import Limits, limits_of_this_process, raise_file_limit
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.api.server import serve
 from messiahs.daemon.process.log_lines import ALIKE_LIMIT, RateLimit

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from messiahs.executor.starter.marks import next_free
+from messiahs.executor.starter.attempt_marks import next_free
 
 _PUT_ON = """
 import resource
-from messiahs.executor.starter.marks import Marks
+from messiahs.executor.starter.attempt_marks import Marks
 marks, shown = Marks(), []
 for folder in "abc":
     marks.put_on(folder)
@@ -46,7 +46,7 @@ def test_a_mark_that_is_still_in_use_is_passed_over_also_after_the_largest_one()
 
 @pytest.mark.processes
 def test_a_starter_says_once_that_it_can_mark_nothing() -> None:
-    say = "from messiahs.executor.starter.marks import Marks; print(Marks().degraded)"
+    say = "from messiahs.executor.starter.attempt_marks import Marks; print(Marks().degraded)"
     assert _limited(1 << 30, "-c", say) == ""
     assert _limited(1000, "-c", say) == (
         "the hard limit on file locks is 1000, below 8388608: a process that hides its task ends only with the next one"
