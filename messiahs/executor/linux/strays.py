@@ -1,7 +1,8 @@
 """Finding remains of a task: descendants that left its process group, and processes of an earlier starter.
 
-The starter adopts every orphan of its tasks. An orphan is recognised by the mark of its attempt (`attempt_marks.py`), by its
-inherited `TMPDIR`, or by its working directory; the last two name the folder of one attempt only.
+The starter adopts every orphan of its tasks. An orphan is recognised by the mark of its attempt
+(`starter/attempt_marks.py`), by its inherited `TMPDIR`, or by its working directory; the last two name the folder of
+one attempt only.
 """
 
 import os
