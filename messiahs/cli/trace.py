@@ -196,11 +196,13 @@ def _record(places: tuple[ModulePlace, ...], size_bytes: int | None, *, as_json:
 
 def _noted(segment: "Segment", notes: list[str]) -> "Segment":
     from messiahs import __version__
+    from messiahs.config.installed_parts import why_not_as_recorded
 
     if segment.note:
         notes.append(f"{segment.name}: {segment.note}")
     if segment.head.release != __version__:
         notes.append(f"{segment.name}: written by release {segment.head.release}, and this is {__version__}")
+    notes.extend(f"{segment.name}: {missing}" for missing in why_not_as_recorded(segment.head.policy.parts))
     return segment
 
 

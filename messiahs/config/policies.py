@@ -1,19 +1,22 @@
 """Policy files on disk."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from messiahs.config.installed_parts import PartSource, catalogue, why_not_as_recorded
 from messiahs.config.regular_files import read_at_most
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.compiler.files import parse_policy
+from messiahs.language.explaining.parts import parts_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.scanning import FILE_LIMIT_BYTES
 from messiahs.policy.open_policy import OpenPolicy
 
 _TESTS_SUFFIX = ".policytest"
-_UNREADABLE = "P001"
+_UNREADABLE, _MISSING = "P001", "P304"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,8 @@ class PolicySource:
     file: str
     text: str | None
     timeouts: Timeouts
+    parts: tuple[PartSource, ...] = ()
+    """The parts from outside that the policy named when it was recorded; empty for a source that was not compiled."""
 
     @property
     def sha256(self) -> str:
@@ -33,7 +38,18 @@ class PolicySource:
         """Return the compiled policy, or without a file the one that accepts everything; raises PolicyError."""
         if self.text is None:
             return OpenPolicy(timeouts=self.timeouts)
-        return _parsed(self.text, file=self.file, timeouts=self.timeouts)
+        try:
+            return _parsed(self.text, file=self.file, timeouts=self.timeouts)
+        except PolicyError as error:
+            raise self._missing_parts() or error from error
+
+    def _missing_parts(self) -> PolicyError | None:
+        missing = why_not_as_recorded(self.parts)
+        hint = "install what it was recorded with, and try again"
+        problems = (
+            Problem(code=_MISSING, file=self.file, line=1, column=1, message=each, hint=hint) for each in missing
+        )
+        return PolicyError(tuple(problems)) if missing else None
 
 
 def source_of(policy: Policy) -> PolicySource:
@@ -42,9 +58,18 @@ def source_of(policy: Policy) -> PolicySource:
         case OpenPolicy():
             return PolicySource(file="", text=None, timeouts=policy.timeouts)
         case CompiledPolicy(source=Source(file=file, text=text, timeouts=timeouts)):
-            return PolicySource(file=file, text=text, timeouts=timeouts)
+            return with_parts(PolicySource(file=file, text=text, timeouts=timeouts), policy)
         case _:
             raise TypeError(f"the source of a {type(policy).__name__} is unknown")
+
+
+def with_parts(source: PolicySource, policy: Policy) -> PolicySource:
+    """Return the source of a policy with the parts from outside that the policy names."""
+    if not isinstance(policy, CompiledPolicy):
+        return source
+    used = (each.declared for each in parts_of(policy) if each.declared.distribution)
+    parts = (PartSource(name=each.name, distribution=each.distribution, version=each.version) for each in used)
+    return replace(source, parts=tuple(parts))
 
 
 def policy_source(path: Path | None, *, timeouts: Timeouts) -> PolicySource:
@@ -64,7 +89,7 @@ def read_policy(path: Path, *, timeouts: Timeouts | None = None) -> CompiledPoli
 
 def _parsed(text: str, *, file: str, timeouts: Timeouts | None) -> CompiledPolicy:
     try:
-        return parse_policy(text, file=file, timeouts=timeouts)
+        return parse_policy(text, file=file, timeouts=timeouts, catalogue=catalogue())
     except PolicyError:
         if not file.endswith(_TESTS_SUFFIX):
             raise

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from messiahs.core import epochs
 from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, HeldClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
@@ -273,6 +273,6 @@ def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> Neigh
 def sight_of(state: ModuleState, neighbor: Neighbor, policy: Policy, /, now: Instant) -> Sight:
     """Give what a neighbor would be sent now under a policy."""
     return Sight(
-        name=policy.name_for(neighbor) or state.system,
+        name=policy.disclosure.name_for(neighbor) or state.system,
         vectors=preview(state, neighbor.system, policy, now=now),
     )

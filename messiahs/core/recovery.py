@@ -125,9 +125,10 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
     if has_expired:
         row = replace(row, is_ending=True)
     left = GrantedPhase.EXPIRED if has_expired else GrantedPhase.ENDING
+    need = need_of(row.tdv, requirement)
     claim = GrantedClaim(
         row=row,
-        need=need_of(row.tdv, requirement),
+        need=replace(need, slots=row.slots or need.slots),
         granted=max(1, row.places),
         phase=left if row.is_ending else GrantedPhase.OPEN,
     )

@@ -1,7 +1,8 @@
 """Another policy takes the place of the running one (MESSIAHS 2: policy is apart from mechanism, and may change).
 
 What was granted, bound or searched for under the old one stays. The new one is asked from now on: neighbors hear at
-once what it tells them, tasks that wait get a new round, and what is waited for is counted from now.
+once what it tells them, tasks that wait get a new round, and what is waited for is counted from now. Parts that stand
+in both as they are keep what they remember.
 """
 
 from messiahs.core import view_changes
@@ -11,13 +12,14 @@ from messiahs.core.interface.events import PolicyChanged
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import placement
 from messiahs.core.search import task_request
+from messiahs.core.state.deciding import take_up
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import status_vector
 
 
 def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) -> tuple[Action, ...]:
     """Take up a policy."""
-    state.policy = event.policy
+    take_up(state, event.policy)
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)
     for claim in state.origin.claims.values():

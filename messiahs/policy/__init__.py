@@ -1,1 +1,1 @@
-"""Scheduling policies as pure functions over what the core knows (MESSIAHS 2: mechanism and policy are apart)."""
+"""Policies as parts, one file for each kind: pure functions of a query and a state (MESSIAHS 2: policy is apart)."""

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
-from messiahs.core.interface.policies import Candidate, Need
+from messiahs.core.interface.policies import CalendarTime, Candidate, Need, RankQuery
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import evaluate
@@ -17,7 +18,7 @@ from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import bucket_of, lowest_in
 from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.policy.placement import by_free_slots
+from messiahs.policy.location import WeightedFreeSlots
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes, Skipped
 from tests.benchmarks.predicates import CLASSADS, EXAMPLE, GIB, MACHINE, PREDICATES, classads, ten_terms, translated
 
@@ -27,6 +28,7 @@ RANKED_AGAIN = "the same predicate again"
 RANKED_EXAMPLE = "the paper's example, new"
 FIRST_RANKED = "ten terms when all views came just now"
 _NEW_SPEED = 500
+_NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
 _PART = 10
 """Of all ads a tenth is made: they are large, and each takes as long as the other."""
 
@@ -51,7 +53,7 @@ def _over_views(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _ours(said: Sequence[Candidate]) -> Contender:
-    randomness, overview = _Drawn(), Overview()
+    randomness, overview, part = _Drawn(), Overview(), WeightedFreeSlots()
 
     def measure() -> list[Reading]:
         fresh = tuple(replace(one, view=Vector(one.view.classes)) for one in said)
@@ -67,7 +69,8 @@ def _ours(said: Sequence[Candidate]) -> Contender:
             gc.collect()  # each pays for its own garbage
             begun_at = time.process_time()
             evaluate(need, {each.system: each.view for each in fresh}, overview)
-            ranked = by_free_slots(fresh, need, randomness)
+            query = RankQuery(candidates=fresh, need=need, tdv=TDV(()), here=None, now=_NOON)
+            ranked, _ = part.decide(query, (), randomness)
             took[figure] = 1000 * (time.process_time() - begun_at) * 1000 / len(said)
             if not ranked:
                 raise RuntimeError("no view could hold the task: that is no measure of anything")

@@ -23,7 +23,6 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     make_module,
     remote,
@@ -33,6 +32,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SEARCH = SearchId(b"w" * 16)
 KINDS = {CHILD: VectorKind.FOR_PARENTS, PARENT: VectorKind.FOR_CHILDREN, SIBLING: VectorKind.FOR_SIBLINGS}
@@ -40,8 +40,8 @@ KINDS = {CHILD: VectorKind.FOR_PARENTS, PARENT: VectorKind.FOR_CHILDREN, SIBLING
 
 def module(rules: str = "migrate { }", **waiting: int) -> Rig:
     """Make a module with a child, a sibling and a parent, behind which so many tasks wait."""
-    migrating = parse_policy(rules, file="rules.policy").migrating
-    rig = Rig(module=make_module(neighbors=NEIGHBORS, policy=ScriptedPolicy(migrating=migrating)))
+    migrating = parse_policy(rules, file="rules.policy").transfer
+    rig = Rig(module=make_module(neighbors=NEIGHBORS, policy=ScriptedPolicy(transfer=migrating)))
     rig.resume()
     rig.greet(CHILD, SIBLING, PARENT)
     for name, count in waiting.items():

@@ -25,7 +25,6 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     deny,
     make_module,
@@ -38,6 +37,7 @@ from tests.unit.core.rig import (
     transfer,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def started(policy: ScriptedPolicy | None = None) -> Rig:

@@ -24,7 +24,7 @@ from messiahs.language.predicate.syntax import (
 from messiahs.language.predicate.truth import truth_of
 from messiahs.language.predicate.value_sets import everything, integers
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.ranking import First
+from messiahs.language.runtime.ranking import First, keys_of
 from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.syntax.problems import Code
 from tests.property.budget import examples
@@ -133,7 +133,7 @@ def test_a_policy_is_told_only_what_is_so(predicate: str) -> None:
         told, compiled = [*compiled.problems], _policy_of(f"not ({predicate})")
     if told:
         assert isinstance(compiled, CompiledPolicy)
-        assert all(_judged(compiled.ranking, machine) in (True, None) for machine in _machines())
+        assert all(_judged(keys_of(compiled.location), machine) in (True, None) for machine in _machines())
 
 
 def _policy_of(predicate: str) -> CompiledPolicy | PolicyError:

@@ -54,7 +54,8 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.language.compiler.files import parse_policy

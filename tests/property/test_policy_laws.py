@@ -12,7 +12,7 @@ from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.explaining import explain
-from messiahs.language.runtime.ranking import First, Most
+from messiahs.language.runtime.ranking import First, Most, keys_of
 from messiahs.language.runtime.readings import MACHINE, matches
 from messiahs.language.syntax.problems import Code
 from tests.property.budget import examples
@@ -62,9 +62,7 @@ def _policy(key: str) -> CompiledPolicy:
 @examples(200)
 @given(PREDICATES, MACHINES)
 def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: dict[str, Value]) -> None:
-    ranking = _policy(f"first where {predicate}").ranking
-    assert ranking is not None
-    (key,) = ranking
+    (key,) = keys_of(_policy(f"first where {predicate}").location)
     assert isinstance(key, First)
     explained = explain(key.condition, {MACHINE: machine})
     assert bool(explained.undefined) is bool(key.condition.unset_in({MACHINE: machine}))
@@ -76,9 +74,7 @@ def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: d
 @examples(200)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4))
 def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[dict[str, Value]]) -> None:
-    ranking = _policy(f"first where {predicate}").ranking
-    assert ranking is not None
-    (key,) = ranking
+    (key,) = keys_of(_policy(f"first where {predicate}").location)
     assert isinstance(key, First)
     whole = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=())
     answers = [key.condition.holds({MACHINE: machine}) for machine in machines]
@@ -93,9 +89,7 @@ def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[
 @examples(200)
 @given(SUMS, st.lists(MACHINES, min_size=1, max_size=3))
 def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
-    ranking = _policy(f"most {text}").ranking
-    assert ranking is not None
-    (key,) = ranking
+    (key,) = keys_of(_policy(f"most {text}").location)
     assert isinstance(key, Most)
     whole = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=())
     ranges = key.amount.ranges_in({}, MACHINE, whole, 1)

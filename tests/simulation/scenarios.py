@@ -18,7 +18,8 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 from messiahs.sim.hosts.host import SimulatedSystem
 from messiahs.sim.hosts.machine import RunTimes
 from messiahs.trace.show.lines import action_text
-from tests.unit.core.rig import ScriptedPolicy, sdv
+from tests.unit.core.rig import sdv
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SETTLED = Instant(2 * SECOND + 100 * MILLISECOND)
 
@@ -128,7 +129,7 @@ def _federation(scenario: Scenario) -> SimulatedFederation:
         policy = ScriptedPolicy(
             verdict=refusal if name in scenario.refuses else Accepted(),
             silent_to=tuple(map(SystemId, scenario.parents)) if name in scenario.hidden else (),
-            migrating=rules.migrating,
+            transfer=rules.transfer,
         )
         systems[SystemId(name)] = SimulatedSystem(
             name=SystemId(name),

@@ -35,7 +35,7 @@ def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: 
 
 
 def test_in_some_of_the_fixed_runs_everybody_takes_from_others_what_runs_there() -> None:
-    policies = [[system.policy.migrating for system in draw(seed).systems.values()] for seed in DRAWN]
+    policies = [[system.policy.transfer for system in draw(seed).systems.values()] for seed in DRAWN]
     assert any(len(systems) > 1 and all(each.offers_running for each in systems) for systems in policies)
 
 
@@ -56,5 +56,5 @@ def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:
 
 def test_the_first_runs_draw_policies_that_name_themselves_otherwise_to_some_neighbor() -> None:
     systems = [system for seed in DRAWN for system in draw(seed).systems.values()]
-    names = {system.policy.name_for(neighbor) for system in systems for neighbor in system.neighbors}
+    names = {system.policy.disclosure.name_for(neighbor) for system in systems for neighbor in system.neighbors}
     assert names == {"", "site-7"}

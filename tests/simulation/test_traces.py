@@ -19,7 +19,7 @@ from messiahs.trace.show.conversation import Conversation, Line
 from messiahs.trace.show.reader import read_segments, segment_files
 from messiahs.trace.show.story import Story
 from tests.simulation.scenarios import SCENARIOS, transcript
-from tests.unit.core.rig import ScriptedPolicy
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def _recorded_in(folder: Path, *names: str) -> Callable[[SimulatedFederation], None]:

@@ -131,7 +131,7 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     many machines the task could have, what loses the others, and the nearest change with which there would be more.
     Without --peer a child asks.
     """
-    from messiahs.cli.policy.explanation import policy_document, show_blocks, show_orders, text_of
+    from messiahs.cli.policy.explanation import policy_document, show_blocks, show_orders, show_parts, text_of
     from messiahs.cli.policy.pool import explained_pool, known_of, pool_document, show_pool
     from messiahs.cli.policy.situation import asked_of, explained_blocks, explained_orders
     from messiahs.config.policies import read_policy
@@ -147,10 +147,11 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     text = text_of(rules)
     if as_json:
         told = {} if found is None else {"pool": pool_document(found)}
-        print_document({**policy_document(file, text, blocks, orders), **told})
+        print_document({**policy_document(file, rules, blocks, orders), **told})
         return
     show_blocks(file, text, blocks)
     show_orders(file, text, orders)
+    show_parts(file, rules)
     if found is not None:
         show_pool(found)
 

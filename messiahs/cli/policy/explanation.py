@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from messiahs.client.connection import Document
+from messiahs.language.explaining.parts import UsedPart, parts_of
 from messiahs.language.explaining.ranks import ExplainedKey, ExplainedOrder
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.explaining import PAPERS_RULE, JudgedTerm, values_text
@@ -22,11 +23,13 @@ def text_of(policy: CompiledPolicy) -> str:
 
 
 def policy_document(
-    file: Path, text: str, blocks: tuple[ExplainedBlock, ...], orders: tuple[ExplainedOrder, ...], /
+    file: Path, policy: CompiledPolicy, blocks: tuple[ExplainedBlock, ...], orders: tuple[ExplainedOrder, ...], /
 ) -> Document:
-    """Describe every block, rule and comparison, and every order with its keys; lines count from 1."""
+    """Describe every part, block, rule and comparison, and every order with its keys; lines count from 1."""
+    text = text_of(policy)
     return {
         "file": str(file),
+        "parts": [_part_document(part) for part in parts_of(policy)],
         "blocks": [block_document(block, text) for block in blocks],
         "orders": [_order_document(order, text) for order in orders],
     }
@@ -39,6 +42,31 @@ def show_blocks(file: Path, text: str, blocks: tuple[ExplainedBlock, ...], /) ->
             click.echo(line)
     if not blocks:
         click.echo(f"{file}: no rule of it applies")
+
+
+def show_parts(file: Path, policy: CompiledPolicy, /) -> None:
+    """Print which parts decide: those that the file names one by one, and the defaults together."""
+    parts = parts_of(policy)
+    for part in parts:
+        if not part.is_default:
+            origin = (
+                f", from {part.declared.distribution} {part.declared.version}" if part.declared.distribution else ""
+            )
+            click.echo(f"{file}: {part.kind} by {part.text}: {part.declared.meaning}{origin}")
+    default = ", ".join(f"{part.kind} by {part.text}" for part in parts if part.is_default)
+    if default:
+        click.echo(f"{file}: by default: {default}")
+
+
+def _part_document(part: UsedPart) -> Document:
+    return {
+        "block": part.kind.value,
+        "part": part.text,
+        "meaning": part.declared.meaning,
+        "default": part.is_default,
+        "distribution": part.declared.distribution,
+        "version": part.declared.version,
+    }
 
 
 def show_orders(file: Path, text: str, orders: tuple[ExplainedOrder, ...], /) -> None:

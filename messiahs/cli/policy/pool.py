@@ -76,7 +76,7 @@ def known_of(options: ExplainOptions) -> Known:
 def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
     """Explain which machines the task could have by its own requirement and by the policy's rules for whoever asks."""
     asker = asked.query.asker
-    demands = (*demands_of_task(asked.requirement), *demands_of(policy.accepting, asker))
+    demands = (*demands_of_task(asked.requirement), *demands_of(policy.acceptance, asker))
     facts, whole = facts_of(asked.query), whole_pool(pools)
     return ExplainedPool(
         asker=_told(asker),

@@ -31,7 +31,8 @@ def warnings_of_fields(topology: Topology) -> tuple[str, ...]:
 
 
 def _reported_by(policy: CompiledPolicy) -> set[str]:
-    return {*policy.advertising.sent, *(setting.name for setting in policy.advertising.settings)}
+    advertising = policy.disclosure.advertising
+    return {*advertising.sent, *(setting.name for setting in advertising.settings)}
 
 
 def _warnings_in(policy: CompiledPolicy, reported: set[str]) -> Iterator[str]:
@@ -87,7 +88,8 @@ def _warn(token: Token, name: str, notebook: Notebook) -> None:
 
 def _read_by(policy: CompiledPolicy) -> Iterator[tuple[str, str]]:
     """Yield scope and name of each machine attribute that the policy reads."""
-    for name in (*policy.combining.keys, *policy.combining.carried):
+    combining = policy.disclosure.combining
+    for name in (*combining.keys, *combining.carried):
         yield MACHINE, name
     conditions = [reading for _, condition in conditions_in(policy) for reading in condition.readings]
     amounts = [reading for amount in amounts_in(policy) for reading in amount.readings]

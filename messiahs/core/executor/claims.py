@@ -33,7 +33,7 @@ from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_resources import free_here, reserved_places, wake
-from messiahs.core.task_filter.matching import has_room
+from messiahs.core.task_filter.matching import has_room, need_of
 from messiahs.core.task_filter.task_order import is_outranked
 
 UNUSED_NS = 30 * SECOND
@@ -92,6 +92,7 @@ def grant(
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
         is_answer=request.answers is not None,
+        slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)
     claim.renewal_sent_at[0] = now

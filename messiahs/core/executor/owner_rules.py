@@ -231,9 +231,9 @@ def end_action(
 
 def _reads_memory(state: ModuleState) -> bool:
     """Say whether any rule in force asks for the memory that tasks use."""
-    order, policy = state.policy.task_order, state.policy
-    is_ranked_by_it = order is not None and order.reads_memory
-    return is_ranked_by_it or policy.migrating.reads_memory or any(rule.reads_memory for rule in policy.running)
+    policy = state.policy
+    parts = policy.selection.reads_memory, policy.transfer.reads_memory, policy.migration.reads_memory
+    return any(parts) or any(rule.reads_memory for rule in policy.running)
 
 
 def _look_at(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from messiahs.core.interface.actions import Action, Decision
 from messiahs.core.interface.limits import ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, SchedRequest
-from messiahs.core.interface.policies import Need, TaskOrderQuery
+from messiahs.core.interface.policies import Need
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
@@ -22,9 +22,9 @@ from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import Reservation, Starved, StarvedKey
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import free_here, is_ready, reserved_places, reserving_claims
 from messiahs.core.task_filter.matching import why_not_here
+from messiahs.core.task_filter.task_order import order_of
 
 PATIENCE_NS = 5 * SECOND
 """A shape that was denied for so long gets a reservation when it asks again."""
@@ -48,15 +48,13 @@ def may_use_reserved(state: ModuleState, search: Search, now: Instant) -> bool:
     reservation = state.executor.reservation
     if reservation is None or reservation.key == _key_of(search):
         return True
-    order = state.policy.task_order
-    if order is None:
+    if state.policy.selection.keeps_arrival:
         return False
     asker, _, tdv, _ = reservation.key
     request = _request_of(search)
     holder: Description = {**tdv.description(), "from": asker}
     other: Description = {**request.tdv.description(), "from": search.asker.system}
-    query = TaskOrderQuery(tasks=(holder, other), here=own_facts(state, now), now=state.calendar(now))
-    return order.order(query, state.randomness)[0] == 1
+    return order_of(state, (holder, other), now)[0] == 1
 
 
 def note_served(state: ModuleState, search: Search, now: Instant) -> None:

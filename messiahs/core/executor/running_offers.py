@@ -1,8 +1,8 @@
 """Tasks that run on the own machine, offered to whoever asks for some (MESSIAHS 6.2 task_request, task_revoke).
 
-What has been done of a task is lost when it moves. So only what the owner's `offer` rules name is offered, the tasks
-that have run least first, and so many go on as `keep` says. The origin of a task is told by a `task_revoke` that names
-the request; it alone decides, and binds. A task of which nobody takes the offer goes on as if nothing had been.
+What has been done of a task is lost when it moves. So only what the owner's `offer` rules name is offered, in the order
+of the policy's migration part, and so many go on as `keep` says. The origin of a task is told by a `task_revoke` that
+names the request; it alone decides, and binds. A task of which nobody takes the offer goes on as if nothing had been.
 
 No task is offered again for a while, and none is that came because somebody had asked for it: else two machines could
 take it from each other without end.
@@ -15,11 +15,13 @@ from messiahs.core.executor.revocation import revocation
 from messiahs.core.executor.running_facts import running_attempts, running_queries
 from messiahs.core.interface.actions import Action, Decision, SendControl
 from messiahs.core.interface.messages import DenyCode, Substate, TaskRequest
-from messiahs.core.interface.policies import RunningQuery
+from messiahs.core.interface.parts import PartKind
+from messiahs.core.interface.policies import MigrationQuery, RunningQuery
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SearchId
 from messiahs.core.model.instants import SECOND, Instant, after
+from messiahs.core.state.deciding import decide
 from messiahs.core.state.executor import GrantedClaim, Offer
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import own_facts
@@ -42,22 +44,21 @@ class Handed:
 
 
 def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Handed:
-    """Choose at most `count` attempts that match and may go: first suspended ones, then those that have run least."""
+    """Choose at most `count` attempts that match and may go, those that the policy puts first."""
     if not count:
         return Handed(attempts=(), why_not=DenyCode.NO_TASK)
     staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
     matching = list(_matching(state, wanting, staying, now))[:_JUDGED_AT_MOST]
-    reads_waiting = state.policy.migrating.reads_waiting
+    reads_waiting = state.policy.transfer.reads_waiting
     here = own_facts(state, now)
     queries = running_queries(state, matching, here=here, counts_waiting=reads_waiting, now=now) if matching else []
     may_go = [
         (query, running)
         for query, running in zip(queries, matching, strict=True)
-        if state.policy.migrating.offers_running and state.policy.migrating.offers(query)
+        if state.policy.transfer.offers_running and state.policy.transfer.offers(query)
     ]
-    left = min(count, len(staying) - state.policy.migrating.keep_at_least)
-    may_go.sort(key=lambda each: _what_is_lost(each[0]))
-    chosen = tuple(running for _, running in may_go[: max(0, left)])
+    left = min(count, len(staying) - state.policy.transfer.keep_at_least)
+    chosen = _in_order(state, may_go, left, now)[: max(0, left)]
     why_not = DenyCode.REFUSED_BY_POLICY if matching and not chosen else DenyCode.NO_TASK
     return Handed(attempts=chosen, why_not=why_not)
 
@@ -127,7 +128,11 @@ def _matching(state: ModuleState, wanting: Predicate, staying: list[_Running], n
             yield claim, attempt
 
 
-def _what_is_lost(query: RunningQuery) -> tuple[bool, int]:
-    ran = query.task["ran"]
-    assert isinstance(ran, int), "it is counted here"
-    return not query.task["suspended"], ran
+def _in_order(
+    state: ModuleState, may_go: list[tuple[RunningQuery, _Running]], wanted: int, now: Instant, /
+) -> tuple[_Running, ...]:
+    """Give the attempts that are worth moving, the one to go first in front."""
+    if not may_go or wanted <= 0:
+        return ()
+    query = MigrationQuery(tasks=tuple(each for each, _ in may_go), wanted=wanted, at=now)
+    return tuple(may_go[place][1] for place in decide(state, PartKind.MIGRATION, state.policy.migration, query))

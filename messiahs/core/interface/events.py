@@ -5,7 +5,7 @@ from typing import NewType
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import Command, ControlMessage, InputFile, Output, StatusVector, TaskTransfer
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId

@@ -1,20 +1,23 @@
-"""What the core needs from the other rooms and from its host, as Protocols; the host hands them in.
+"""What the core asks a policy, and what it may answer, as values; who answers stands in parts.py.
 
 Mechanism stays apart from policy: the core asks, a policy answers, and neither knows the other's inside.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.messages import DenyCode, StatusVector
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.model.descriptions import SDV, TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
-from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.vectors import Vector
+
+START = Instant(0)
+"""When a question is asked for which the time does not matter; a module's own questions say `at` which instant."""
 
 
 class Randomness(Protocol):
@@ -125,6 +128,7 @@ class RankQuery:
     here: SDV | None
     now: CalendarTime
     module: Description = field(default_factory=dict)
+    at: Instant = START
 
 
 class Act(StrEnum):
@@ -217,33 +221,6 @@ class Asking(Protocol):
         """Say whether to ask now."""
 
 
-class Migrating(Protocol):
-    """What a policy asks of others, and what it lets go to those that ask."""
-
-    @property
-    def asks(self) -> tuple[Asking, ...]:
-        """When others are asked for tasks."""
-
-    @property
-    def keep_at_least(self) -> int:
-        """How many of the tasks that wait are never offered, and as many of those that run."""
-
-    @property
-    def offers_running(self) -> bool:
-        """Say whether tasks that run may go too; only if the policy says which."""
-
-    @property
-    def reads_memory(self) -> bool:
-        """Say whether a rule about what is offered asks for the memory that a task uses, which is then measured."""
-
-    @property
-    def reads_waiting(self) -> bool:
-        """Say whether a rule about what is offered asks for the tasks that wait and rank above the one that runs."""
-
-    def offers(self, query: RunningQuery, /) -> bool:
-        """Say whether a task may go to whoever asks for it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOrderQuery:
     """Tasks to be put in order: of each its TDV and what is known of it."""
@@ -251,17 +228,7 @@ class TaskOrderQuery:
     tasks: tuple[Description, ...]
     here: Description
     now: CalendarTime
-
-
-class TaskOrder(Protocol):
-    """In which order tasks get places."""
-
-    @property
-    def reads_memory(self) -> bool:
-        """Say whether the order depends on the memory that a task uses, which is then measured."""
-
-    def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
-        """Give the positions of all tasks, that of the first to be served in front; equal ones stay in their order."""
+    at: Instant = START
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,59 +255,76 @@ class Timeouts:
     """How long a neighbor may be silent; None: three of the periods that it announced."""
 
 
-class Policy(Protocol):
-    """What an administrator decides (MESSIAHS 2: the policies define how a capability is used)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnChange:
+    """What the own machine was last said to be, and what it is now; None: it has no machine."""
 
-    @property
-    def timeouts(self) -> Timeouts:
-        """The policy's durations."""
+    before: SDV | None
+    after: SDV | None
+    keys: tuple[str, ...]
+    at: Instant = START
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The attributes that classes may split on, sorted."""
 
-    @property
-    def change_share(self) -> int:
-        """How large a change of any number is worth a new vector, in 1/100 %; 0: only keys in other buckets are."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardChange:
+    """What a neighbor said before, and what it says now; that may be the same."""
 
-    @property
-    def running(self) -> tuple[RunningRule, ...]:
-        """What may happen to tasks that run on the own machine, in the order of the file."""
+    neighbor: SystemId
+    before: StatusVector
+    after: StatusVector
+    keys: tuple[str, ...]
+    at: Instant = START
 
-    @property
-    def migrating(self) -> Migrating:
-        """What is asked of others, and offered to them."""
 
-    @property
-    def task_order(self) -> TaskOrder | None:
-        """In which order tasks get places; None: first come, first served."""
+UpdateQuery = OwnChange | HeardChange
+"""Something that neighbors hear at the end of the period at the latest: is it worth telling at once?"""
 
-    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
-        """Judge tasks that somebody wants placed."""
 
-    def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSource:
+    """A neighbor behind which `waiting` tasks wait, or tasks run that may go (`lets_go`)."""
 
-    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
-        """Judge a system that wants to join; without a rule, none may."""
+    system: SystemId
+    relation: Relation
+    waiting: int
+    lets_go: bool
 
-    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
-        """Order those candidates that could hold a task, the likeliest first; the others are left out."""
 
-    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Give what the own machine says of itself to others."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceQuery:
+    """The neighbors that may be asked for tasks, in the order of the topology."""
 
-    def pass_on(self, vector: Vector, /) -> Vector:
-        """Give what is passed on of what a child of the primary tree sent."""
+    sources: tuple[TaskSource, ...]
+    at: Instant = START
 
-    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
-        """Give what a neighbor is told of a vector: less or coarser, never more."""
 
-    def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Say whether a neighbor is told anything at all."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationQuery:
+    """Tasks that run here, that somebody asks for and that the `offer` rules let go; at most `wanted` of them go."""
 
-    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Give a value that is equal for neighbors to which `reveal` tells the same of the same vector."""
+    tasks: tuple[RunningQuery, ...]
+    wanted: int
+    at: Instant = START
 
-    def name_for(self, neighbor: Neighbor, /) -> str:
-        """Give the name that a neighbor sees in reasons in place of this system's and those behind it; empty: none."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationQuery:
+    """A request for `wanted` places, each for a task that asks for so many slots; `here` is what the machine has."""
+
+    tdv: TDV
+    asker: Asker
+    slots: int
+    wanted: int
+    here: Description
+    at: Instant = START
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """How many slots each task of a request gets (at least 1), and how many places are granted at most.
+
+    What does not fit is not granted, whatever is said here.
+    """
+
+    slots: int
+    places: int

@@ -175,6 +175,8 @@ class GrantedClaimRow:
     """It takes nothing more, and each place is free for others as soon as its attempt has ended."""
     is_answer: bool = False
     """It was granted to a search that answers a task_request: its tasks are not offered again."""
+    slots: int = 0
+    """How many slots each task gets; 0: as many as it asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ def offer(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -
     here = own_facts(state, now)
     for shape in in_order(state, tuple(matching), now):
         query = RunningQuery(task=facts_of_shape(state, shape, now), here=here, now=state.calendar(now))
-        if left and state.policy.migrating.offers(query):
+        if left and state.policy.transfer.offers(query):
             chosen.append((shape, min(left, shape.count)))
             left -= chosen[-1][1]
     why_not = DenyCode.REFUSED_BY_POLICY if matching and not chosen else DenyCode.NO_TASK
@@ -61,4 +61,4 @@ def is_free(shape: Shape, now: Instant) -> bool:
 def spare_tasks(state: ModuleState) -> int:
     """Return how many waiting tasks may be promised, beyond those kept back and those promised already."""
     promised = sum(min(shape.promised, shape.count) for shape in state.origin.shapes.values())
-    return max(0, state.origin.waiting - promised - state.policy.migrating.keep_at_least)
+    return max(0, state.origin.waiting - promised - state.policy.transfer.keep_at_least)

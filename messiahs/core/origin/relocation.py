@@ -22,7 +22,7 @@ def room_in(state: ModuleState, claim: HeldClaim) -> int:
     room = 0 if is_closed else max(0, _window_of(claim) - len(claim.bound))
     if not claim.row.is_answer:
         return room
-    return min(room, max(0, state.origin.waiting - state.policy.migrating.keep_at_least))
+    return min(room, max(0, state.origin.waiting - state.policy.transfer.keep_at_least))
 
 
 def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:

@@ -38,7 +38,7 @@ def hops_for(state: ModuleState, search: Search) -> tuple[Reason, ...]:
 def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: SystemId) -> SearchRequest:
     """Return a request of an asker as the neighbor to which it is forwarded may see it."""
     is_ours = asker.relation in (Relation.SELF, Relation.CHILD)
-    name = state.policy.name_for(state.neighbors[to])
+    name = state.policy.disclosure.name_for(state.neighbors[to])
     if isinstance(request, TaskRequest) and is_ours and name:
         return replace(request, requester=SystemId(name))
     return request
@@ -47,14 +47,14 @@ def named(state: ModuleState, request: SearchRequest, asker: Asker, /, *, to: Sy
 def as_shown(state: ModuleState, revoke: TaskRevoke, /, *, to: SystemId) -> TaskRevoke:
     """Return an offer of running tasks as its receiver may see it: a name set by policy hides the requester."""
     neighbor = state.neighbors.get(to)
-    is_hidden = neighbor is not None and bool(state.policy.name_for(neighbor))
+    is_hidden = neighbor is not None and bool(state.policy.disclosure.name_for(neighbor))
     return replace(revoke, text="", toward=None) if is_hidden else revoke
 
 
 def _name_for(state: ModuleState, asker: Asker) -> SystemId | None:
     if asker.relation is Relation.SELF:
         return None
-    name = state.policy.name_for(state.neighbors[asker.system])
+    name = state.policy.disclosure.name_for(state.neighbors[asker.system])
     return SystemId(name) if name else None
 
 

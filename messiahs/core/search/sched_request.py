@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
+from messiahs.core.executor.allocation import Allotted, allot
 from messiahs.core.executor.claims import grant, places_for
 from messiahs.core.executor.owner_rules import is_revoked
 from messiahs.core.executor.reservations import may_use_reserved, note_served, note_starved
@@ -112,16 +113,17 @@ def _work_on(
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     is_wanted = is_open and not why_unwanted and not why_unreachable(state, request)
     wanted = min(search.left, search.allowed) if is_wanted else 0
-    places = places_for(state, need, wanted, uses_reserved=may_use_reserved(state, search, now)) if wanted else 0
+    allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
+    places = _places_for(state, search, allotted, now) if allotted.places else 0
     if places:
         note_served(state, search, now)
-        accept, granted = grant(state, request, need, asker=search.asker, places=places, now=now)
+        accept, granted = grant(state, request, allotted.need, asker=search.asker, places=places, now=now)
         search.left -= places
         search.allowed -= places
         actions.extend(granted)
         actions.extend(_pass_accept(state, search, accept, via=state.system, now=now))
-    elif wanted:
-        actions.extend(note_starved(state, search, need, now))
+    elif allotted.places:
+        actions.extend(note_starved(state, search, allotted.need, now))
     _note_demand(state, search, need, is_open=is_wanted, now=now)
     if search.left == 0:
         return tuple(actions)
@@ -139,6 +141,10 @@ def _work_on(
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
     asked = tuple(each for each in dict.fromkeys(untried) if each not in out_of_reach)
     return (*actions, *go_on(state, search, asked, now=now))
+
+
+def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
+    return places_for(state, allotted.need, allotted.places, uses_reserved=may_use_reserved(state, search, now))
 
 
 def _out_of_reach(

@@ -12,7 +12,8 @@ from messiahs.core.executor.running_offers import choose_running, hand_over
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, Reason, TaskAccept, TaskRequest
-from messiahs.core.interface.policies import Asking, HereQuery
+from messiahs.core.interface.parts import PartKind
+from messiahs.core.interface.policies import Asking, HereQuery, SourceQuery, TaskSource
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SearchId, SystemId
@@ -34,6 +35,7 @@ from messiahs.core.search.routing import (
     take_in,
     view_behind,
 )
+from messiahs.core.state.deciding import decide
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import own_facts
@@ -47,16 +49,16 @@ def watch_asks(state: ModuleState, now: Instant) -> None:
     for kind, place, _ in tuple(state.timers.waiting()):
         if kind is TimerKind.ASK:
             state.timers.cancel(kind, place)
-    for place, ask in enumerate(state.policy.migrating.asks):
+    for place, ask in enumerate(state.policy.transfer.asks):
         state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
 
 
 def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action, ...]:
     """Ask for as many tasks as there is room for, if the policy wants to and anybody is known to have some."""
-    ask = state.policy.migrating.asks[place]
+    ask = state.policy.transfer.asks[place]
     state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
     count = min(_free_slots(state), ASK_LIMIT)
-    if not count or _is_asking(state) or not _wants(state, ask, now) or not _likely(state, state.system, _EVERYBODY):
+    if not count or _is_asking(state) or not _wants(state, ask, now) or not _sources(state, state.system, _EVERYBODY):
         return ()
     request = TaskRequest(
         id=state.next_message_id(),
@@ -102,7 +104,9 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
         (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
     apart = state.identity.apart
-    likely = tuple(each for each in _likely(state, sender, relations) if not why_not or each in apart)
+    sources = tuple(each for each in _sources(state, sender, relations) if not why_not or each.system in apart)
+    query = SourceQuery(sources=sources, at=now)
+    likely = decide(state, PartKind.SOURCES, state.policy.sources, query) if sources else ()
     return (*actions, *go_on(state, search, likely, now=now))
 
 
@@ -155,14 +159,19 @@ def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
     return (decision, SendControl(to=search.asker.system, message=accept))
 
 
-def _likely(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[SystemId, ...]:
-    """Give the neighbors behind which tasks wait, those with the most in front, then those behind which some may go."""
-    may_have: dict[SystemId, int] = {}
-    for neighbor in reachable(state, asker, relations):
-        view = view_behind(state, neighbor)
-        if view is not None and (view.message.waiting or view.message.lets_go):
-            may_have[neighbor.system] = view.message.waiting
-    return tuple(sorted(may_have, key=lambda each: (-may_have[each], each)))
+def _sources(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[TaskSource, ...]:
+    """Give the neighbors that may be asked, and behind which tasks wait or may go."""
+    views = ((each, view_behind(state, each)) for each in reachable(state, asker, relations))
+    return tuple(
+        TaskSource(
+            system=each.system,
+            relation=each.relation,
+            waiting=view.message.waiting,
+            lets_go=view.message.lets_go,
+        )
+        for each, view in views
+        if view is not None and (view.message.waiting or view.message.lets_go)
+    )
 
 
 def _free_slots(state: ModuleState) -> int:

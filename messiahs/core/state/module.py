@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 from messiahs.core.interface.calendar import utc
 from messiahs.core.interface.messages import IdsGiven
-from messiahs.core.interface.policies import Calendar, Policy, Randomness
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.interface.predicates import PredicateParser
 from messiahs.core.interface.rows import (
     CountersRow,
@@ -18,6 +19,7 @@ from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.state.executor import Executor
 from messiahs.core.state.hop import Hop
 from messiahs.core.state.origin import Origin
+from messiahs.core.state.part_memory import PartMemory
 from messiahs.core.state.views import Updates
 
 
@@ -60,6 +62,7 @@ class ModuleState:
     origin: Origin = field(default_factory=Origin)
     hop: Hop = field(default_factory=Hop)
     executor: Executor = field(default_factory=Executor)
+    parts: PartMemory = field(default_factory=PartMemory)
 
     @property
     def system(self) -> SystemId:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from messiahs.core.interface.messages import StatusVector, VectorKind
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant

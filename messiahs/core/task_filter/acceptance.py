@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from messiahs.core.interface.messages import Reason
+from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
@@ -18,6 +19,7 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import module_facts
 from messiahs.core.task_filter.local_resources import reserved_places, reserving_claims, seen_by_owner
@@ -26,18 +28,18 @@ from messiahs.core.task_filter.matching import evaluate
 
 def judge(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> Accepted | Refused:
     """Judge a task that takes `slots` slots; those of live claims in this module's subtree count against limits."""
-    return state.policy.accept(_query(state, tdv, asker, slots=slots, now=now))
+    return _judged(state, _query(state, tdv, asker, slots=slots, now=now))
 
 
 def judging_for(state: ModuleState, asker: Asker, now: Instant) -> Callable[[TDV, int], Accepted | Refused]:
     """Return a judge for many tasks of one asker at one moment: a function of TDV and slots that shares one query."""
     query = _query(state, TDV(()), asker, slots=0, now=now)
-    return lambda tdv, slots: state.policy.accept(replace(query, tdv=tdv, wanted_slots=slots))
+    return lambda tdv, slots: _judged(state, replace(query, tdv=tdv, wanted_slots=slots))
 
 
 def refusal_of(state: ModuleState, tdv: TDV, asker: Asker, verdict: Refused, /, *, slots: int, now: Instant) -> Reason:
     """Return a refusal with the text for the asker, and the rules and values found for the local log."""
-    why = state.policy.why_refused(_query(state, tdv, asker, slots=slots, now=now))
+    why = state.policy.acceptance.why_refused(_query(state, tdv, asker, slots=slots, now=now))
     return Reason(module=state.system, code=verdict.code, rule=verdict.rule, text=verdict.text, why=why)
 
 
@@ -58,8 +60,13 @@ def rank(
         here=seen_by_owner(state),
         now=state.calendar(now),
         module=module_facts(state, now),
+        at=now,
     )
-    return state.policy.rank(query, state.randomness)
+    return decide(state, PartKind.LOCATION, state.policy.location, query)
+
+
+def _judged(state: ModuleState, query: AcceptQuery) -> Accepted | Refused:
+    return decide(state, PartKind.ACCEPTANCE, state.policy.acceptance, query)
 
 
 def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: Instant) -> AcceptQuery:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import Accepted, Asker, TaskOrderQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import Description, sorted_pairs
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape
 from messiahs.core.task_filter.acceptance import judging_for
@@ -36,12 +38,11 @@ class _Waiting:
 
 def in_order(state: ModuleState, shapes: tuple[Shape, ...], now: Instant) -> tuple[Shape, ...]:
     """Return shapes of waiting tasks in the order in which they get places."""
-    order = state.policy.task_order
-    if order is None or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
+    if state.policy.selection.keeps_arrival or len(shapes) < 2:  # noqa: PLR2004 - one alone is in order
         return shapes
     ranked, rest = shapes[:_RANKING_LIMIT], shapes[_RANKING_LIMIT:]
     tasks = tuple(facts_of_shape(state, shape, now) for shape in ranked)
-    places = order.order(_query(state, tasks, now), state.randomness)
+    places = order_of(state, tasks, now)
     return (*(ranked[place] for place in places), *rest)
 
 
@@ -50,12 +51,11 @@ def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Ins
 
     For neighbors, the tasks that recently found no room here count as waiting.
     """
-    order = state.policy.task_order
-    waiting = _waiting(state, now) if order is not None and running else []
-    if order is None or not waiting:
+    waiting = _waiting(state, now) if running and not state.policy.selection.keeps_arrival else []
+    if not waiting:
         return (0,) * len(running)
     # Running tasks precede waiting ones of equal rank.
-    places = order.order(_query(state, (*running, *(each.facts for each in waiting)), now), state.randomness)
+    places = order_of(state, (*running, *(each.facts for each in waiting)), now)
     could_run, above, count = _judge_of(state, now), [0] * len(running), 0
     last = max(place for place, each in enumerate(places) if each < len(running))
     for each in places[: last + 1]:
@@ -68,19 +68,18 @@ def waiting_above(state: ModuleState, running: tuple[Description, ...], now: Ins
 
 def is_outranked(state: ModuleState, running: Description, now: Instant) -> bool:
     """Return whether a waiting task ranks above a running one; the first of these is found every 100 ms at most."""
-    order, executor = state.policy.task_order, state.executor
-    if order is None:
+    executor = state.executor
+    if state.policy.selection.keeps_arrival:
         return False
     if executor.ranked_at is None or now - executor.ranked_at >= _RANKED_FOR_NS:
         waiting, could_run = _waiting(state, now), _judge_of(state, now)
-        places = order.order(_query(state, tuple(each.facts for each in waiting), now), state.randomness)
+        places = order_of(state, tuple(each.facts for each in waiting), now)
         first = next((waiting[place] for place in places if could_run(waiting[place])), None)
         executor.ranked_at = now
         executor.first_in_order = sorted_pairs(first.facts) if first is not None else None
     if executor.first_in_order is None:
         return False
-    both = _query(state, (running, dict(executor.first_in_order)), now)
-    return order.order(both, state.randomness)[0] == 1
+    return order_of(state, (running, dict(executor.first_in_order)), now)[0] == 1
 
 
 def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, Value]:
@@ -96,8 +95,10 @@ def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, 
     }
 
 
-def _query(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> TaskOrderQuery:
-    return TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now))
+def order_of(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
+    """Give the positions of tasks as the policy puts them; a policy that keeps the order of arrival is not asked."""
+    query = TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now), at=now)
+    return decide(state, PartKind.SELECTION, state.policy.selection, query)
 
 
 def _waiting(state: ModuleState, now: Instant) -> list[_Waiting]:

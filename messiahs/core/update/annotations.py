@@ -48,7 +48,7 @@ def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
 
 def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Beside:
     """Give what a neighbor is told beside a vector: nothing if it is told of no machines."""
-    if not state.policy.reveals_to(neighbor):
+    if not state.policy.disclosure.reveals_to(neighbor):
         return Beside()
     count, here = account.below, account.here
     if kind is VectorKind.FOR_CHILDREN and neighbor.is_primary_child:
@@ -96,11 +96,11 @@ def _waiting_below_stepchild(state: ModuleState, account: Account, child: Neighb
 
 def _here(state: ModuleState) -> Beside:
     policy = state.policy
-    orders = policy.task_order is not None or any(rule.reads_waiting for rule in policy.running)
+    orders = not policy.selection.keeps_arrival or any(rule.reads_waiting for rule in policy.running)
     return Beside(
         waiting=state.origin.waiting,
         makes_room=orders and state.updates.measured is not None,
-        lets_go=policy.migrating.offers_running and any(claim.live for claim in state.executor.claims.values()),
+        lets_go=policy.transfer.offers_running and any(claim.live for claim in state.executor.claims.values()),
     )
 
 

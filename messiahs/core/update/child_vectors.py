@@ -104,7 +104,7 @@ def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_a
         if not current.is_going:
             _wake_later(state, turn.now)
         own = compact(state.updates.own, keys=state.policy.keys)
-        last = Summed(state.policy.reveal(own, neighbor), None)
+        last = Summed(state.policy.disclosure.reveal(own, neighbor), None)
     return _send(state, turn, neighbor, last, only_changed=False)
 
 
@@ -117,7 +117,7 @@ def _send_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[S
     sums, account = sums_of(state, snapshot), account_of(state, snapshot.views)
     made: dict[object, None] = {}
     for neighbor, only_changed in _next_of(state.updates.round.unsent, state, turn):
-        place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
+        place = kept_from(state, neighbor.system), state.policy.disclosure.audience_of(neighbor)
         if place not in made:
             turn.work_ns += everything(sums).parting_ns
             made[place] = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from messiahs.core.interface.messages import VectorKind
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
@@ -81,7 +81,7 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
     """
     if kind is not VectorKind.FOR_CHILDREN:
         return revealed_up(state, neighbor, up(sums).vector, sums)
-    place = kept_from(state, neighbor.system), state.policy.audience_of(neighbor)
+    place = kept_from(state, neighbor.system), state.policy.disclosure.audience_of(neighbor)
     if place not in sums.revealed_down:
         if place[0] not in sums.down:
             if len(sums.down) > len(sums.neighbors):
@@ -89,16 +89,16 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
                 sums.down.clear()
                 sums.revealed_down.clear()
             sums.down[place[0]] = everything(sums).without(place[0])
-        sums.revealed_down[place] = state.policy.reveal(sums.down[place[0]], neighbor)
+        sums.revealed_down[place] = state.policy.disclosure.reveal(sums.down[place[0]], neighbor)
     return sums.revealed_down[place]
 
 
 def revealed_up(state: ModuleState, neighbor: Neighbor, vector: Vector, sums: Sums, /) -> Vector:
     """Give what a parent or sibling is told of U as it is, or as it was computed last."""
-    audience = state.policy.audience_of(neighbor)
+    audience = state.policy.disclosure.audience_of(neighbor)
     known = sums.revealed_up.get(audience)
     if known is None or known[0] is not vector:
-        known = sums.revealed_up[audience] = vector, state.policy.reveal(vector, neighbor)
+        known = sums.revealed_up[audience] = vector, state.policy.disclosure.reveal(vector, neighbor)
     return known[1]
 
 
@@ -127,7 +127,7 @@ def passed_on(heard: Views, policy: Policy, *, known: Sums | None = None) -> Vie
         elif known is not None and known.heard.get(key) is vector:
             passed[key] = known.passed_on[key]
         else:
-            passed[key] = policy.pass_on(vector)
+            passed[key] = policy.disclosure.pass_on(vector)
     return passed
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from messiahs.core.interface.messages import StatusVector
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState

@@ -6,27 +6,27 @@ is down and its view leaves every sum.
 """
 
 from dataclasses import replace
-from operator import attrgetter
-from typing import Final
 
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.events import Measured
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.interface.parts import PartKind
+from messiahs.core.interface.policies import HeardChange
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.changes import mark_changed, mark_news
+from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Round, View
 from messiahs.core.update.advertising import advertise
 from messiahs.core.update.sums import viewed_kind
 from messiahs.core.update.transmission import forget_sent
-from messiahs.core.vectors.vectors import EMPTY, Place, Vector, places_of
+from messiahs.core.vectors.vectors import EMPTY, Vector
 
 _SILENT_PERIODS = 3
-_COUNT_OF: Final = attrgetter("count")
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -71,7 +71,7 @@ def on_status_vector(
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
-    if previous is None or _is_news(state, previous.message, message):
+    if previous is None or _is_news(state, previous.message, message, sender=sender, now=now):
         mark_news(state, now)
     elif previous.message.vector == message.vector:
         return ()
@@ -123,21 +123,12 @@ def send_all_anew(state: ModuleState) -> None:
     updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
 
 
-def _is_news(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
+def _is_news(
+    state: ModuleState, before: StatusVector, after: StatusVector, /, *, sender: SystemId, now: Instant
+) -> bool:
     """Say whether others should know of a vector before the period is over."""
-    told = [(each.hears, bool(each.waiting), each.makes_room, each.lets_go) for each in (before, after)]
-    if told[0] != told[1]:
-        return True
-    return before.vector != after.vector and not _is_alike(state, before, after)
-
-
-def _is_alike(state: ModuleState, before: StatusVector, after: StatusVector) -> bool:
-    """Say whether two vectors tell the same machines apart; their loads and the like can wait for the period."""
-    return _keys_of(before.vector, state.policy.keys) == _keys_of(after.vector, state.policy.keys)
-
-
-def _keys_of(vector: Vector, keys: tuple[str, ...]) -> list[tuple[Place, int]]:
-    return list(zip(places_of(vector.classes, keys), map(_COUNT_OF, vector.classes), strict=True))
+    change = HeardChange(neighbor=sender, before=before, after=after, keys=state.policy.keys, at=now)
+    return decide(state, PartKind.UPDATE, state.policy.update, change)
 
 
 def _input_timeout_ns(state: ModuleState, period_ns: int) -> int:

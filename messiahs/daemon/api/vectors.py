@@ -8,7 +8,7 @@ from aiohttp import web
 
 from messiahs.core import queries
 from messiahs.core.interface.messages import StatusVector
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Neighbor

@@ -13,7 +13,8 @@ from messiahs.channel.trusted_roots import trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, PolicyChanged
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import Identity, ModuleState

@@ -16,7 +16,8 @@ from messiahs.config.policies import PolicySource, policy_source
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import ModuleSettings
 from messiahs.config.whole_files import sync_folder, write_whole
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.instants import Instant
 from messiahs.daemon.storage.documents import Document, time_document
 from messiahs.errors import PolicyError, UnusableStateError

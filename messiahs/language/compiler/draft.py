@@ -1,31 +1,53 @@
 """A policy while its file is read, and how it is made ready when that is done."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypedDict
 
 from lark import Token
 
-from messiahs.core.interface.policies import Migrating, Timeouts
+from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
+from messiahs.core.interface.policies import (
+    Allocation,
+    AllocationQuery,
+    RankQuery,
+    SourceQuery,
+    Timeouts,
+    UpdateQuery,
+)
 from messiahs.core.model.attributes import KEY_ATTRIBUTES
+from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
 from messiahs.language.compiler.predicates import Reader
-from messiahs.language.runtime.accepting import AcceptBlock, AcceptRules
-from messiahs.language.runtime.compiled_policy import Advertising, Combining, CompiledPolicy, Setting
+from messiahs.language.runtime.acceptance import AcceptRules
+from messiahs.language.runtime.accepting import AcceptBlock
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.disclosing import Advertising, Combining, CompiledDisclosure, Setting
 from messiahs.language.runtime.joining import Entry, JoinRules
 from messiahs.language.runtime.migrating import CompiledAsk, CompiledMigration
-from messiahs.language.runtime.ranking import RankKey, WrittenOrder
+from messiahs.language.runtime.ranking import WrittenOrder
 from messiahs.language.runtime.revealing import EVERYTHING, Disclosure, Revealing
 from messiahs.language.runtime.running import CompiledRule
-from messiahs.language.runtime.task_ranking import TaskRanking
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.structure import Statement
 from messiahs.language.syntax.written import start_of
-from messiahs.policy.absent import NoMigrating
+from messiahs.policy.built_in import Catalogue
+from messiahs.policy.transfer import NoTransfer
 
 DEFAULT: Final = "default:"
 """Stands for every attribute that `combine` does not name; no attribute can be called so."""
+
+
+class Parts(TypedDict, total=False):
+    """The parts that a file names, by the fields of the policy."""
+
+    update: Part[UpdateQuery, bool]
+    location: Part[RankQuery, tuple[SystemId, ...]]
+    sources: Part[SourceQuery, tuple[SystemId, ...]]
+    selection: Selection
+    migration: Migration
+    allocation: Part[AllocationQuery, Allocation]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,17 +65,17 @@ class Draft:
 
     reader: Reader
     timeouts: Timeouts
+    catalogue: Catalogue = field(default_factory=Catalogue)
     blocks: set[str] = field(default_factory=set)
     name: str = ""
-    change_share: int = 0
     sends_all: bool = False
     sent: list[str] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     combined: dict[str, str] = field(default_factory=dict)
     revealed: dict[str, Disclosure] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
-    ranking: tuple[RankKey, ...] | None = None
-    task_ranking: tuple[RankKey, ...] | None = None
+    parts: Parts = field(default_factory=Parts)
+    """What the file names in place of defaults."""
     orders: list[WrittenOrder] = field(default_factory=list)
     migration: MigrationDraft = field(default_factory=MigrationDraft)
     entries: list[Entry] = field(default_factory=list)
@@ -76,7 +98,24 @@ class Draft:
         return CompiledPolicy(
             name=self.name,
             timeouts=self.timeouts,
-            change_share=self.change_share,
+            running=tuple(rule for rule, _ in self.running),
+            acceptance=AcceptRules(
+                by_name=rules_by_name(self.accepted),
+                by_relation=rules_by_relation(self.accepted),
+                for_any=self.accepted.get("any"),
+            ),
+            transfer=self._transfer(),
+            disclosure=self._disclosure(),
+            admission=JoinRules(tuple(self.entries)),
+            orders=tuple(self.orders),
+            **self.parts,
+            lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
+            declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
+            warnings=warnings,
+        )
+
+    def _disclosure(self) -> CompiledDisclosure:
+        return CompiledDisclosure(
             advertising=Advertising(
                 sends_all=self.sends_all, sent=tuple(sorted(self.sent)), settings=tuple(self.settings)
             ),
@@ -86,25 +125,11 @@ class Draft:
                 by_relation=rules_by_relation(self.revealed),
                 to_any=self.revealed.get("any", EVERYTHING),
             ),
-            accepting=AcceptRules(
-                by_name=rules_by_name(self.accepted),
-                by_relation=rules_by_relation(self.accepted),
-                for_any=self.accepted.get("any"),
-            ),
-            ranking=self.ranking,
-            task_order=TaskRanking(keys=self.task_ranking) if self.task_ranking is not None else None,
-            orders=tuple(self.orders),
-            migrating=self._migrating(),
-            joining=JoinRules(tuple(self.entries)),
-            running=tuple(rule for rule, _ in self.running),
-            lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
-            declared=tuple(each for each in self.reader.vocabulary.declared.values() if each is not None),
-            warnings=warnings,
         )
 
-    def _migrating(self) -> Migrating:
+    def _transfer(self) -> Transfer:
         if "migrate" not in self.blocks:
-            return NoMigrating()
+            return NoTransfer()
         drafted = self.migration
         return CompiledMigration(
             asks=tuple(drafted.asks), keep_at_least=drafted.keep_at_least or 0, offered=tuple(drafted.offered)

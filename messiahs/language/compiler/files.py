@@ -14,6 +14,7 @@ from lark import Token
 
 from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
+from messiahs.language.compiler.allocate import read_allocate
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.join import read_join
 from messiahs.language.compiler.migrate import read_migrate
@@ -35,6 +36,7 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.syntax.structure import Item, items_of
+from messiahs.policy.built_in import Catalogue
 
 _NEVER, _ALWAYS, _EITHER = "never", "always", "either"
 _BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
@@ -46,6 +48,7 @@ _BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
     "reveal": (read_reveal, _EITHER),
     "accept": (read_accept, _ALWAYS),
     "rank": (read_rank, _NEVER),
+    "allocate": (read_allocate, _NEVER),
     "migrate": (read_migrate, _ALWAYS),
     "join": (read_join, _ALWAYS),
     "running": (read_running, _ALWAYS),
@@ -53,14 +56,17 @@ _BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
 }
 
 
-def parse_policy(text: str, *, file: str, timeouts: Timeouts | None = None) -> CompiledPolicy:
+def parse_policy(
+    text: str, *, file: str, timeouts: Timeouts | None = None, catalogue: Catalogue | None = None
+) -> CompiledPolicy:
     """Give the policy that a text says; raises PolicyError with all of its mistakes, or carries its warnings.
 
-    `timeouts` are those that the policy need not say. `file` is for the messages.
+    `timeouts` are those that the policy need not say, `catalogue` is what parts it may name: by default the built-in
+    ones. `file` is for the messages.
     """
     notebook = Notebook(file=file, text=text)
     given = timeouts or Timeouts()
-    draft = Draft(reader=Reader(notebook=notebook), timeouts=given)
+    draft = Draft(reader=Reader(notebook=notebook), timeouts=given, catalogue=catalogue or Catalogue())
     if not is_too_long(notebook):
         _read(draft)
     if notebook.errors:

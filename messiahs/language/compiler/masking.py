@@ -15,8 +15,8 @@ from messiahs.language.compiler.certainty import Certainty
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not, comparisons_of
 from messiahs.language.runtime.accepting import AcceptBlock
-from messiahs.language.runtime.compiled_policy import Setting
 from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.disclosing import Setting
 from messiahs.language.runtime.joining import Entry
 from messiahs.language.runtime.readings import HERE
 from messiahs.language.runtime.running import CompiledRule

@@ -9,10 +9,12 @@ from typing import Final
 
 from lark import Token, Tree
 
+from messiahs.core.interface.parts import PartKind
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import PredicateError
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
+from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.predicates import Reader, read_condition, read_expression
 from messiahs.language.compiler.vocabulary import ASK, OFFER, WANTING
 from messiahs.language.predicate.formatting import format_predicate
@@ -29,8 +31,12 @@ _OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "
 def read_migrate(item: Item, draft: Draft) -> None:
     """Enter when to ask, what is offered, and how much is kept."""
     notebook = draft.reader.notebook
-    if parse_statement(item.head, "migrate", notebook) is not None:
+    head = parse_statement(item.head, "migrate", notebook)
+    if head is not None:
         draft.begin(item.head.words[0])
+        for part in (read_part(tree, PartKind.MIGRATION, draft) for tree in trees_in(head)):
+            if part is not None:
+                draft.parts["migration"] = part
     for statement in item.body or ():
         entry = parse_statement(statement, "migrate_entry", notebook)
         match entry.data if entry is not None else "":

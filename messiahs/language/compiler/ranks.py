@@ -1,37 +1,68 @@
-"""The two orders of a policy file: `rank candidates` (whom to ask) and `rank tasks` (whose turn it is)."""
+"""The orders of a policy file: `rank candidates`, `rank neighbors` (whom to ask) and `rank tasks` (whose turn)."""
+
+from typing import Final
 
 from lark import Token, Tree
 
+from messiahs.core.interface.parts import PartKind
 from messiahs.language.compiler.amounts import read_amount
 from messiahs.language.compiler.draft import Draft
-from messiahs.language.compiler.predicates import Reader, read_condition
-from messiahs.language.compiler.vocabulary import RANK, RANK_TASKS, View
+from messiahs.language.compiler.parts import read_part
+from messiahs.language.compiler.predicates import read_condition
+from messiahs.language.compiler.vocabulary import RANK, RANK_TASKS
 from messiahs.language.predicate.places import quoted
-from messiahs.language.runtime.ranking import First, Most, RankKey, Turn, WrittenOrder
+from messiahs.language.runtime.by_part import ByPart
+from messiahs.language.runtime.ranking import First, Most, Ranking, RankKey, Turn, WrittenOrder
+from messiahs.language.runtime.task_ranking import TaskRanking
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
-from messiahs.language.syntax.problems import Code, nearest
+from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.structure import Item
+from messiahs.policy.parts import NamedPart
+
+_RANKED: Final = {"candidates": PartKind.LOCATION, "neighbors": PartKind.SOURCES, "tasks": PartKind.SELECTION}
 
 
 def read_rank(item: Item, draft: Draft) -> None:
-    """Enter the keys by which candidates, or tasks, are ordered."""
+    """Enter the keys by which candidates, neighbors or tasks are ordered."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "rank", notebook)
     if tree is None:
         return
     (what,) = tokens_in_tree(tree, "NAME", "TASKS")
-    is_of_tasks = what.type == "TASKS"
-    if not is_of_tasks and what != "candidates":
-        hint = nearest(what, ("candidates", "tasks")) or "write rank candidates by ...; or rank tasks by ...;"
+    if what not in _RANKED:
+        hint = nearest(what, _RANKED) or "write rank candidates by ...; or rank tasks by ...;"
         notebook.error(what, Code.UNKNOWN_NAME, f"{quoted(what)} cannot be ranked", hint=hint)
     draft.begin(first_token(tree), str(what))
-    view, text = RANK_TASKS if is_of_tasks else RANK, on_one_line(item.head.words)
-    keys = tuple(_rank_key(part, view, draft.reader, text=text) for part in trees_in(tree))
+    kind = _RANKED.get(what, PartKind.LOCATION)
+    text = on_one_line(item.head.words)
+    keys = tuple(key for part in trees_in(tree) if (key := _rank_key(part, kind, draft, text=text)) is not None)
+    _check_parts(tree, kind, notebook)
     draft.orders.append(_written(item.head.words, str(what)))
-    if is_of_tasks:
-        draft.task_ranking = keys
-    else:
-        draft.ranking = keys
+    alone = _only_part(keys)
+    match kind:
+        case PartKind.SELECTION:
+            draft.parts["selection"] = TaskRanking(keys=keys) if alone is None else alone
+        case PartKind.SOURCES if alone is not None:
+            draft.parts["sources"] = alone
+        case _:
+            draft.parts["location"] = Ranking(keys=keys) if alone is None else alone
+
+
+def _only_part(keys: tuple[RankKey, ...]) -> NamedPart | None:
+    """Give the part that decides alone; None if there are keys beside it."""
+    part = keys[0].part if len(keys) == 1 and isinstance(keys[0], ByPart) else None
+    return part if isinstance(part, NamedPart) else None
+
+
+def _check_parts(tree: Tree[Token], kind: PartKind, notebook: Notebook) -> None:
+    """Check that at most one key is a part, and that of neighbors the only one is."""
+    keys = trees_in(tree)
+    for more in [key for key in keys if key.data == "by_part"][1:]:
+        notebook.error(first_token(more), Code.TWICE, "an order has one part at most", hint="name the others elsewhere")
+    for key in keys if kind is PartKind.SOURCES else ():
+        if key.data != "by_part" or len(keys) > 1:
+            hint = "write rank neighbors by most_waiting();"
+            notebook.error(first_token(key), Code.MEANING, "`rank neighbors` takes one part, and no keys", hint=hint)
 
 
 def _written(words: tuple[Token, ...], what: str) -> WrittenOrder:
@@ -48,13 +79,17 @@ def _written(words: tuple[Token, ...], what: str) -> WrittenOrder:
     return WrittenOrder(head=f"rank {what}", start=words[0].start_pos or 0, keys=written)
 
 
-def _rank_key(tree: Tree[Token], view: View, reader: Reader, *, text: str) -> RankKey:
+def _rank_key(tree: Tree[Token], kind: PartKind, draft: Draft, *, text: str) -> RankKey | None:
+    view = RANK_TASKS if kind is PartKind.SELECTION else RANK
     match tree.data:
         case "first":
-            return First(read_condition(trees_in(tree)[0], view, reader, text=text))
+            return First(read_condition(trees_in(tree)[0], view, draft.reader, text=text))
         case "most" | "least":
-            amount = read_amount(trees_in(tree)[0], view, reader)
+            amount = read_amount(trees_in(tree)[0], view, draft.reader)
             return Most(amount=amount, is_least=tree.data == "least")
+        case "by_part":
+            part = read_part(trees_in(tree)[0], kind, draft)
+            return ByPart(part) if part is not None else None
         case "random":
             return Turn.RANDOM
         case _:

@@ -5,18 +5,20 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
+from messiahs.core.interface.parts import PartKind
 from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Attribute, Kind, Unit
 from messiahs.core.model.instants import SECOND
 from messiahs.language.compiler.amounts import read_amount
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
+from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.predicates import Reader, read_condition
 from messiahs.language.compiler.vocabulary import ACCEPT, ADVERTISE
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.runtime.accepting import AcceptBlock, Limit, Requirement
 from messiahs.language.runtime.amounts import Amount
-from messiahs.language.runtime.compiled_policy import Setting
+from messiahs.language.runtime.disclosing import Setting
 from messiahs.language.runtime.readings import TASK
 from messiahs.language.syntax.literals import (
     DIMENSIONS,
@@ -37,6 +39,7 @@ from messiahs.language.syntax.parsing import (
 )
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.structure import Item, Statement
+from messiahs.policy.update import key_changes
 
 _WHOLE_SHARE: Final = 10_000
 
@@ -47,13 +50,12 @@ def read_advertise(item: Item, draft: Draft) -> None:
     tree = parse_statement(item.head, "advertise", notebook)
     if tree is not None:
         draft.begin(first_token(tree))
-        period, *change = (first_token(part) for part in trees_in(tree))
-        _read_period(period, draft)
-        for token in change:
-            quantity = quantity_of(token)
-            if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _WHOLE_SHARE:
-                notebook.error(token, Code.DIMENSION, f"`{token}` is no share", hint="write 0% to 100%")
-            draft.change_share = quantity.steps
+        *quantities, last = trees_in(tree)
+        _read_head(quantities if last.data == "part" else [*quantities, last], draft)
+        if last.data == "part":
+            part = read_part(last, PartKind.UPDATE, draft)
+            if part is not None:
+                draft.parts["update"] = part
     for statement in item.body or ():
         entry = parse_statement(statement, "advertise_entry", notebook)
         match entry.data if entry is not None else "":
@@ -65,6 +67,19 @@ def read_advertise(item: Item, draft: Draft) -> None:
             case "set":
                 assert entry is not None
                 _read_set(entry, statement, draft)
+
+
+def _read_head(quantities: list[Tree[Token]], draft: Draft) -> None:
+    """Enter the period, and the share of a change."""
+    for quantity, enter_it in zip(quantities, (_read_period, _read_change), strict=False):
+        enter_it(first_token(quantity), draft)
+
+
+def _read_change(token: Token, draft: Draft) -> None:
+    quantity = quantity_of(token)
+    if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _WHOLE_SHARE:
+        draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is no share", hint="write 0% to 100%")
+    draft.parts["update"] = key_changes(quantity.steps)
 
 
 def _read_period(token: Token, draft: Draft) -> None:

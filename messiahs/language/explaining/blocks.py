@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, Migrating, RunningQuery
+from messiahs.core.interface.parts import Transfer
+from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, RunningQuery
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
 from messiahs.language.runtime.joining import Entry, JoinRules, entry_facts
@@ -25,14 +26,14 @@ def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, ve
     return block_of("running", verdict or f"due: {due or 'nothing'}", explained)
 
 
-def explain_offer(migrating: Migrating, query: RunningQuery, /) -> ExplainedBlock:
+def explain_offer(migrating: Transfer, query: RunningQuery, /) -> ExplainedBlock:
     """Judge every rule by which a task is offered to whoever asks for it."""
     conditions = migrating.offered if isinstance(migrating, CompiledMigration) else ()
     rules = [explain_rule(condition, condition.text, _facts_of(query)) for condition in conditions]
     return block_of("migrate", "it is offered" if migrating.offers(query) else "it is kept", rules)
 
 
-def explain_ask(migrating: Migrating, query: HereQuery, /) -> ExplainedBlock:
+def explain_ask(migrating: Transfer, query: HereQuery, /) -> ExplainedBlock:
     """Judge every rule by which others are asked for tasks."""
     facts = {HERE: query.here, NOW: calendar_facts(query.now)}
     asks = migrating.asks if isinstance(migrating, CompiledMigration) else ()

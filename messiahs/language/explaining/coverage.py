@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final
 
-from messiahs.core.interface.policies import TaskOrder
 from messiahs.core.vectors.columns import ClassSet
 from messiahs.language.explaining.policy import accept_blocks
 from messiahs.language.runtime.amounts import Amount
@@ -14,8 +13,7 @@ from messiahs.language.runtime.explaining import JudgedCompound, JudgedPart
 from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule
 from messiahs.language.runtime.explaining_classes import ClassPart
 from messiahs.language.runtime.migrating import CompiledMigration
-from messiahs.language.runtime.ranking import First, Most
-from messiahs.language.runtime.task_ranking import TaskRanking
+from messiahs.language.runtime.ranking import First, Most, keys_of
 from messiahs.language.syntax.written import Compound, Joint
 
 Sighting = tuple[int, bool]
@@ -43,7 +41,7 @@ class Unseen:
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
     """Give every rule of a policy, in the order of the file; a `let` is one of its own."""
     rules = [Rule(text=text, start=condition.start) for text, condition in conditions_in(policy)]
-    limits = (each for block in accept_blocks(policy.accepting) for each in block.limits)
+    limits = (each for block in accept_blocks(policy.acceptance) for each in block.limits)
     rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
     rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
     return tuple(sorted({rule.start: rule for rule in rules}.values(), key=lambda rule: rule.start))
@@ -90,36 +88,30 @@ def _class_lets(part: ClassPart) -> Iterator[Sighting]:
 
 def amounts_in(policy: CompiledPolicy, /) -> Iterator[Amount]:
     """Give every amount of a policy: those that are set, and those by which is ranked."""
-    for setting in policy.advertising.settings:
+    for setting in policy.disclosure.advertising.settings:
         yield from (amount for amount, _ in setting.choices)
         yield setting.otherwise
-    order = policy.task_order
-    for key in (*(policy.ranking or ()), *(order.keys if _is_ranking(order) else ())):
+    for key in (*keys_of(policy.location), *keys_of(policy.selection)):
         if isinstance(key, Most):
             yield key.amount
 
 
 def conditions_in(policy: CompiledPolicy, /) -> Iterator[tuple[str, Condition]]:
     """Give every condition with the rule in which it stands; where a rule has several, with its own part of that."""
-    for block in accept_blocks(policy.accepting):
+    for block in accept_blocks(policy.acceptance):
         yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
-    for setting in policy.advertising.settings:
+    for setting in policy.disclosure.advertising.settings:
         for _, condition in setting.choices:
             yield f"set ${setting.name} when {condition.predicate}", condition
-    order = policy.task_order
-    for what, keys in (("candidates", policy.ranking or ()), ("tasks", order.keys if _is_ranking(order) else ())):
-        for key in keys:
+    for what, order in (("candidates", policy.location), ("tasks", policy.selection)):
+        for key in keys_of(order):
             if isinstance(key, First):
                 yield f"rank {what} by first where {key.condition.predicate}", key.condition
     for rule in policy.running:
         if rule.head is not None:
             yield rule.head.text, rule.head
         yield rule.rule, rule.condition
-    if isinstance(policy.migrating, CompiledMigration):
-        yield from ((condition.text, condition) for condition in policy.migrating.offered)
-        yield from ((ask.condition.text, ask.condition) for ask in policy.migrating.asks)
-    yield from ((entry.rule, entry.condition) for entry in policy.joining.entries)
-
-
-def _is_ranking(order: TaskOrder | None) -> TypeGuard[TaskRanking]:
-    return isinstance(order, TaskRanking)
+    if isinstance(policy.transfer, CompiledMigration):
+        yield from ((condition.text, condition) for condition in policy.transfer.offered)
+        yield from ((ask.condition.text, ask.condition) for ask in policy.transfer.asks)
+    yield from ((entry.rule, entry.condition) for entry in policy.admission.entries)

@@ -6,8 +6,10 @@ from messiahs.core.interface.policies import AcceptQuery, CalendarTime, JoinQuer
 from messiahs.core.model.descriptions import SDV, Description
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.explaining.blocks import block_of, explain_entry, explain_offer, explain_running
-from messiahs.language.runtime.accepting import AcceptBlock, AcceptRules, facts_of
-from messiahs.language.runtime.compiled_policy import CompiledPolicy, Setting
+from messiahs.language.runtime.acceptance import AcceptRules
+from messiahs.language.runtime.accepting import AcceptBlock, facts_of
+from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.disclosing import Setting
 from messiahs.language.runtime.explaining import value_text
 from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
 from messiahs.language.runtime.readings import TASK, Facts
@@ -22,16 +24,18 @@ def explain_policy(
     join as the first one to be what it is. `present` is what is known of the task because it is here, as how long it
     ran; if that is anything, what is done to it is told.
     """
-    explained = [] if asks else [explain_accept(block, query) for block in accept_blocks(policy.accepting)]
+    explained = [] if asks else [explain_accept(block, query) for block in accept_blocks(policy.acceptance)]
     here = query.here or SDV(())
-    explained += [explain_setting(policy, setting, here, query.now) for setting in policy.advertising.settings]
+    explained += [
+        explain_setting(policy, setting, here, query.now) for setting in policy.disclosure.advertising.settings
+    ]
     if present:
         task = {**facts_of(query)[TASK], **present}
         about = RunningQuery(task=task, here=here.description(), now=query.now)
-        explained += [explain_running(policy.running, about), explain_offer(policy.migrating, about)]
+        explained += [explain_running(policy.running, about), explain_offer(policy.transfer, about)]
     if asks and query.asker.relation is not Relation.SELF:
         entry = JoinQuery(name=query.asker.system, role=query.asker.relation, members=0, now=query.now)
-        explained.append(explain_entry(policy.joining, entry))
+        explained.append(explain_entry(policy.admission, entry))
     explained = [block for block in explained if block.rules]
     # Whoever asks gets an answer, though no rule may be about that system.
     explained += [_answer(policy, query)] if asks else []
@@ -39,10 +43,10 @@ def explain_policy(
 
 
 def _answer(policy: CompiledPolicy, query: AcceptQuery) -> ExplainedBlock:
-    block = policy.accepting.block_for(query.asker)
+    block = policy.acceptance.block_for(query.asker)
     if block is not None:
         return explain_accept(block, query)
-    answer = policy.accept(query)
+    answer = policy.acceptance.judge(query)
     if isinstance(answer, Refused):
         return block_of(answer.rule, f"refused: {answer.text}", ())
     return block_of("accept from users", "accepted: no block is about users", ())
@@ -57,9 +61,9 @@ def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:
 
 def explain_setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
     """Judge every condition under which the own machine says something of one attribute."""
-    told = policy.describe_here(measured, now).description()
+    told = policy.disclosure.describe_here(measured, now).description()
     value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
-    rules = tuple(_choices(setting, policy.facts_here(measured, now)))
+    rules = tuple(_choices(setting, policy.disclosure.facts_here(measured, now)))
     return ExplainedBlock(head=f"set ${setting.name}", start=setting.start, verdict=value, rules=rules)
 
 

@@ -16,7 +16,7 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.columns import Judged
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.predicate.syntax import Comparison, Order, Variable
-from messiahs.language.runtime.accepting import SENDERS, AcceptRules
+from messiahs.language.runtime.acceptance import SENDERS, AcceptRules
 from messiahs.language.runtime.conditions import Condition, condition_of
 from messiahs.language.runtime.explaining_classes import ClassPart, Machines, explain_classes, machines_in
 from messiahs.language.runtime.readings import HERE, MACHINE, TASK, Facts, Reading

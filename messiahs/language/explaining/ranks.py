@@ -13,6 +13,7 @@ from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import chosen
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.by_part import ByPart
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.explaining_accept import ExplainedRule, explain_rule
 from messiahs.language.runtime.ranking import (
@@ -22,6 +23,7 @@ from messiahs.language.runtime.ranking import (
     RankKey,
     Turn,
     WrittenOrder,
+    keys_of,
     link_of,
     ranked_by,
     ranking_facts,
@@ -78,6 +80,7 @@ class NoChance:
 _OF_CANDIDATES: Final = frozenset({MACHINE, CANDIDATE})
 _FIRST: Final = ("surely true", "could be true", "false")
 _DRAWN: Final = "drawn anew each time"
+_BY_PART: Final = "decided by the part for all at once"
 _DIFFERS: Final = "differs from candidate to candidate"
 
 
@@ -87,30 +90,31 @@ def explain_candidates(policy: CompiledPolicy, query: RankQuery, /, *, are_known
     Without `are_known` nothing is known of candidates, and the query has none.
     """
     written = _written(policy, "rank candidates")
-    if written is None or policy.ranking is None:
+    if written is None:
         return None
-    facts = ranking_facts(query)
-    keys = tuple(_key_of_all(key, facts) for key in policy.ranking)
+    facts, keys_in_order = ranking_facts(query), keys_of(policy.location)
+    keys = tuple(_key_of_all(key, facts) for key in keys_in_order)
     if not are_known:
         return ExplainedOrder(written=written, keys=keys)
     candidates = {each.system: each for each in query.candidates}
     ranked: list[RankedCandidate] = []
-    for _, orders, system in ranked_by(policy.ranking, query, NoChance()):
+    for _, orders, system in ranked_by(keys_in_order, query, policy.location.initial, NoChance()).candidates:
         candidate = candidates.pop(system)
         _, could = fitting(query.need, candidate.view)
         able = Vector(tuple(chosen(candidate.view.classes, could)))
         about = {**facts, CANDIDATE: link_of(candidate)}
-        told = tuple(_key_over_classes(*each, about, able) for each in zip(policy.ranking, orders, strict=True))
+        told = tuple(_key_over_classes(*each, about, able) for each in zip(keys_in_order, orders, strict=True))
         ranked.append(RankedCandidate(system=system, relation=candidate.relation, keys=told))
     return ExplainedOrder(written=written, keys=keys, ranked=tuple(ranked), unable=tuple(sorted(candidates)))
 
 
 def explain_task_order(policy: CompiledPolicy, query: TaskOrderQuery, /) -> ExplainedOrder | None:
     """Explain `rank tasks` for the only task of a query; None for a policy without it."""
-    written, order = _written(policy, "rank tasks"), policy.task_order
-    if written is None or not isinstance(order, TaskRanking):
+    written = _written(policy, "rank tasks")
+    if written is None:
         return None
-    ((orders, _),) = order.ranked(query, NoChance())
+    order = TaskRanking(keys=keys_of(policy.selection))
+    (((orders, _),), _) = order.ranked(query, order.initial, NoChance())
     facts = {HERE: query.here, NOW: calendar_facts(query.now), TASK: query.tasks[0]}
     keys = tuple(_key_over_facts(*each, facts) for each in zip(order.keys, orders, strict=True))
     return ExplainedOrder(written=written, keys=keys)
@@ -122,8 +126,8 @@ def _written(policy: CompiledPolicy, head: str) -> WrittenOrder | None:
 
 def _key_of_all(key: RankKey, facts: Facts) -> ExplainedKey:
     """Say what a key comes to for all candidates, as far as it does not depend on them."""
-    if isinstance(key, Turn):
-        return ExplainedKey(text=_DRAWN)
+    if isinstance(key, Turn | ByPart):
+        return ExplainedKey(text=_DRAWN if isinstance(key, Turn) else _BY_PART)
     own = [reading for reading in _readings(key) if reading.scope not in _OF_CANDIDATES]
     if len(own) == len(_readings(key)):
         return _key_over_facts(key, key_order(key, facts), facts)
@@ -140,10 +144,14 @@ def _key_over_facts(key: RankKey, order: KeyOrder, facts: Facts, /) -> Explained
             return _amount(key, order, tuple(str(each) for each in _readings(key) if each.value_in(facts) is None))
         case Turn():
             return ExplainedKey(text=_DRAWN)
+        case ByPart():
+            return ExplainedKey(text=_BY_PART)
 
 
 def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: Vector, /) -> ExplainedKey:
     """Say what a key came to for a candidate whose classes `able` could hold the task."""
+    if isinstance(key, ByPart):
+        return ExplainedKey(text=f"place {order[1] + 1}", value=order[1] + 1)
     if isinstance(key, Turn):
         return ExplainedKey(text=_DRAWN)
     has_values = {

@@ -51,8 +51,8 @@ def judge(expected: AtOnce, situation: Situation, /) -> Verdict:
 
 
 def _judge_accept(expected: ExpectAccept | ExpectRefuse, situation: Situation) -> Verdict:
-    query, rules = situation.request, situation.policy.accepting
-    answer, block = situation.policy.accept(query), rules.block_for(query.asker)
+    query, rules = situation.request, situation.policy.acceptance
+    answer, block = rules.judge(query), rules.block_for(query.asker)
     blocks = () if block is None else (explain_accept(block, query),)
     if isinstance(answer, Accepted):
         return Verdict(is_met=isinstance(expected, ExpectAccept), came="it is accepted", blocks=blocks)
@@ -69,9 +69,9 @@ def _judge_send(wanted: Wanted, situation: Situation) -> Verdict:
     if situation.here is None:
         return Verdict(is_met=False, came="this system has no machine that could say anything")
     here = SDV(sorted_pairs(situation.known_here))
-    told = policy.describe_here(here, situation.now).description()
+    told = policy.disclosure.describe_here(here, situation.now).description()
     names = {name for name, _ in wanted}
-    settings = [setting for setting in policy.advertising.settings if setting.name in names]
+    settings = [setting for setting in policy.disclosure.advertising.settings if setting.name in names]
     return Verdict(
         is_met=all(told.get(name) == value for name, value in wanted),
         came=_shown({name: told.get(name) for name, _ in wanted}, situation),
@@ -81,8 +81,8 @@ def _judge_send(wanted: Wanted, situation: Situation) -> Verdict:
 
 def _judge_offer(is_offered: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
     query = RunningQuery(task=situation.task, here=situation.known_here, now=situation.now)
-    block = explain_offer(situation.policy.migrating, query)
-    is_met = situation.policy.migrating.offers(query) is is_offered
+    block = explain_offer(situation.policy.transfer, query)
+    is_met = situation.policy.transfer.offers(query) is is_offered
     return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 
@@ -93,16 +93,16 @@ def _judge_ask(is_asking: bool, situation: Situation) -> Verdict:  # noqa: FBT00
         subtree=situation.below,
         now=situation.now,
     )
-    block = explain_ask(situation.policy.migrating, query)
-    is_met = any(ask.is_wanted(query) for ask in situation.policy.migrating.asks) is is_asking
+    block = explain_ask(situation.policy.transfer, query)
+    is_met = any(ask.is_wanted(query) for ask in situation.policy.transfer.asks) is is_asking
     return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 
 def _judge_entry(is_admitted: bool, situation: Situation) -> Verdict:  # noqa: FBT001 - what is expected
     asker = situation.asker
     query = JoinQuery(name=asker.system, role=asker.relation, members=situation.members, now=situation.now)
-    block = explain_entry(situation.policy.joining, query)
-    is_met = isinstance(situation.policy.admits(query), Accepted) is is_admitted
+    block = explain_entry(situation.policy.admission, query)
+    is_met = isinstance(situation.policy.admission.judge(query), Accepted) is is_admitted
     return Verdict(is_met=is_met, came=block.verdict, blocks=(block,))
 
 

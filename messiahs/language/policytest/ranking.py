@@ -5,6 +5,7 @@ With `random` and `round robin` candidates stay in order of name, and tasks in t
 
 from collections.abc import Iterable
 
+from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import Candidate, RankQuery, TaskOrderQuery
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
@@ -12,16 +13,14 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import fitting, need_of
 from messiahs.core.vectors.vectors import MachineClass, Vector, coalesce
 from messiahs.language.explaining.blocks import block_of
-from messiahs.language.explaining.ranks import NoChance
 from messiahs.language.policytest.situation import Situation, machines_of
 from messiahs.language.policytest.trials import Rival
 from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.explaining_accept import ExplainedBlock, explain_below, explain_rule
-from messiahs.language.runtime.ranking import First, link_of, ranking_facts
+from messiahs.language.runtime.ranking import First, keys_of, link_of, ranking_facts
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
-from messiahs.language.runtime.task_ranking import TaskRanking
 
 
 def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
@@ -35,7 +34,7 @@ def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict
         now=situation.now,
         module=situation.module,
     )
-    order = situation.policy.rank(query, NoChance())
+    order = situation.asked(PartKind.LOCATION, situation.policy.location, query)
     blocks = tuple(_candidate_block(candidate, query, situation) for candidate in query.candidates)
     return Verdict(is_met=order == names, came=_listed(order), blocks=blocks)
 
@@ -52,7 +51,7 @@ def _candidate_block(candidate: Candidate, query: RankQuery, situation: Situatio
     able = Vector(tuple(_chosen(candidate.view.classes, fitting(query.need, candidate.view)[1])))
     rules = (
         explain_below(key.condition, _first(key), facts, able, scope=MACHINE)
-        for key in situation.policy.ranking or ()
+        for key in keys_of(situation.policy.location)
         if isinstance(key, First)
     )
     verdict = f"{able.machines} of {candidate.view.machines} machines could hold the task"
@@ -65,12 +64,12 @@ def _chosen(classes: tuple[MachineClass, ...], places: int) -> Iterable[MachineC
 
 def judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
     """Say whether the named tasks get places in this order."""
-    order = situation.policy.task_order
+    order = situation.policy.selection
     tasks = {name: {**situation.stated(named.values)} for name, named in situation.tasks.items()}
     query = TaskOrderQuery(tasks=tuple(tasks.values()), here=situation.known_here, now=situation.now)
-    places = range(len(tasks)) if order is None else order.order(query, NoChance())
+    places = situation.asked(PartKind.SELECTION, order, query)
     came = tuple(list(tasks)[place] for place in places)
-    keys = [key for key in order.keys if isinstance(key, First)] if isinstance(order, TaskRanking) else []
+    keys = [key for key in keys_of(order) if isinstance(key, First)]
     facts = {HERE: situation.known_here, NOW: calendar_facts(situation.now)}
     blocks = tuple(
         block_of(

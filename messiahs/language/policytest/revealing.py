@@ -11,10 +11,10 @@ from messiahs.language.policytest.verdicts import Verdict
 def judge_reveal(expected: ExpectReveal, situation: Situation, /) -> Verdict:
     """Say whether the peer is told this of the machines below."""
     policy, neighbor = situation.policy, situation.neighbor
-    if not policy.reveals_to(neighbor):
+    if not policy.disclosure.reveals_to(neighbor):
         return Verdict(is_met=expected.is_nothing, came=f"{neighbor.system} is told nothing")
-    told = policy.reveal(situation.below, neighbor)
-    name = policy.name_for(neighbor)
+    told = policy.disclosure.reveal(situation.below, neighbor)
+    name = policy.disclosure.name_for(neighbor)
     counted = {"machines": told.machines, "classes": len(told.classes)}
     is_met = not expected.is_nothing and (expected.name is None or expected.name == name)
     is_met &= all(_is_told(said, value, told, counted) for said, value in expected.wanted)

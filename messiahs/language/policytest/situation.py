@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from messiahs.core.interface.calendar import calendar_time
+from messiahs.core.interface.parts import Failed, Part, PartKind, PartState
 from messiahs.core.interface.policies import AcceptQuery, Asker, CalendarTime, Placed
 from messiahs.core.model.attributes import KNOWN_ONCE_HERE, Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -13,6 +14,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Duration
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
+from messiahs.language.explaining.ranks import NoChance
 from messiahs.language.policytest.trials import (
     Below,
     Members,
@@ -27,6 +29,9 @@ from messiahs.language.policytest.trials import (
 )
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.readings import HERE, PEER, TASK
+
+_Query = TypeVar("_Query")
+_Answer = TypeVar("_Answer")
 
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - local, wherever that is
 NOON: Final = datetime(2026, 1, 7, 12, 0)  # noqa: DTZ001 - local, wherever that is
@@ -48,6 +53,8 @@ class Situation:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tasks: dict[str, NamedTask] = field(default_factory=dict)
     members: int = 0
+    states: dict[PartKind, PartState] = field(default_factory=dict)
+    """What parts remember."""
 
     def take(self, statement: Statement) -> None:
         """Note what is stated; time that passes moves the clock."""
@@ -152,6 +159,14 @@ class Situation:
             wanted_slots=slots if isinstance(slots, int) else 1,
             module=self.module,
         )
+
+    def asked(self, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
+        """Ask a part without any chance; what it remembers is there for the next expectation of the trial."""
+        answer, self.states[kind] = part.decide(query, self.states.get(kind, part.initial), NoChance())
+        if isinstance(answer, Failed):
+            instead: _Answer = answer.instead
+            return instead
+        return answer
 
     def stated(self, values: Values) -> Mapping[str, Value]:
         """Give what a task says that states this."""

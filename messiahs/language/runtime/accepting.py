@@ -1,4 +1,4 @@
-"""Whether a policy lets tasks in: the block that names the sender most closely (MESSIAHS 5: task acceptance).
+"""Whether a block of a policy lets tasks in (MESSIAHS 5: task acceptance).
 
 There is no negative rule: what is undefined or mistyped always ends in a refusal, so nothing fails open.
 """
@@ -7,16 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, CalendarTime, Placed, Refused
+from messiahs.core.interface.policies import Accepted, AcceptQuery, CalendarTime, Placed, Refused
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK, Facts, Reading
 
 _OPTIONS: Final = {"mem": "--mem", "disk": "--disk", "cpus": "--cpus", "est_time": "--time"}
-SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,33 +64,6 @@ class AcceptBlock:
             if slots_of(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
         return Accepted()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptRules:
-    """All blocks, by the name of a system or by relation; `for_any` is for every other neighbor, not for users."""
-
-    by_name: tuple[tuple[str, AcceptBlock], ...] = ()
-    by_relation: tuple[tuple[Relation, AcceptBlock], ...] = ()
-    for_any: AcceptBlock | None = None
-
-    def judge(self, query: AcceptQuery) -> Accepted | Refused:
-        """Judge by the block that names the sender most closely; without one, users may and neighbors may not."""
-        block = self.block_for(query.asker)
-        if block is not None:
-            return block.judge(query)
-        if query.asker.relation is Relation.SELF:
-            return Accepted()
-        sender = SENDERS[query.asker.relation]
-        return Refused(
-            code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"nobody is accepted from {sender}"
-        )
-
-    def block_for(self, asker: Asker) -> AcceptBlock | None:
-        """Give the block that names a sender most closely; None without one."""
-        is_user = asker.relation is Relation.SELF
-        named = None if is_user else dict(self.by_name).get(asker.system)
-        return named or dict(self.by_relation).get(asker.relation) or (None if is_user else self.for_any)
 
 
 def facts_of(query: AcceptQuery) -> Facts:

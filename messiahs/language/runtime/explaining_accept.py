@@ -7,7 +7,6 @@ from messiahs.core.interface.policies import Accepted, AcceptQuery
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.accepting import (
     AcceptBlock,
-    AcceptRules,
     Limit,
     Requirement,
     facts_of,
@@ -64,11 +63,8 @@ def explain_rule(condition: Condition, text: str, facts: Facts, /) -> ExplainedR
     return ExplainedRule(text=text, start=condition.start, is_true=explanation.holds, explanation=explanation)
 
 
-def why_refused(rules: AcceptRules, query: AcceptQuery, /) -> str:
+def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
     """Say on one line, for the owner, every rule that is against a request and the values found; empty if none is."""
-    block = rules.block_for(query.asker)
-    if block is None:
-        return ""
     facts = facts_of(query)
     # Whatever a stranger sends may end here, so only what is against it is looked at closely.
     against = [each for each in block.requirements if not is_true_for(each.condition, query, facts)]

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, JoinQuery, Refused
+from messiahs.core.interface.parts import PartState
+from messiahs.core.interface.policies import Accepted, JoinQuery, Randomness, Refused
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import NOW, PEER, Facts
-from messiahs.policy.absent import no_entry
+from messiahs.policy.admission import no_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,15 @@ class JoinRules:
     """All rules, in the order of the file."""
 
     entries: tuple[Entry, ...] = ()
+    text: str = "join"
+    initial: PartState = ()
+
+    def decide(
+        self, query: JoinQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[Accepted | Refused, PartState]:
+        """Judge a system that wants to join."""
+        del randomness
+        return self.judge(query), state
 
     def judge(self, query: JoinQuery) -> Accepted | Refused:
         """Let in whom one rule lets in; what is undefined lets nobody in."""

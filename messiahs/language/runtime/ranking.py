@@ -4,10 +4,11 @@ An attribute without a scope is read over those classes of a candidate's view th
 value is the best one. What a class promises counts, not what it may have: the least of what is wanted most.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Candidate, Randomness, RankQuery
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
@@ -17,6 +18,7 @@ from messiahs.core.vectors.columns import ClassSet
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
 
@@ -45,7 +47,7 @@ class Most:
     is_least: bool = False
 
 
-RankKey = First | Most | Turn
+RankKey = First | Most | Turn | ByPart
 KeyOrder = tuple[int, int]
 """What a key came to, the lesser in front: (1, 0) has no value. Of `first` 0 is surely true, 1 could be, 2 is not."""
 
@@ -59,35 +61,80 @@ class WrittenOrder:
     keys: tuple[tuple[str, int], ...]
 
 
-def order_by(keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
-    """Order the candidates that could hold the task; those through which tasks were lost lately come last.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Orders the candidates that could hold the task; those through which tasks were lost lately come last.
 
-    What is equal by all keys stands in order of name.
+    What is equal by all keys stands in order of name. At most one key is a part, whose state is that of the ranking.
     """
-    return tuple(system for _, _, system in ranked_by(keys, query, randomness))
+
+    keys: tuple[RankKey, ...]
+
+    @property
+    def text(self) -> str:
+        """The part among the keys, if there is one: only that has a state."""
+        part = part_in(self.keys)
+        return "" if part is None else part.text
+
+    @property
+    def initial(self) -> PartState:
+        """The state with which the part among the keys begins."""
+        part = part_in(self.keys)
+        return () if part is None else part.initial
+
+    def decide(
+        self, query: RankQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[tuple[SystemId, ...] | Failed[tuple[SystemId, ...]], PartState]:
+        """Order candidates."""
+        ranked = ranked_by(self.keys, query, state, randomness)
+        return ranked.by_part.answering(tuple(system for _, _, system in ranked.candidates))
 
 
-def ranked_by(
-    keys: tuple[RankKey, ...], query: RankQuery, randomness: Randomness, /
-) -> list[tuple[bool, list[KeyOrder], SystemId]]:
-    """Give the candidates in that order: whether tasks were lost there, what each key came to, and the name."""
-    able = [
-        (candidate, could)
-        for candidate in sorted(query.candidates, key=lambda candidate: candidate.system)
-        if (could := fitting(query.need, candidate.view)[1])
-    ]
-    turns = {key: turns_of(key, len(able), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """The candidates in order: whether tasks were lost there, what each key came to, and the name.
+
+    `by_part` is what the part among the keys said, if there is one.
+    """
+
+    candidates: list[tuple[bool, list[KeyOrder], SystemId]]
+    by_part: Placed[SystemId]
+
+
+def keys_of(order: object, /) -> tuple[RankKey, ...]:
+    """Give the keys of an order; a part that stands alone is its only one."""
+    keys: tuple[RankKey, ...] | None = getattr(order, "keys", None)
+    return (ByPart(order),) if keys is None else keys  # type: ignore[arg-type]
+
+
+def ranked_by(keys: tuple[RankKey, ...], query: RankQuery, state: PartState, randomness: Randomness, /) -> Ranked:
+    """Give the candidates in the order of some keys."""
+    could = {each.system: classes for each in query.candidates if (classes := fitting(query.need, each.view)[1])}
+    by_part: Placed[SystemId] = Placed(places=dict.fromkeys(could, 0), state=state)
+    part = part_in(keys)
+    if part is not None:
+        able = tuple(each for each in query.candidates if each.system in could)
+        by_part = placed_by(part, replace(query, candidates=able), state, randomness)
+    chosen = sorted(
+        (each for each in query.candidates if each.system in could and each.system in by_part.places),
+        key=lambda candidate: candidate.system,
+    )
+    turns = {key: turns_of(key, len(chosen), randomness) for key in dict.fromkeys(keys) if isinstance(key, Turn)}
     ranked: list[tuple[bool, list[KeyOrder], SystemId]] = []
     common = ranking_facts(query)
-    for place, (candidate, classes) in enumerate(able):
-        facts = {**common, CANDIDATE: link_of(candidate)}
+    for place, candidate in enumerate(chosen):
+        system, facts = candidate.system, {**common, CANDIDATE: link_of(candidate)}
         values = [
-            (0, turns[key][place]) if isinstance(key, Turn) else _value(key, facts, candidate.view, classes)
+            (0, turns[key][place])
+            if isinstance(key, Turn)
+            else (0, by_part.places[system])
+            if isinstance(key, ByPart)
+            else _value(key, facts, candidate.view, could[system])
             for key in keys
         ]
-        ranked.append((candidate.has_lost, values, candidate.system))
+        ranked.append((candidate.has_lost, values, system))
     ranked.sort()
-    return ranked
+    return Ranked(candidates=ranked, by_part=by_part)
 
 
 def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Randomness, TaskOrderQuery
 from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.ranking import First, KeyOrder, Most, RankKey, Turn, turns_of
 from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, Facts, reads
 
@@ -17,25 +19,57 @@ class TaskRanking:
     @property
     def reads_memory(self) -> bool:
         """Say whether a key asks for the memory that a task uses."""
-        ranking = (key for key in self.keys if not isinstance(key, Turn))
-        return any(reads(key.condition if isinstance(key, First) else key.amount, TASK, MEMORY) for key in ranking)
+        return any(_reads_memory(key) for key in self.keys)
 
-    def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
+    @property
+    def keeps_arrival(self) -> bool:
+        """Say no: keys may put any task before another."""
+        return False
+
+    @property
+    def text(self) -> str:
+        """The part among the keys, if there is one: only that has a state."""
+        part = part_in(self.keys)
+        return "" if part is None else part.text
+
+    @property
+    def initial(self) -> PartState:
+        """The state with which the part among the keys begins."""
+        part = part_in(self.keys)
+        return () if part is None else part.initial
+
+    def decide(
+        self, query: TaskOrderQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[tuple[int, ...] | Failed[tuple[int, ...]], PartState]:
         """Give the positions of all tasks, that of the first to be served in front."""
-        return tuple(place for _, place in self.ranked(query, randomness))
+        ranked, by_part = self.ranked(query, state, randomness)
+        return by_part.answering(tuple(place for _, place in ranked))
 
-    def ranked(self, query: TaskOrderQuery, randomness: Randomness, /) -> list[tuple[list[KeyOrder], int]]:
-        """Give the tasks in that order: what each key came to, and the position."""
+    def ranked(
+        self, query: TaskOrderQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[list[tuple[list[KeyOrder], int]], Placed[int]]:
+        """Give the tasks in that order: what each key came to, and the position; and what the part among them said."""
         count = len(query.tasks)
+        part = part_in(self.keys)
+        by_part: Placed[int] = Placed(places={}, state=state)
+        if part is not None:
+            by_part = placed_by(part, query, state, randomness)
         turns = {key: turns_of(key, count, randomness) for key in dict.fromkeys(self.keys) if isinstance(key, Turn)}
         common = {HERE: query.here, NOW: calendar_facts(query.now)}
         ranked: list[tuple[list[KeyOrder], int]] = []
         for place, task in enumerate(query.tasks):
             facts = {**common, TASK: task}
-            values = [(0, turns[key][place]) if isinstance(key, Turn) else key_order(key, facts) for key in self.keys]
+            values = [
+                (0, turns[key][place])
+                if isinstance(key, Turn)
+                else (0, by_part.places[place])
+                if isinstance(key, ByPart)
+                else key_order(key, facts)
+                for key in self.keys
+            ]
             ranked.append((values, place))
         ranked.sort()
-        return ranked
+        return ranked, by_part
 
 
 def key_order(key: First | Most, facts: Facts, /) -> KeyOrder:
@@ -46,3 +80,15 @@ def key_order(key: First | Most, facts: Facts, /) -> KeyOrder:
     if value is None:
         return (1, 0)
     return (0, value if key.is_least else -value)
+
+
+def _reads_memory(key: RankKey) -> bool:
+    match key:
+        case Turn():
+            return False
+        case ByPart(part):
+            return bool(getattr(part, "reads_memory", False))
+        case First(condition):
+            return reads(condition, TASK, MEMORY)
+        case Most(amount=amount):
+            return reads(amount, TASK, MEMORY)

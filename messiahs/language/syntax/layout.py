@@ -158,7 +158,8 @@ def spaced(words: Sequence[Word]) -> Iterator[str]:
 
 def _gaps(words: Sequence[Word]) -> Iterator[str]:
     for before, after in pairwise(words):
-        yield "" if after.type in _NO_SPACE_BEFORE or before.type in _NO_SPACE_AFTER else " "
+        is_part = before.type == "NAME" and after.type == "LPAR"
+        yield "" if is_part or after.type in _NO_SPACE_BEFORE or before.type in _NO_SPACE_AFTER else " "
 
 
 def with_comment(line: str, word: Word) -> str:

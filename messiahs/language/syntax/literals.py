@@ -19,7 +19,7 @@ DIMENSIONS: Final = {
     Unit.SHARE: "percentage",
     Unit.CLOCK: "time of day",
 }
-_MEANINGS: Final = {
+MEANINGS: Final = {
     Unit.NONE: "a plain number",
     Unit.BYTES: "a size in bytes",
     Unit.SECONDS: "a duration in seconds",
@@ -74,11 +74,11 @@ def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, 
         return
     if literal.unit is Unit.NONE:
         if literal.value != 0:
-            message = f"{variable} is {_MEANINGS[attribute.unit]}: {literal.value} means {_said(literal, attribute)}"
+            message = f"{variable} is {MEANINGS[attribute.unit]}: {literal.value} means {_said(literal, attribute)}"
             notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {_said(literal, attribute)}")
         return
     message = f"{DIMENSIONS[attribute.unit]} compared with a {DIMENSIONS[literal.unit]}"
-    label = f"{DIMENSIONS[literal.unit]}; {variable} is {_MEANINGS[attribute.unit]}"
+    label = f"{DIMENSIONS[literal.unit]}; {variable} is {MEANINGS[attribute.unit]}"
     notebook.error(literal.token, Code.DIMENSION, message, label=label, hint=EXAMPLES[attribute.unit])
 
 
@@ -87,7 +87,7 @@ def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribut
     (left_token, left_attribute), (right_token, right_attribute) = left, right
     if left_attribute.unit is not right_attribute.unit and left_attribute.kind is right_attribute.kind:
         message = f"{DIMENSIONS[left_attribute.unit]} compared with a {DIMENSIONS[right_attribute.unit]}"
-        label = f"{right_token} is {_MEANINGS[right_attribute.unit]}, {left_token} is {_MEANINGS[left_attribute.unit]}"
+        label = f"{right_token} is {MEANINGS[right_attribute.unit]}, {left_token} is {MEANINGS[left_attribute.unit]}"
         notebook.error(right_token, Code.DIMENSION, message, label=label)
 
 

@@ -26,6 +26,7 @@ STARTS: Final = (
     "accept",
     "accept_entry",
     "rank",
+    "allocate",
     "migrate",
     "migrate_entry",
     "join",

@@ -19,7 +19,7 @@ BAD: Final = "BAD"
 
 FILE_LIMIT_BYTES: Final = 256 << 10
 _SPELLED: Final = (
-    "policy version attribute let advertise combine reveal accept rank running migrate join timeouts "
+    "policy version attribute let advertise combine reveal accept rank running allocate migrate join timeouts "
     "offer keep at ask wanting allow "
     "string int size duration percent optional every or after change of send all set when else key carry drop default "
     "to nothing from require limit tasks per by first where most least random round robin "

@@ -13,7 +13,7 @@ from messiahs.language.predicate.places import quoted
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD
 
-_ITEMS: Final = "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING MIGRATE JOIN TIMEOUTS"
+_ITEMS: Final = "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING ALLOCATE MIGRATE JOIN TIMEOUTS"
 ITEM_WORDS: Final = frozenset(_ITEMS.split())
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.language.compiler.files import parse_policy
 from messiahs.sim.checks.settled import NAME
 

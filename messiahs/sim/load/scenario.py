@@ -10,7 +10,8 @@ from messiahs.config.topology.neighbors import Neighborhoods
 from messiahs.config.topology.topology import System, Topology
 from messiahs.core.interface.events import AnswerTo, Submitted
 from messiahs.core.interface.messages import Command
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId

@@ -17,7 +17,7 @@ from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hi
 import msgspec
 
 from messiahs.config.policies import PolicySource
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKey, TimerKind, Timers
 from messiahs.core.model.instants import Instant

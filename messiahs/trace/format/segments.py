@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import msgspec
 
 from messiahs.config.policies import PolicySource
-from messiahs.core.interface.policies import Calendar, Policy, Randomness
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Calendar, Randomness
 from messiahs.core.model.ids import SystemId
 from messiahs.core.state.module import ModuleState
 from messiahs.errors import TraceError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from messiahs import __version__
-from messiahs.config.policies import PolicySource, source_of
+from messiahs.config.policies import PolicySource, source_of, with_parts
 from messiahs.core.interface.actions import Action
 from messiahs.core.interface.events import Event, PolicyChanged
 from messiahs.core.interface.policies import Calendar, CalendarTime, Randomness
@@ -137,7 +137,7 @@ class _Tape:
         self._calendar: Calendar = state.calendar
         self._drawn: list[Drawn] = []
         self._began_at = recording.wall_ns()
-        self._source = recording.source
+        self._source = with_parts(recording.source, state.policy)
         self._segments = 0
         self._room = 0
         self._begin_segment(now)

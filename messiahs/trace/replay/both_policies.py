@@ -3,33 +3,43 @@
 The two draw the random bits that the recorded one drew; where it drew none or fewer, both draw the same others.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any
 
+from messiahs.core.interface.parts import (
+    Disclosure,
+    Failed,
+    Part,
+    PartKind,
+    PartState,
+    Policy,
+    Transfer,
+)
 from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
+    Allocation,
+    AllocationQuery,
     Asker,
     Asking,
-    CalendarTime,
     HereQuery,
     JoinQuery,
-    Migrating,
-    Policy,
+    MigrationQuery,
     Randomness,
     RankQuery,
     Refused,
     RunningQuery,
     RunningRule,
-    TaskOrder,
+    SourceQuery,
     TaskOrderQuery,
     Timeouts,
+    UpdateQuery,
 )
-from messiahs.core.model.descriptions import SDV, Description
+from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import SystemId
-from messiahs.core.model.neighbors import Neighbor, Relation
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.model.neighbors import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +54,19 @@ class Asked:
 Note = Callable[[Asked], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AskingBoth:
-    """Decides as `recorded`, and notes what `old` and `new` answer to the same questions."""
+    """Decides as `recorded`, and notes what `old` and `new` answer to the same questions (mutable).
+
+    The module keeps the states of the recorded parts; those of the two others are kept here.
+    """
 
     recorded: Policy
     old: Policy
     new: Policy
     note: Note
+    states: dict[tuple[bool, PartKind], PartState] = field(default_factory=dict)
+    """By whether a part is of the new policy, and its kind."""
 
     @property
     def timeouts(self) -> Timeouts:
@@ -64,105 +79,158 @@ class AskingBoth:
         return self.recorded.keys
 
     @property
-    def change_share(self) -> int:
-        """The recorded share."""
-        return self.recorded.change_share
-
-    @property
     def running(self) -> tuple[RunningRule, ...]:
         """The recorded rules."""
         return self.recorded.running
 
     @property
-    def migrating(self) -> Migrating:
-        """What is asked and offered as recorded."""
-        return _MigratingBoth(self)
+    def update(self) -> Part[UpdateQuery, bool]:
+        """Tell as recorded; what neighbors are told is compared as a whole, vector by vector."""
+        return self.recorded.update
 
     @property
-    def task_order(self) -> TaskOrder | None:
-        """The recorded order; without one, nobody is asked for it."""
-        return None if self.recorded.task_order is None else _OrderBoth(self)
+    def disclosure(self) -> Disclosure:
+        """Tell as recorded."""
+        return self.recorded.disclosure
 
-    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
+    @property
+    def transfer(self) -> Transfer:
+        """What is asked and offered as recorded."""
+        return _TransferBoth(self)
+
+    @property
+    def acceptance(self) -> "_PartBoth":
         """Judge tasks."""
-        self.ask(f"accept {_slots(query)} {_from(query.asker)}", lambda policy: _verdict(policy.accept(query)))
-        return self.recorded.accept(query)
+        return self._both(PartKind.ACCEPTANCE, lambda policy: policy.acceptance, _accepting, _verdict)
 
-    def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say what was against tasks."""
-        return self.recorded.why_refused(query)
-
-    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
-        """Judge a system that wants to join."""
-        self.ask(f"admit {query.name} as {query.role.value}", lambda policy: _verdict(policy.admits(query)))
-        return self.recorded.admits(query)
-
-    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
+    @property
+    def location(self) -> "_PartBoth":
         """Order candidates."""
-        drawn = _Noted(randomness)
-        order = self.recorded.rank(query, drawn)
-        names = ", ".join(candidate.system for candidate in query.candidates)
-        if names:
-            self.ask(f"rank {names}", lambda policy: ", ".join(policy.rank(query, drawn.again())) or "nobody")
-        return order
+        return self._both(PartKind.LOCATION, lambda policy: policy.location, _ranking, _listed)
 
-    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Describe the own machine; what neighbors are told of it is compared as a whole, vector by vector."""
-        return self.recorded.describe_here(measured, now)
+    @property
+    def sources(self) -> "_PartBoth":
+        """Order neighbors that are asked for tasks."""
+        return self._both(PartKind.SOURCES, lambda policy: policy.sources, _asking, _listed)
 
-    def pass_on(self, vector: Vector, /) -> Vector:
-        """Pass on."""
-        return self.recorded.pass_on(vector)
+    @property
+    def selection(self) -> "_PartBoth":
+        """Order tasks; while the recorded policy keeps the order of arrival, nobody is asked."""
+        return self._both(PartKind.SELECTION, lambda policy: policy.selection, _serving, _numbered)
 
-    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
-        """Reveal."""
-        return self.recorded.reveal(vector, neighbor)
+    @property
+    def migration(self) -> "_PartBoth":
+        """Choose among running tasks."""
+        return self._both(PartKind.MIGRATION, lambda policy: policy.migration, _moving, _numbered)
 
-    def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Say whether a neighbor is told anything."""
-        return self.recorded.reveals_to(neighbor)
+    @property
+    def allocation(self) -> "_PartBoth":
+        """Grant places."""
+        return self._both(PartKind.ALLOCATION, lambda policy: policy.allocation, _granting, _granted)
 
-    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Tell neighbors apart."""
-        return self.recorded.audience_of(neighbor)
+    @property
+    def admission(self) -> "_PartBoth":
+        """Judge a system that wants to join."""
+        return self._both(PartKind.ADMISSION, lambda policy: policy.admission, _joining, _verdict)
 
-    def name_for(self, neighbor: Neighbor, /) -> str:
-        """Give the name that a neighbor sees."""
-        return self.recorded.name_for(neighbor)
+    def _both(
+        self,
+        kind: PartKind,
+        part_of: Callable[[Policy], Part[Any, Any]],
+        question: Callable[[Any], str],
+        told: Callable[[Any], str],
+    ) -> "_PartBoth":
+        return _PartBoth(both=self, kind=kind, part_of=part_of, question=question, told=told)
 
     def ask(self, question: str, answer: Callable[[Policy], str]) -> None:
         """Ask both, and note their answers."""
         self.note(Asked(question, answer(self.old), answer(self.new)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PartBoth:
+    """A part that decides as recorded; `question` and `told` put into words what the two others are asked and say."""
+
+    both: AskingBoth
+    kind: PartKind
+    part_of: Callable[[Policy], Any]
+    question: Callable[[Any], str]
+    told: Callable[[Any], str]
+
+    @property
+    def recorded(self) -> Any:  # noqa: ANN401 - of this kind
+        return self.part_of(self.both.recorded)
+
+    @property
+    def text(self) -> str:
+        return str(self.recorded.text)
+
+    @property
+    def initial(self) -> PartState:
+        state: PartState = self.recorded.initial
+        return state
+
+    @property
+    def reads_memory(self) -> bool:
+        return bool(self.recorded.reads_memory)
+
+    @property
+    def keeps_arrival(self) -> bool:
+        return bool(self.recorded.keeps_arrival)
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        return str(self.recorded.why_refused(query))
+
+    def decide(
+        self,
+        query: Any,  # noqa: ANN401 - of this kind
+        state: PartState,
+        randomness: Randomness,
+        /,
+    ) -> tuple[Any, PartState]:
+        """Answer as recorded, and ask both others, each with the bits that the recorded part drew."""
+        drawn = _Noted(randomness)
+        answered: tuple[Any, PartState] = self.recorded.decide(query, state, drawn)
+
+        def answer_of(policy: Policy) -> str:
+            part, place = self.part_of(policy), (policy is self.both.new, self.kind)
+            before = self.both.states.get(place, part.initial)
+            answer, self.both.states[place] = part.decide(query, before, drawn.again())
+            return self.told(answer.instead if isinstance(answer, Failed) else answer)
+
+        if question := self.question(query):
+            self.both.ask(question, answer_of)
+        return answered
+
+
 @dataclass(frozen=True, slots=True)
-class _MigratingBoth:
+class _TransferBoth:
     both: AskingBoth
 
     @property
     def asks(self) -> tuple[Asking, ...]:
-        return tuple(_AskingBoth(self.both, ask) for ask in self.both.recorded.migrating.asks)
+        return tuple(_AskingBoth(self.both, ask) for ask in self.both.recorded.transfer.asks)
 
     @property
     def keep_at_least(self) -> int:
-        return self.both.recorded.migrating.keep_at_least
+        return self.both.recorded.transfer.keep_at_least
 
     @property
     def offers_running(self) -> bool:
-        return self.both.recorded.migrating.offers_running
+        return self.both.recorded.transfer.offers_running
 
     @property
     def reads_memory(self) -> bool:
-        return self.both.recorded.migrating.reads_memory
+        return self.both.recorded.transfer.reads_memory
 
     @property
     def reads_waiting(self) -> bool:
-        return self.both.recorded.migrating.reads_waiting
+        return self.both.recorded.transfer.reads_waiting
 
     def offers(self, query: RunningQuery, /) -> bool:
         question = f"offer a task{_whose(query.task)}"
-        self.both.ask(question, lambda policy: "offered" if policy.migrating.offers(query) else "kept")
-        return self.both.recorded.migrating.offers(query)
+        self.both.ask(question, lambda policy: "offered" if policy.transfer.offers(query) else "kept")
+        return self.both.recorded.transfer.offers(query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,34 +249,11 @@ class _AskingBoth:
     def is_wanted(self, query: HereQuery, /) -> bool:
         def wanted(policy: Policy) -> str:
             return (
-                "; ".join(f"{{ {ask.wanting} }}" for ask in policy.migrating.asks if ask.is_wanted(query)) or "nothing"
+                "; ".join(f"{{ {ask.wanting} }}" for ask in policy.transfer.asks if ask.is_wanted(query)) or "nothing"
             )
 
         self.both.ask("ask for tasks", wanted)
         return self.ask.is_wanted(query)
-
-
-@dataclass(frozen=True, slots=True)
-class _OrderBoth:
-    both: AskingBoth
-
-    @property
-    def reads_memory(self) -> bool:
-        order = self.both.recorded.task_order
-        return order is not None and order.reads_memory
-
-    def order(self, query: TaskOrderQuery, randomness: Randomness, /) -> tuple[int, ...]:
-        order, drawn = self.both.recorded.task_order, _Noted(randomness)
-        assert order is not None
-        places = order.order(query, drawn)
-
-        def first_to_last(policy: Policy) -> str:
-            order = policy.task_order
-            ordered = range(len(query.tasks)) if order is None else order.order(query, drawn.again())
-            return ", ".join(str(place + 1) for place in ordered)
-
-        self.both.ask(f"rank {len(query.tasks)} tasks", first_to_last)
-        return places
 
 
 @dataclass(slots=True)
@@ -263,3 +308,44 @@ def _verdict(answer: Accepted | Refused) -> str:
 def _whose(task: Description) -> str:
     user = task.get("user")
     return f" of {user}" if user is not None else ""
+
+
+def _accepting(query: AcceptQuery) -> str:
+    return f"accept {_slots(query)} {_from(query.asker)}"
+
+
+def _joining(query: JoinQuery) -> str:
+    return f"admit {query.name} as {query.role.value}"
+
+
+def _ranking(query: RankQuery) -> str:
+    names = ", ".join(candidate.system for candidate in query.candidates)
+    return f"rank {names}" if names else ""
+
+
+def _asking(query: SourceQuery) -> str:
+    return f"ask {_listed(tuple(source.system for source in query.sources))} for tasks"
+
+
+def _serving(query: TaskOrderQuery) -> str:
+    return f"rank {len(query.tasks)} tasks"
+
+
+def _moving(query: MigrationQuery) -> str:
+    return f"move {query.wanted} of {len(query.tasks)} tasks"
+
+
+def _granting(query: AllocationQuery) -> str:
+    return f"grant {query.wanted} places of {query.slots} slots"
+
+
+def _listed(answer: tuple[SystemId, ...]) -> str:
+    return ", ".join(answer) or "nobody"
+
+
+def _numbered(answer: tuple[int, ...]) -> str:
+    return ", ".join(str(place + 1) for place in answer) or "none"
+
+
+def _granted(answer: Allocation) -> str:
+    return f"{answer.places} of {answer.slots} slots"

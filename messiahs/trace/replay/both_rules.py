@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from messiahs.core.executor.running_facts import running_attempts, running_queries
-from messiahs.core.interface.policies import Act, CalendarTime, Policy, RunningQuery
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Act, CalendarTime, RunningQuery
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.core.state.module import ModuleState

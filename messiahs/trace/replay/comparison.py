@@ -21,7 +21,8 @@ from messiahs.core.interface.events import (
     TransferReceived,
 )
 from messiahs.core.interface.messages import SchedRequest, TaskRequest
-from messiahs.core.interface.policies import CalendarTime, Policy
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import CalendarTime
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.module import SchedulingModule

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from messiahs.core.interface.actions import Action
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import ModuleState

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from messiahs.core.interface.messages import StatusVector
-from messiahs.core.interface.policies import CalendarTime, Policy
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import CalendarTime
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
@@ -22,7 +23,10 @@ def compare_sights(
     # Whoever replays a trace must not read the clock of its steps.
     seen = replace(state, calendar=lambda _: time)
     before, after = (
-        [_facts(message, policy.name_for(neighbor)) for message in preview(seen, neighbor.system, policy, now=now)]
+        [
+            _facts(message, policy.disclosure.name_for(neighbor))
+            for message in preview(seen, neighbor.system, policy, now=now)
+        ]
         for policy in (old, new)
     )
     said_old, said_new = [], []

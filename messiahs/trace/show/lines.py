@@ -71,7 +71,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
     TaskTransfer,
 )
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import Row, SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import SECOND

@@ -46,7 +46,8 @@ from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.agenda import Agenda
-from tests.unit.core.rig import ScriptedPolicy, make_module, sdv
+from tests.unit.core.rig import make_module, sdv
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 ORIGIN, HOP, EXECUTOR = SystemId("origin"), SystemId("hop"), SystemId("executor")
 LINKS = ((ORIGIN, HOP), (HOP, EXECUTOR))
@@ -112,7 +113,7 @@ class Chain:
         """Start and link all."""
         for name, neighbors in _NEIGHBORS.items():
             rules = parse_policy(self.rules.get(name, ""), file=f"{name}.policy")
-            policy = ScriptedPolicy(timeouts=_TIMEOUTS, migrating=rules.migrating, running=rules.running)
+            policy = ScriptedPolicy(timeouts=_TIMEOUTS, transfer=rules.transfer, running=rules.running)
             self.modules[name] = make_module(system=name, neighbors=neighbors, policy=policy)
             self.rows[name] = {}
             self._perform(name, self.modules[name].resume(Remains(), self.now))

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, Trust
-from tests.unit.core.rig import CHILD, NEIGHBORS, PARENT, SIBLING, Rig, ScriptedPolicy, make_module
+from tests.unit.core.rig import CHILD, NEIGHBORS, PARENT, SIBLING, Rig, make_module
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 ModuleFactory = Callable[..., Rig]
 

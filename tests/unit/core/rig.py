@@ -1,7 +1,7 @@
 """One module under test: events in, actions out, and every invariant checked after each of them."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
@@ -22,7 +22,6 @@ from messiahs.core.interface.messages import (
     BoundTask,
     Command,
     ControlMessage,
-    DenyCode,
     Hello,
     SchedAccept,
     SchedDeny,
@@ -34,20 +33,7 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
     VectorKind,
 )
-from messiahs.core.interface.policies import (
-    Accepted,
-    AcceptQuery,
-    CalendarTime,
-    JoinQuery,
-    Migrating,
-    Policy,
-    Randomness,
-    RankQuery,
-    Refused,
-    RunningRule,
-    TaskOrder,
-    Timeouts,
-)
+from messiahs.core.interface.parts import Policy
 from messiahs.core.invariants import violations
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -58,10 +44,9 @@ from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.core.state.module import Identity, ModuleState
-from messiahs.core.vectors.vectors import EMPTY, Vector, vector_of
+from messiahs.core.vectors.vectors import Vector, vector_of
 from messiahs.language.predicate.predicates import predicate_parser
-from messiahs.policy.absent import NoMigrating, no_entry
-from messiahs.policy.open_policy import OpenPolicy
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 Kind = TypeVar("Kind")
 
@@ -122,71 +107,6 @@ def told(actions: Iterable[Action], kind: type[Kind]) -> Kind:
     """Give the one message of a kind."""
     ((_, message),) = sent(actions, kind)
     return message
-
-
-@dataclass(slots=True)
-class ScriptedPolicy:
-    """The open policy, but for verdicts that a test can change (mutable)."""
-
-    verdict: Accepted | Refused = field(default_factory=Accepted)
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    order: tuple[SystemId, ...] = ()
-    keys: tuple[str, ...] = OpenPolicy().keys
-    limit_slots: int | None = None
-    """At most so many slots are accepted at once; None is any number."""
-    change_share: int = 0
-    migrating: Migrating = field(default_factory=NoMigrating)
-    task_order: TaskOrder | None = None
-    running: tuple[RunningRule, ...] = ()
-    silent_to: tuple[SystemId, ...] = ()
-    names: Mapping[SystemId, str] = field(default_factory=dict)
-    """What neighbors see in place of names from here."""
-    why: str = ""
-
-    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
-        """Say what the test wants said."""
-        if self.limit_slots is not None and query.wanted_slots > self.limit_slots:
-            return Refused(code=DenyCode.LIMIT_REACHED, is_final=False)
-        return self.verdict
-
-    def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say what the test wants said."""
-        del query
-        return self.why
-
-    def admits(self, query: JoinQuery, /) -> Accepted | Refused:
-        """Let nobody join."""
-        return no_entry(query)
-
-    def rank(self, query: RankQuery, randomness: Randomness, /) -> tuple[SystemId, ...]:
-        """Order as the test wants, or as the open policy does."""
-        able = OpenPolicy().rank(query, randomness)
-        return tuple(sorted(able, key=self.order.index)) if self.order else able
-
-    def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Say all that was measured."""
-        del now
-        return measured
-
-    def pass_on(self, vector: Vector, /) -> Vector:
-        """Pass on everything."""
-        return vector
-
-    def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
-        """Reveal, but for those that the test names."""
-        return vector if self.reveals_to(neighbor) else EMPTY
-
-    def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Reveal, but for those that the test names."""
-        return neighbor.system not in self.silent_to
-
-    def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Tell those apart that the test names."""
-        return self.reveals_to(neighbor)
-
-    def name_for(self, neighbor: Neighbor, /) -> str:
-        """Hide the names that the test wants hidden."""
-        return self.names.get(neighbor.system, "")
 
 
 class Numbers:

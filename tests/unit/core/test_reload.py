@@ -23,7 +23,6 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     only,
     request,
@@ -31,6 +30,7 @@ from tests.unit.core.rig import (
     told,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 REFUSING = ScriptedPolicy(verdict=Refused(code=DenyCode.REFUSED_BY_POLICY, rule="no", text="closed"))
 

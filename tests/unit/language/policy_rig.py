@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import (
     Accepted,
     AcceptQuery,
@@ -10,8 +11,10 @@ from messiahs.core.interface.policies import (
     CalendarTime,
     Candidate,
     Placed,
+    Randomness,
     RankQuery,
     Refused,
+    TaskOrderQuery,
 )
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
@@ -94,6 +97,20 @@ def ranking(*candidates: Candidate, task: TDV | None = None) -> RankQuery:
     """Give a ranking of candidates for one task without a requirement."""
     stated = task or tdv()
     return RankQuery(candidates=candidates, need=need_of(stated, parse_predicate("")), tdv=stated, here=sdv(), now=NOON)
+
+
+def ranked(rules: Policy, query: RankQuery, draws: Randomness, /) -> tuple[SystemId, ...]:
+    """Give the order in which a policy that remembers nothing yet asks candidates."""
+    answer, _ = rules.location.decide(query, rules.location.initial, draws)
+    assert isinstance(answer, tuple)
+    return answer
+
+
+def served(rules: Policy, query: TaskOrderQuery, draws: Randomness, /) -> tuple[int, ...]:
+    """Give the order in which a policy that remembers nothing yet serves tasks."""
+    answer, _ = rules.selection.decide(query, rules.selection.initial, draws)
+    assert isinstance(answer, tuple)
+    return answer
 
 
 def candidate(

@@ -15,7 +15,7 @@ LETS = "let night = $now.clock >= 20:00 or $now.clock < 7:00;\nlet busy = $here.
 
 
 def _explained(predicate: str, said: dict[str, Value]) -> Explanation:
-    rules = policy(f"{LETS}accept from any {{ require {predicate}; limit 9 tasks; }}").accepting.for_any
+    rules = policy(f"{LETS}accept from any {{ require {predicate}; limit 9 tasks; }}").acceptance.for_any
     assert rules is not None
     return explain(rules.requirements[0].condition, facts_of(request(tdv(**said))))
 
@@ -117,7 +117,7 @@ accept from "below" { require $here.free_slots >= 99; limit 9 tasks; }
 )
 def test_every_rule_against_a_request_is_told_to_the_owner(peer: str, task: TDV, placed: int, told: str) -> None:
     query = request(task, system=peer, placed=(Placed(tdv=tdv(), slots=placed),))
-    assert policy(RULES).why_refused(query) == told
+    assert policy(RULES).acceptance.why_refused(query) == told
 
 
 def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a_rule() -> None:
@@ -126,7 +126,7 @@ def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a
         if here is None:
             below = machines({"free_slots": free_slots}) if free_slots else EMPTY
             query = type(query)(tdv=query.tdv, asker=query.asker, here=None, subtree=below, now=query.now)
-        return policy(RULES).why_refused(query)
+        return policy(RULES).acceptance.why_refused(query)
 
     assert why(None, 0) == "require $here.free_slots >= 99: 0 of 0 machines could meet it"
     assert why(None, 100) == ""
@@ -135,6 +135,6 @@ def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a
 
 def test_what_strangers_make_long_is_cut() -> None:
     many = policy("accept from any { " + 'require $user eq "' + "x" * 900 + '";' + "limit 9 tasks; }")
-    told = many.why_refused(request())
+    told = many.acceptance.why_refused(request())
     assert len(told) == 1003
     assert told.endswith("...")

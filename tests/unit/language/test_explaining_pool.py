@@ -27,7 +27,7 @@ def _asked(
     # Without a block users may have everything.
     asker = request(relation=Relation.CHILD if rules else Relation.SELF).asker
     query = AcceptQuery(tdv=tdv(**said), asker=asker, here=None, subtree=pool, now=NOON)
-    accepting = policy(f"accept from any {{ {rules} limit 9 tasks; }}" if rules else "").accepting
+    accepting = policy(f"accept from any {{ {rules} limit 9 tasks; }}" if rules else "").acceptance
     return demands_of(accepting, asker), query, pool
 
 
@@ -126,7 +126,7 @@ def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> N
 @pytest.mark.parametrize(("relation", "senders"), [(Relation.SIBLING, "siblings"), (Relation.CHILD, "children")])
 def test_who_has_no_block_has_no_machine_and_nothing_would_help(relation: Relation, senders: str) -> None:
     asker = request(relation=relation).asker
-    demands = demands_of(policy("accept from parent { require $mem <= 1GiB; limit 9 tasks; }").accepting, asker)
+    demands = demands_of(policy("accept from parent { require $mem <= 1GiB; limit 9 tasks; }").acceptance, asker)
     facts = facts_of(AcceptQuery(tdv=tdv(mem=GIB), asker=asker, here=None, subtree=POOL, now=NOON))
     assert machines_in(judge_pool(demands, facts, POOL), POOL) == Machines(surely=0, could=0)
     (loss,) = losses_in(demands, facts, POOL)

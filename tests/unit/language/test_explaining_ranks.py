@@ -8,7 +8,7 @@ from messiahs.core.interface.policies import Candidate, TaskOrderQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.explaining.ranks import ExplainedOrder, NoChance, explain_candidates, explain_task_order
-from tests.unit.language.policy_rig import NOON, candidate, policy, ranking, tdv
+from tests.unit.language.policy_rig import NOON, candidate, policy, ranked, ranking, tdv
 
 OTHERS = 'first where $cand.relation eq "child", most $willingness * 10, least $load, random'
 CANDIDATES = (
@@ -59,7 +59,7 @@ def test_candidates_stand_in_the_order_in_which_they_are_asked_with_what_each_ke
 def test_the_order_is_that_of_the_policy_itself(keys: str) -> None:
     order = _candidates(keys, *CANDIDATES)
     assert order.ranked is not None
-    asked = policy(f"rank candidates by {keys};").rank(ranking(*CANDIDATES), NoChance())
+    asked = ranked(policy(f"rank candidates by {keys};"), ranking(*CANDIDATES), NoChance())
     assert tuple(each.system for each in order.ranked) == asked
 
 

@@ -31,7 +31,9 @@ accept from "leaf" { require $cpus = 3 else "name"; limit 9 tasks; }
 def test_the_block_that_names_the_sender_most_closely_counts(system: str, relation: Relation, cpus: int) -> None:
     rules = policy(BY_PEER)
     accepted = [
-        n for n in (1, 2, 3) if rules.accept(request(tdv(cpus=n), system=system, relation=relation)) == Accepted()
+        n
+        for n in (1, 2, 3)
+        if rules.acceptance.judge(request(tdv(cpus=n), system=system, relation=relation)) == Accepted()
     ]
     assert accepted == [cpus]
 
@@ -45,7 +47,7 @@ def test_the_block_that_names_the_sender_most_closely_counts(system: str, relati
     ],
 )
 def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relation, rule: str) -> None:
-    refused = refusal(policy('accept from "other" { limit 9 tasks; }').accept(request(relation=relation)))
+    refused = refusal(policy('accept from "other" { limit 9 tasks; }').acceptance.judge(request(relation=relation)))
     assert (refused.rule, refused.text) == (rule, f"nobody is {rule.replace('accept', 'accepted')}")
     assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, True)
 
@@ -53,16 +55,16 @@ def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relatio
 def test_users_are_accepted_unless_their_own_block_is_against_it() -> None:
     users = request(relation=Relation.SELF, system="here")
     nobody = "{ require $cpus > 64; limit 9 tasks; }"
-    assert policy("").accept(users) == Accepted()
-    assert policy(f'accept from any {nobody}\naccept from "here" {nobody}').accept(users) == Accepted()
-    assert isinstance(policy(f"accept from users {nobody}").accept(users), Refused)
+    assert policy("").acceptance.judge(users) == Accepted()
+    assert policy(f'accept from any {nobody}\naccept from "here" {nobody}').acceptance.judge(users) == Accepted()
+    assert isinstance(policy(f"accept from users {nobody}").acceptance.judge(users), Refused)
 
 
 def test_a_false_requirement_refuses_for_good_with_its_rule_and_text() -> None:
     rules = policy(
         'accept from any { require $mem <= 8GiB  # not more\n  and $cpus = 1 else "too large"; limit 9 tasks; }'
     )
-    assert rules.accept(request(tdv(mem=9 << 30))) == Refused(
+    assert rules.acceptance.judge(request(tdv(mem=9 << 30))) == Refused(
         code=DenyCode.REFUSED_BY_POLICY, rule="require $mem <= 8GiB and $cpus = 1", text="too large", is_final=True
     )
 
@@ -86,22 +88,24 @@ def test_a_false_requirement_refuses_for_good_with_its_rule_and_text() -> None:
 def test_a_refusal_for_a_field_that_is_missing_says_how_to_state_it(predicate: str, text: str) -> None:
     declared = "attribute $gpus int; attribute $name int;"
     rules = policy(f"{declared} accept from any {{ require {predicate}; limit 9 tasks; }}")
-    assert refusal(rules.accept(request(tdv(name="x")))).text == text
+    assert refusal(rules.acceptance.judge(request(tdv(name="x")))).text == text
     rules = policy(f'{declared} accept from any {{ require {predicate} else "so it is"; limit 9 tasks; }}')
-    assert refusal(rules.accept(request(tdv(name="x")))).text == "; ".join(["so it is", text] if text else ["so it is"])
+    assert refusal(rules.acceptance.judge(request(tdv(name="x")))).text == "; ".join(
+        ["so it is", text] if text else ["so it is"]
+    )
 
 
 def test_one_true_occasion_is_enough_and_none_refuses_this_system_only() -> None:
     rules = policy("accept from any { when $cpus = 1; when $cpus = 2; limit 9 tasks; }")
-    assert [n for n in range(1, 5) if rules.accept(request(tdv(cpus=n))) == Accepted()] == [1, 2]
-    refused = refusal(rules.accept(request(tdv(cpus=3))))
+    assert [n for n in range(1, 5) if rules.acceptance.judge(request(tdv(cpus=n))) == Accepted()] == [1, 2]
+    refused = refusal(rules.acceptance.judge(request(tdv(cpus=3))))
     assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, False)
     assert refused.rule == "when $cpus = 1; when $cpus = 2"
 
 
 def test_requirements_are_judged_before_occasions_and_both_before_limits() -> None:
     rules = policy("accept from any { limit 0 tasks; when $cpus = 1; require $cpus <= 2; }")
-    answers = [finality(rules.accept(request(tdv(cpus=n)))) for n in (1, 2, 3)]
+    answers = [finality(rules.acceptance.judge(request(tdv(cpus=n)))) for n in (1, 2, 3)]
     assert answers == [
         (DenyCode.LIMIT_REACHED, False),
         (DenyCode.REFUSED_BY_POLICY, False),
@@ -128,15 +132,15 @@ def _placed(slots: int, **stated: Value) -> Placed:
 )
 def test_limits_count_slots_in_all_and_by_attribute(placed: tuple[Placed, ...], wanted: int, rule: str | None) -> None:
     rules = policy("accept from any { limit 10 tasks; limit 4 tasks per $origin; }")
-    answer = rules.accept(request(placed=placed, wanted_slots=wanted))
+    answer = rules.acceptance.judge(request(placed=placed, wanted_slots=wanted))
     assert answer == (Accepted() if rule is None else Refused(code=DenyCode.LIMIT_REACHED, rule=rule, is_final=False))
 
 
 def test_tasks_that_do_not_state_what_is_counted_count_together() -> None:
     rules = policy("attribute $account string; accept from any { limit 1 tasks per $account; }")
-    assert rules.accept(request(placed=(_placed(1, account="a"),))) == Accepted()
-    assert rules.accept(request(tdv(account="a"), placed=(_placed(1),))) == Accepted()
-    assert isinstance(rules.accept(request(placed=(_placed(1),))), Refused)
+    assert rules.acceptance.judge(request(placed=(_placed(1, account="a"),))) == Accepted()
+    assert rules.acceptance.judge(request(tdv(account="a"), placed=(_placed(1),))) == Accepted()
+    assert isinstance(rules.acceptance.judge(request(placed=(_placed(1),))), Refused)
 
 
 def _without_machine(subtree: Vector, **stated: Value) -> AcceptQuery:
@@ -164,24 +168,24 @@ def _without_machine(subtree: Vector, **stated: Value) -> AcceptQuery:
 def test_a_system_without_a_machine_asks_whether_one_of_its_subtree_could(predicate: str, *, is_accepted: bool) -> None:
     rules = policy(f"accept from any {{ require {predicate}; limit 9 tasks; }}")
     subtree = machines({"arch": "x86_64", "load": 2000}, {"arch": "sparc", "load": 9000})
-    assert (rules.accept(_without_machine(subtree)) == Accepted()) is is_accepted
+    assert (rules.acceptance.judge(_without_machine(subtree)) == Accepted()) is is_accepted
 
 
 def test_what_a_module_knows_of_itself_is_not_asked_of_machines() -> None:
     rules = policy("accept from any { require $here.waiting < 3 and $here.load < 50%; limit 9 tasks; }")
     asked = _without_machine(machines({"load": 100}))
-    assert rules.accept(replace(asked, module={"waiting": 2, "tasks": 0})) == Accepted()
-    assert refusal(rules.accept(replace(asked, module={"waiting": 3, "tasks": 0})))
+    assert rules.acceptance.judge(replace(asked, module={"waiting": 2, "tasks": 0})) == Accepted()
+    assert refusal(rules.acceptance.judge(replace(asked, module={"waiting": 3, "tasks": 0})))
 
 
 def test_an_empty_subtree_could_do_nothing_and_what_does_not_ask_for_it_holds_all_the_same() -> None:
     asks = policy("accept from any { require $here.load >= 0%; limit 9 tasks; }")
-    assert isinstance(asks.accept(_without_machine(EMPTY)), Refused)
+    assert isinstance(asks.acceptance.judge(_without_machine(EMPTY)), Refused)
     plain = policy("accept from any { require $cpus = 1; limit 9 tasks; }")
-    assert plain.accept(_without_machine(EMPTY)) == Accepted()
+    assert plain.acceptance.judge(_without_machine(EMPTY)) == Accepted()
 
 
 def test_the_own_machine_counts_and_not_its_subtree_where_there_is_one() -> None:
     rules = policy("accept from any { require $here.load < 30%; limit 9 tasks; }")
-    assert rules.accept(request(here=sdv(load=2999))) == Accepted()
-    assert isinstance(rules.accept(request(here=sdv(load=3000))), Refused)
+    assert rules.acceptance.judge(request(here=sdv(load=2999))) == Accepted()
+    assert isinstance(rules.acceptance.judge(request(here=sdv(load=3000))), Refused)

@@ -12,7 +12,7 @@ DECLARED = "attribute $gpus int optional;\nattribute $licence string optional;\n
 
 def _is_accepted(predicate: str, stated: dict[str, Value], *, lets: str = "") -> bool:
     rules = policy(f"{DECLARED}{lets}accept from any {{ require {predicate}; limit 99 tasks; }}")
-    return rules.accept(request(tdv(**stated), here=sdv(keyboard_idle=600))) == Accepted()
+    return rules.acceptance.judge(request(tdv(**stated), here=sdv(keyboard_idle=600))) == Accepted()
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_the_subject_of_a_let_is_that_of_the_block_that_uses_it() -> None:
         "attribute $gpus int; let some = $gpus > 0; accept from any { require some; limit 9 tasks; }\n"
         "advertise every 2s { set $willingness = 1 when some else 2; }"
     )
-    assert isinstance(rules.accept(request(tdv(gpus=1), relation=Relation.PARENT)), Accepted)
-    described = rules.describe_here(sdv(gpus=0), request().now).description()
+    assert isinstance(rules.acceptance.judge(request(tdv(gpus=1), relation=Relation.PARENT)), Accepted)
+    described = rules.disclosure.describe_here(sdv(gpus=0), request().now).description()
     assert described["willingness"] == 2
 
 

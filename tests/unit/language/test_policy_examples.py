@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.policies import read_policy
-from messiahs.core.interface.policies import Accepted, Placed, Policy
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Accepted, Placed
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from messiahs.core.model.neighbors import Relation
-from tests.unit.language.policy_rig import policy, refusal, request, tdv
+from messiahs.policy.update import key_changes
+from tests.unit.language.policy_rig import Draws, policy, refusal, request, tdv
 
 SHIPPED = [Path(__file__).parents[3] / "policies" / f"{name}.policy" for name in ("department", "open")]
 """Those for everybody; the others have their tests beside them."""
@@ -131,20 +133,25 @@ def test_a_shipped_policy_has_no_warnings_and_lets_a_task_without_options_throug
     assert compiled.warnings == ()
     rules: Policy = compiled
     for relation in (*NEIGHBORS, Relation.SELF):
-        assert rules.accept(request(relation=relation)) == Accepted()
+        assert rules.acceptance.decide(request(relation=relation), (), Draws()) == (Accepted(), ())
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_policy_has_a_limit_for_everybody(path: Path) -> None:
     rules = read_policy(path)
     full = (Placed(tdv=tdv(), slots=10_000),)
-    assert all(refusal(rules.accept(request(relation=each, placed=full))).rule for each in (*NEIGHBORS, Relation.SELF))
+    assert all(
+        refusal(rules.acceptance.judge(request(relation=each, placed=full))).rule
+        for each in (*NEIGHBORS, Relation.SELF)
+    )
 
 
 def test_the_department_says_what_it_does_not_take() -> None:
     rules = read_policy(SHIPPED[0])
-    assert refusal(rules.accept(request(tdv(gpus=5)))).text == "not that many GPUs here"
-    assert refusal(rules.accept(request(tdv(mem=20 << 30), relation=Relation.PARENT))).text == "at most 16 GiB"
+    assert refusal(rules.acceptance.judge(request(tdv(gpus=5)))).text == "not that many GPUs here"
+    assert (
+        refusal(rules.acceptance.judge(request(tdv(mem=20 << 30), relation=Relation.PARENT))).text == "at most 16 GiB"
+    )
 
 
 @pytest.mark.parametrize("text", EXAMPLES.values(), ids=EXAMPLES)
@@ -155,27 +162,30 @@ def test_an_example_has_no_mistakes(text: str) -> None:
 def test_the_department_decides() -> None:
     rules = policy(DEPARTMENT)
     plain = tdv(mem=1 << 30, est_time=60, origin="vax.cs.example.edu")
-    assert rules.accept(request(plain)) == Accepted()
-    assert refusal(rules.accept(request(plain, relation=Relation.PARENT))).text == "nobody is accepted from parent"
-    assert "add --mem" in refusal(rules.accept(request(tdv(est_time=60)))).text
+    assert rules.acceptance.judge(request(plain)) == Accepted()
+    assert (
+        refusal(rules.acceptance.judge(request(plain, relation=Relation.PARENT))).text
+        == "nobody is accepted from parent"
+    )
+    assert "add --mem" in refusal(rules.acceptance.judge(request(tdv(est_time=60)))).text
     licensed = tdv(mem=1, est_time=1, origin="x.org", licence="full")
-    assert not refusal(rules.accept(request(licensed))).is_final
+    assert not refusal(rules.acceptance.judge(request(licensed))).is_final
     assert (rules.timeouts.input_ns, rules.timeouts.lease_ns) == (3 * MINUTE, 5 * MINUTE)
 
 
 def test_the_desktop_lends_at_night_only() -> None:
     rules = policy(DESKTOP)
     asked = request(tdv(mem=1, est_time=1), relation=Relation.PARENT)
-    assert refusal(rules.accept(asked)).text == "lent at night only"
-    assert (rules.timeouts.update_period_ns, rules.change_share) == (MINUTE, 2000)
+    assert refusal(rules.acceptance.judge(asked)).text == "lent at night only"
+    assert (rules.timeouts.update_period_ns, rules.update) == (MINUTE, key_changes(2000))
 
 
 def test_the_hosting_site_knows_its_partner() -> None:
     rules = policy(HOSTING)
     partner = request(tdv(account="acme-2031", mem=1), system="acme.example", relation=Relation.SIBLING)
     # Nothing tells the balance yet, and what is undefined never lets anybody in.
-    assert refusal(rules.accept(partner)).text == "no credit left"
-    assert rules.accept(request(tdv(est_time=60))) == Accepted()
-    assert rules.accept(request(tdv(est_time=7200, bid=20))) == Accepted()
-    assert not refusal(rules.accept(request(tdv(est_time=7200)))).is_final
+    assert refusal(rules.acceptance.judge(partner)).text == "no credit left"
+    assert rules.acceptance.judge(request(tdv(est_time=60))) == Accepted()
+    assert rules.acceptance.judge(request(tdv(est_time=7200, bid=20))) == Accepted()
+    assert not refusal(rules.acceptance.judge(request(tdv(est_time=7200)))).is_final
     assert (rules.timeouts.input_ns, rules.timeouts.request_ns) == (90 * SECOND, 500 * MILLISECOND)

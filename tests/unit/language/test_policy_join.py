@@ -20,38 +20,38 @@ def _asks(name: str, role: Relation, members: int = 0) -> JoinQuery:
 @pytest.mark.parametrize("text", ["", "join { }", "join { allow child when 1 = 1; }"])
 @pytest.mark.parametrize("role", [Relation.SIBLING, Relation.PARENT])
 def test_whoever_no_rule_lets_in_may_not_join(text: str, role: Relation) -> None:
-    assert refusal(policy(text).admits(_asks("x", role))).code is DenyCode.REFUSED_BY_POLICY
+    assert refusal(policy(text).admission.judge(_asks("x", role))).code is DenyCode.REFUSED_BY_POLICY
 
 
 def test_a_rule_lets_in_those_of_which_it_is_true_in_its_role() -> None:
     rules = policy('join { allow child when $peer.name like "*.example"; allow parent when $name eq "top"; }')
-    assert rules.admits(_asks("a.example", Relation.CHILD)) == Accepted()
-    assert rules.admits(_asks("top", Relation.PARENT)) == Accepted()
-    assert refusal(rules.admits(_asks("a.other", Relation.CHILD))).text == "nobody may join as child"
-    assert refusal(rules.admits(_asks("a.example", Relation.PARENT)))
+    assert rules.admission.judge(_asks("a.example", Relation.CHILD)) == Accepted()
+    assert rules.admission.judge(_asks("top", Relation.PARENT)) == Accepted()
+    assert refusal(rules.admission.judge(_asks("a.other", Relation.CHILD))).text == "nobody may join as child"
+    assert refusal(rules.admission.judge(_asks("a.example", Relation.PARENT)))
 
 
 def test_what_is_undefined_lets_nobody_in() -> None:
-    assert refusal(policy("join { allow child when $peer.balance > 0s; }").admits(_asks("x", Relation.CHILD)))
+    assert refusal(policy("join { allow child when $peer.balance > 0s; }").admission.judge(_asks("x", Relation.CHILD)))
 
 
 def test_a_limit_counts_those_that_are_there() -> None:
     rules = policy("join { allow child when 1 = 1 limit 2; }")
-    assert rules.admits(_asks("x", Relation.CHILD, 1)) == Accepted()
-    full = refusal(rules.admits(_asks("x", Relation.CHILD, 2)))
+    assert rules.admission.judge(_asks("x", Relation.CHILD, 1)) == Accepted()
+    full = refusal(rules.admission.judge(_asks("x", Relation.CHILD, 2)))
     assert (full.code, full.rule) == (DenyCode.LIMIT_REACHED, "allow child when 1 = 1 limit 2")
 
 
 def test_a_full_rule_does_not_keep_out_whom_another_one_lets_in() -> None:
     rules = policy('join { allow child when 1 = 1 limit 0; allow child when $peer.name eq "x"; }')
-    assert rules.admits(_asks("x", Relation.CHILD, 5)) == Accepted()
+    assert rules.admission.judge(_asks("x", Relation.CHILD, 5)) == Accepted()
 
 
 def test_the_department_knows_its_members() -> None:
     rules = policy(DEPARTMENT)
-    assert rules.admits(_asks("vax.cs.example.edu", Relation.CHILD, 499)) == Accepted()
-    assert rules.admits(_asks("pucc.example.edu", Relation.SIBLING)) == Accepted()
-    assert refusal(rules.admits(_asks("pucc.example.edu", Relation.CHILD)))
+    assert rules.admission.judge(_asks("vax.cs.example.edu", Relation.CHILD, 499)) == Accepted()
+    assert rules.admission.judge(_asks("pucc.example.edu", Relation.SIBLING)) == Accepted()
+    assert refusal(rules.admission.judge(_asks("pucc.example.edu", Relation.CHILD)))
 
 
 PROBLEMS = [

@@ -17,7 +17,7 @@ from tests.unit.language.test_policy_examples import DEPARTMENT
 
 
 def _ask(rule: str, before: str = "") -> Asking:
-    (ask,) = policy(f"{before} migrate {{ {rule} }}").migrating.asks
+    (ask,) = policy(f"{before} migrate {{ {rule} }}").transfer.asks
     return ask
 
 
@@ -75,7 +75,7 @@ def test_what_is_wanted_travels_in_the_papers_language(written: str, travels: st
 
 
 def test_one_true_offer_is_enough_and_what_is_undefined_offers_nothing() -> None:
-    rules = policy("migrate { offer when $task.ran < 10min; offer when $waited > 1h and $here.load < 50%; }").migrating
+    rules = policy("migrate { offer when $task.ran < 10min; offer when $waited > 1h and $here.load < 50%; }").transfer
     assert rules.offers(_task(ran=599))
     assert rules.offers(_task(ran=600, waited=3601))
     assert not rules.offers(_task(ran=600, waited=3600))
@@ -83,18 +83,18 @@ def test_one_true_offer_is_enough_and_what_is_undefined_offers_nothing() -> None
 
 
 def test_without_an_offer_everything_is_offered_and_without_the_block_nothing() -> None:
-    assert policy("migrate { }").migrating.offers(_task())
-    assert not policy("").migrating.offers(_task(ran=0))
-    assert policy("").migrating.asks == ()
+    assert policy("migrate { }").transfer.offers(_task())
+    assert not policy("").transfer.offers(_task(ran=0))
+    assert policy("").transfer.asks == ()
 
 
 def test_so_many_tasks_are_kept() -> None:
-    assert policy("migrate { keep at least 3 tasks; }").migrating.keep_at_least == 3
-    assert policy("migrate { }").migrating.keep_at_least == 0
+    assert policy("migrate { keep at least 3 tasks; }").transfer.keep_at_least == 3
+    assert policy("migrate { }").transfer.keep_at_least == 0
 
 
 def test_the_department_shares_its_load() -> None:
-    rules = policy(DEPARTMENT).migrating
+    rules = policy(DEPARTMENT).transfer
     assert [ask.wanting for ask in rules.asks] == ["$mem <= 16000000000 and $est_time >= 600"]
     assert rules.keep_at_least == 1
     assert rules.offers(_task(ran=700, checkpointable=1))

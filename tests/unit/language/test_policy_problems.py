@@ -332,7 +332,7 @@ def test_a_let_is_as_deep_as_the_lets_that_it_names() -> None:
     assert (problem.line, problem.code) == (66, Code.LIMIT)
     assert "with every `let` written out, this is deeper than 64" in problem.message
     deepest = "\n".join([*lines[:64], "accept from any { require a63; limit 1 tasks; }"])
-    assert policy(deepest).accept(request()) == Accepted()
+    assert policy(deepest).acceptance.judge(request()) == Accepted()
 
 
 def test_the_longest_durations_are_those_that_others_believe() -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Relation
-from tests.unit.language.policy_rig import Draws, candidate, policy, ranking, tdv
+from tests.unit.language.policy_rig import Draws, candidate, policy, ranked, ranking, tdv
 
 
 def _order(keys: str, *candidates: object, draws: tuple[int, ...] = ()) -> str:
     rules = policy(f"attribute $gpus int optional; rank candidates by {keys};")
-    return " ".join(rules.rank(ranking(*candidates), Draws(*draws)))  # type: ignore[arg-type]  # candidates alone
+    return " ".join(ranked(rules, ranking(*candidates), Draws(*draws)))  # type: ignore[arg-type]  # candidates alone
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_who_could_not_hold_the_task_is_left_out() -> None:
     query = ranking(
         candidate("full", {"free_slots": 0}), candidate("small", {"avail_mem": 1 << 20}), task=tdv(mem=1 << 30)
     )
-    assert rules.rank(query, Draws()) == ()
+    assert ranked(rules, query, Draws()) == ()
 
 
 def test_sure_comes_before_possible_and_possible_before_impossible() -> None:
@@ -90,12 +90,12 @@ def test_a_ranking_may_depend_on_the_task_and_the_time() -> None:
         "rank candidates by first where $task.mem >= 1GiB and $avail_mem >= 16GiB, most $load * $task.cpus, random;"
     )
     small, large = candidate("small", {"avail_mem": 4 << 30, "load": 9000}), candidate("large", {"load": 0})
-    assert rules.rank(ranking(small, large, task=tdv(mem=2 << 30)), Draws(0, 0)) == ("large", "small")
-    assert rules.rank(ranking(small, large), Draws(0, 0)) == ("small", "large")
+    assert ranked(rules, ranking(small, large, task=tdv(mem=2 << 30)), Draws(0, 0)) == ("large", "small")
+    assert ranked(rules, ranking(small, large), Draws(0, 0)) == ("small", "large")
 
 
 def test_without_a_block_free_slots_decide() -> None:
     rules = policy("")
     many, few = candidate("many", {"free_slots": 8}), candidate("few", {"free_slots": 2})
-    assert rules.rank(ranking(many, few), Draws(0)) == ("many", "few")
-    assert rules.rank(ranking(many, few), Draws(8)) == ("few", "many")
+    assert ranked(rules, ranking(many, few), Draws(0)) == ("many", "few")
+    assert ranked(rules, ranking(many, few), Draws(8)) == ("few", "many")

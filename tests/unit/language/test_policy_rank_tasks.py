@@ -7,16 +7,16 @@ import pytest
 from messiahs.core.interface.policies import TaskOrderQuery
 from messiahs.core.model.attributes import Value
 from messiahs.errors import PolicyError
-from tests.unit.language.policy_rig import NOON, Draws, policy
+from messiahs.language.runtime.ranking import Ranking
+from tests.unit.language.policy_rig import NOON, Draws, policy, served
 from tests.unit.language.test_policy_examples import HOSTING
 
 A, B, C = {"bid": 1, "waited": 30}, {"bid": 5, "waited": 10}, {"waited": 20}
 
 
 def _order(keys: str, *tasks: Mapping[str, Value], draws: tuple[int, ...] = ()) -> str:
-    order = policy(f"attribute $bid int optional; rank tasks by {keys};").task_order
-    assert order is not None
-    places = order.order(TaskOrderQuery(tasks=tasks, here={"load": 5000}, now=NOON), Draws(*draws))
+    rules = policy(f"attribute $bid int optional; rank tasks by {keys};")
+    places = served(rules, TaskOrderQuery(tasks=tasks, here={"load": 5000}, now=NOON), Draws(*draws))
     return " ".join("ABC"[place] for place in places)
 
 
@@ -43,12 +43,13 @@ def test_random_draws_once_for_each_task() -> None:
 
 
 def test_without_a_block_nothing_is_ordered() -> None:
-    assert policy("").task_order is None
+    assert policy("").selection.keeps_arrival
+    assert not policy("rank tasks by random;").selection.keeps_arrival
 
 
 def test_both_rankings_may_stand_in_a_file_and_each_of_them_once() -> None:
     both = "rank tasks by most $task.waited; rank candidates by least $load;"
-    assert policy(both).ranking is not None
+    assert isinstance(policy(both).location, Ranking)
     with pytest.raises(PolicyError, match="`rank tasks` stands twice"):
         policy(f"{both} rank tasks by random;")
 
@@ -59,12 +60,10 @@ def test_a_candidate_is_nothing_that_tasks_are_ranked_by() -> None:
 
 
 def test_the_paying_partner_comes_first_and_then_the_highest_bid() -> None:
-    order = policy(HOSTING).task_order
-    assert order is not None
     tasks: tuple[Mapping[str, Value], ...] = (
         {"from": "x", "bid": 10, "waited": 1},
         {"from": "x", "bid": 20, "waited": 1},
         {"from": "acme.example", "account": "acme-2031", "waited": 1},
         {"from": "x", "account": "acme-2031", "waited": 1},
     )
-    assert order.order(TaskOrderQuery(tasks=tasks, here={}, now=NOON), Draws()) == (2, 1, 0, 3)
+    assert served(policy(HOSTING), TaskOrderQuery(tasks=tasks, here={}, now=NOON), Draws()) == (2, 1, 0, 3)

@@ -39,7 +39,7 @@ def _names(vector: Vector) -> set[str]:
 
 
 def _told(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
-    return policy(f"{DECLARED} reveal to any {{ {block} }}").reveal(vector, neighbor)
+    return policy(f"{DECLARED} reveal to any {{ {block} }}").disclosure.reveal(vector, neighbor)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictes
     blocks: str, revealed_to: str
 ) -> None:
     rules, vector = policy(blocks), _vector({})
-    told = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.reveal(vector, each) == vector]
-    silent = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.reveal(vector, each) == EMPTY]
+    told = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == vector]
+    silent = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == EMPTY]
     assert " ".join(told) == revealed_to
     assert len(told) + len(silent) == 4
 
@@ -83,7 +83,7 @@ def test_what_is_told_to_a_relation_that_allows_less_than_the_other_is_what_both
     blocks = (
         "reveal to children { only $arch, $os, $speed; } reveal to siblings { all except $os; hide counts below 2; }"
     )
-    told = policy(blocks).reveal(_vector(*FOUR, {"speed": 1}), BOTH)
+    told = policy(blocks).disclosure.reveal(_vector(*FOUR, {"speed": 1}), BOTH)
     assert _names(told) == {"arch", "speed"}
     assert min(each.count for each in told.classes) >= 2
     assert told.machines == 5
@@ -91,7 +91,7 @@ def test_what_is_told_to_a_relation_that_allows_less_than_the_other_is_what_both
 
 def test_two_lists_of_what_alone_is_told_leave_what_stands_in_both() -> None:
     blocks = "reveal to children { only $arch, $os; } reveal to siblings { only $os, $load; }"
-    assert _names(policy(blocks).reveal(_vector({}), BOTH)) == {"os"}
+    assert _names(policy(blocks).disclosure.reveal(_vector({}), BOTH)) == {"os"}
 
 
 def test_no_class_is_smaller_than_the_policy_says_and_the_nearest_are_put_together() -> None:
@@ -107,10 +107,18 @@ def test_of_fewer_machines_than_a_class_must_have_nothing_is_told() -> None:
 
 def test_neighbors_with_the_same_rule_are_one_audience_and_others_are_not() -> None:
     rules = policy('reveal to any { only $arch; } reveal to "c" { all; }')
-    assert rules.audience_of(PARENT) == rules.audience_of(CHILD) != rules.audience_of(SIBLING)
+    assert (
+        rules.disclosure.audience_of(PARENT)
+        == rules.disclosure.audience_of(CHILD)
+        != rules.disclosure.audience_of(SIBLING)
+    )
 
 
 def test_a_name_is_for_those_that_the_block_names() -> None:
     rules = policy('reveal to parent { as "site-7.example.org"; } reveal to children { all; }')
-    assert (rules.name_for(PARENT), rules.name_for(CHILD), rules.name_for(SIBLING)) == ("site-7.example.org", "", "")
-    assert rules.reveal(_vector({}), PARENT) == _vector({})
+    assert (
+        rules.disclosure.name_for(PARENT),
+        rules.disclosure.name_for(CHILD),
+        rules.disclosure.name_for(SIBLING),
+    ) == ("site-7.example.org", "", "")
+    assert rules.disclosure.reveal(_vector({}), PARENT) == _vector({})

@@ -13,7 +13,7 @@ DECLARED = "attribute $cpu string; attribute $gpus int 0..16;"
 
 
 def _said(block: str, now: CalendarTime = NOON, **measured: Value) -> dict[str, Value]:
-    described = policy(f"{DECLARED}{block}").describe_here(sdv(**EXTENDED, **measured), now).description()
+    described = policy(f"{DECLARED}{block}").disclosure.describe_here(sdv(**EXTENDED, **measured), now).description()
     return {name: value for name, value in described.items() if name not in MACHINE}
 
 
@@ -48,7 +48,7 @@ def test_the_own_machine_says_what_is_sent_and_set(block: str, said: dict[str, V
 
 
 def test_what_is_fixed_is_always_said() -> None:
-    assert policy("").describe_here(sdv(**EXTENDED), NOON) == sdv()
+    assert policy("").disclosure.describe_here(sdv(**EXTENDED), NOON) == sdv()
 
 
 def test_what_is_set_without_a_value_is_not_said_even_if_it_was_measured() -> None:
@@ -57,8 +57,8 @@ def test_what_is_set_without_a_value_is_not_said_even_if_it_was_measured() -> No
 
 def test_a_period_and_a_change_are_part_of_advertise() -> None:
     rules = policy("advertise every 1min or after change of 12.5% { }")
-    assert (rules.timeouts.update_period_ns, rules.change_share) == (MINUTE, 1250)
-    assert policy("advertise every 3s { }").change_share == 0
+    assert (rules.timeouts.update_period_ns, rules.update.text) == (MINUTE, "key_changes(share = 12.5%)")
+    assert policy("advertise every 3s { }").update.text == "key_changes(share = 0%)"
 
 
 def test_timeouts_that_a_policy_does_not_say_are_those_that_were_handed_in() -> None:
@@ -93,7 +93,7 @@ def test_keys_are_added_to_those_that_are_always_there() -> None:
     ],
 )
 def test_what_is_dropped_is_not_passed_on_and_keys_always_are(combine: str, kept: list[str]) -> None:
-    (passed,) = policy(f"{DECLARED}{combine}").pass_on(machines(EXTENDED)).classes
+    (passed,) = policy(f"{DECLARED}{combine}").disclosure.pass_on(machines(EXTENDED)).classes
     names = [name for name, _ in passed.attributes]
     assert [name for name in names if name in {"cpu", "gpus", "load", "slots"}] == kept
     assert set(KEY_ATTRIBUTES) <= set(names)
@@ -101,5 +101,5 @@ def test_what_is_dropped_is_not_passed_on_and_keys_always_are(combine: str, kept
 
 def test_machines_that_differ_only_in_what_is_dropped_become_one_class() -> None:
     vector = machines({"gpus": 1, "cpu": "a"}, {"cpu": "b"}, keys=("cpu",))
-    (passed,) = policy(f"{DECLARED} combine {{ $gpus: drop; $cpu: drop; }}").pass_on(vector).classes
+    (passed,) = policy(f"{DECLARED} combine {{ $gpus: drop; $cpu: drop; }}").disclosure.pass_on(vector).classes
     assert (passed.count, passed.some_lack) == (2, ())

@@ -4,26 +4,27 @@ from messiahs.core.interface.policies import Accepted
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.policy.open_policy import OpenPolicy
-from tests.unit.language.policy_rig import NOON, Draws, candidate, machines, ranking, request, sdv, tdv
+from tests.unit.language.policy_rig import NOON, Draws, candidate, machines, ranked, ranking, request, sdv, tdv
 
 
 def test_it_refuses_nobody() -> None:
     full = sdv(free_slots=0, load=10_000)
-    assert all(OpenPolicy().accept(request(relation=each, here=full)) == Accepted() for each in Relation)
+    asked = [request(relation=each, here=full) for each in Relation]
+    assert all(OpenPolicy().acceptance.decide(each, (), Draws()) == (Accepted(), ()) for each in asked)
 
 
 def test_it_asks_by_free_slots_and_leaves_out_who_could_not_hold_the_task() -> None:
     few, many = candidate("few", {"free_slots": 2}), candidate("many", {"free_slots": 8})
     none = candidate("none", {"free_slots": 0})
     query = ranking(few, none, many, task=tdv())
-    assert OpenPolicy().rank(query, Draws(1)) == ("few", "many")
-    assert OpenPolicy().rank(query, Draws(2)) == ("many", "few")
+    assert ranked(OpenPolicy(), query, Draws(1)) == ("few", "many")
+    assert ranked(OpenPolicy(), query, Draws(2)) == ("many", "few")
 
 
 def test_it_says_and_passes_on_everything_to_everybody() -> None:
     described, vector = sdv(cpu="sparc"), machines({"cpu": "sparc"})
-    assert OpenPolicy().describe_here(described, NOON) == described
-    assert OpenPolicy().pass_on(vector) == vector
+    assert OpenPolicy().disclosure.describe_here(described, NOON) == described
+    assert OpenPolicy().disclosure.pass_on(vector) == vector
     neighbor = Neighbor(system=SystemId("any"), is_parent=True)
-    assert OpenPolicy().reveal(vector, neighbor) == vector
-    assert OpenPolicy().name_for(neighbor) == ""
+    assert OpenPolicy().disclosure.reveal(vector, neighbor) == vector
+    assert OpenPolicy().disclosure.name_for(neighbor) == ""

@@ -55,6 +55,10 @@ def test_each_rule_is_told_with_its_line_its_comparisons_and_the_values(
         f"             no value of the right type: $est_time; {PAPERS_RULE}",
         "     7 true  limit 2 tasks",
         "             0 of 2 slots taken, 1 wanted",
+        (
+            "FILE: by default: advertise by key_changes(share = 0%), rank candidates by weighted_free_slots(), "
+            "rank neighbors by most_waiting(), rank tasks by arrival(), migrate by least_run(), allocate by as_asked()"
+        ),
     ]
 
 

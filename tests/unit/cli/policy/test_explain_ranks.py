@@ -48,6 +48,10 @@ def test_orders_are_told_with_what_each_key_came_to(tmp_path: Path, capsys: pyte
         "     3 most $task.priority: uninitialised, goes last: $priority has no value",
         '     4 first where $user eq "ann": true',
         '             true     $user eq "ann"  $user is "ann"',
+        (
+            "FILE: by default: advertise by key_changes(share = 0%), rank neighbors by most_waiting(), "
+            "migrate by least_run(), allocate by as_asked()"
+        ),
     ]
 
 

@@ -46,7 +46,6 @@ from tests.unit.core.rig import (
     REMOTE_TASK,
     STRANGER,
     Rig,
-    ScriptedPolicy,
     only,
     remote,
     reported,
@@ -56,6 +55,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 @pytest.fixture

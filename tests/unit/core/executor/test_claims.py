@@ -30,7 +30,6 @@ from tests.unit.core.rig import (
     PARENT,
     RENEWAL_NS,
     Rig,
-    ScriptedPolicy,
     only,
     remote,
     request,
@@ -39,6 +38,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def granted(rig: Rig, count: int = 4) -> SchedAccept:

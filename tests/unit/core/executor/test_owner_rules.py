@@ -44,7 +44,6 @@ from tests.unit.core.rig import (
     ORIGIN,
     PARENT,
     Rig,
-    ScriptedPolicy,
     only,
     remote,
     request,
@@ -54,6 +53,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 DESK = """running {
     suspend unless $here.keyboard_idle >= 30s else "the owner is back";

@@ -36,7 +36,6 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     attempt,
     make_module,
@@ -48,6 +47,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SEARCH = SearchId(b"w" * 16)
 SHORT = "migrate { offer when $task.ran < 10min; }"
@@ -66,7 +66,7 @@ def wanting(number: int = 1, /, **said: object) -> TaskRequest:
 def machine(module: ModuleFactory, rules: str, *, slots: int = 4) -> Rig:
     """Make a module with a machine, by a policy's `migrate` and `running`, linked with all."""
     compiled = parse_policy(rules, file="rules.policy")
-    rig = module(policy=ScriptedPolicy(migrating=compiled.migrating, running=compiled.running))
+    rig = module(policy=ScriptedPolicy(transfer=compiled.transfer, running=compiled.running))
     rig.greet(CHILD, SIBLING, PARENT)
     rig.measure(slots=slots)
     return rig
@@ -312,7 +312,7 @@ def test_nothing_of_a_claim_is_offered_while_its_owner_wants_any_of_it_away(modu
 
 def test_neighbors_hear_that_what_runs_may_go_unless_nothing_is_revealed_to_them(module: ModuleFactory) -> None:
     compiled = parse_policy(SHORT, file="rules.policy")
-    rig = module(policy=ScriptedPolicy(migrating=compiled.migrating, silent_to=(SIBLING,)))
+    rig = module(policy=ScriptedPolicy(transfer=compiled.transfer, silent_to=(SIBLING,)))
     rig.greet(CHILD, SIBLING, PARENT)
     rig.measure()
     assert set(told_of_offers(rig.wait(3 * SECOND)).values()) == {False}
@@ -347,7 +347,7 @@ def test_after_a_restart_there_is_no_offer_and_the_origin_is_told(module: Module
         executor.attempts[remote(member=1)],
     )
     compiled = parse_policy(SHORT, file="rules.policy")
-    again = module(policy=ScriptedPolicy(migrating=compiled.migrating))
+    again = module(policy=ScriptedPolicy(transfer=compiled.transfer))
     running = RunningAttempt(attempt=remote(member=1), is_running=True, ran_ns=SECOND)
     again.resume(Remains(rows=rows, running=(running,)))
     again.greet(PARENT)

@@ -32,7 +32,6 @@ from tests.unit.core.rig import (
     SIBLING,
     TASK,
     Rig,
-    ScriptedPolicy,
     accept,
     attempt,
     have_results,
@@ -43,6 +42,7 @@ from tests.unit.core.rig import (
     tdv,
     told,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 OTHER = ClaimId(SystemId("other"), Epoch(4), 1)
 ASKED = SearchId(b"w" * 16)

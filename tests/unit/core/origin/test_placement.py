@@ -25,7 +25,6 @@ from tests.unit.core.rig import (
     TASK,
     TICKET,
     Rig,
-    ScriptedPolicy,
     accept,
     attempt,
     deny,
@@ -38,6 +37,7 @@ from tests.unit.core.rig import (
     told,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def search(rig: Rig, members: int = 0, **more: object) -> SchedRequest:

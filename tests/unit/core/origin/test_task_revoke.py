@@ -34,7 +34,6 @@ from tests.unit.core.rig import (
     SIBLING,
     TASK,
     Rig,
-    ScriptedPolicy,
     accept,
     attempt,
     have_results,
@@ -49,6 +48,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 RULE = 'running { move when $ran >= 5s and $here.load > 50% grace 60s else "the day begins"; }'
 OTHER = ClaimId(SystemId("other"), Epoch(4), 1)

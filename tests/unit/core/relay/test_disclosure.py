@@ -28,12 +28,12 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     deny,
     request,
     sent,
     told,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SITE = SystemId("site-7.example.org")
 INSIDE = Reason(module=FAR, code=DenyCode.NO_CLASS, text="far has no tape drive")

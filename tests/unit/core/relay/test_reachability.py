@@ -20,12 +20,12 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     request,
     sent,
     told,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 OURS, THEIRS = b"o" * 16, b"t" * 16
 OUR_SITE = Trust(roots=(OURS,), vouchers=(OURS,))
@@ -121,7 +121,7 @@ def test_a_search_says_which_roots_its_origin_trusts(ours: Rig) -> None:
 
 
 def test_tasks_are_not_promised_to_whoever_could_not_be_reached(module: ModuleFactory, policy: ScriptedPolicy) -> None:
-    policy.migrating = parse_policy("migrate { }", file="test.policy").migrating
+    policy.transfer = parse_policy("migrate { }", file="test.policy").transfer
     rig = module(policy=policy, trust=OUR_SITE, apart=(PARENT,))
     rig.greet(PARENT)
     rig.submit()

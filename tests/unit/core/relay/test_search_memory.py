@@ -32,7 +32,6 @@ from tests.unit.core.rig import (
     SIBLING,
     TASK,
     Rig,
-    ScriptedPolicy,
     accept,
     attempt,
     deny,
@@ -45,6 +44,7 @@ from tests.unit.core.rig import (
     told,
     transfer,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 MANY = 8_000
 

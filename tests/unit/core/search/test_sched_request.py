@@ -30,7 +30,6 @@ from tests.unit.core.rig import (
     SIBLING,
     STRANGER,
     Rig,
-    ScriptedPolicy,
     accept,
     deny,
     only,
@@ -41,6 +40,7 @@ from tests.unit.core.rig import (
     told,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def asked(actions: tuple[Action, ...]) -> tuple[SystemId, SchedRequest]:

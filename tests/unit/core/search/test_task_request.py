@@ -34,7 +34,6 @@ from tests.unit.core.rig import (
     PARENT,
     SIBLING,
     Rig,
-    ScriptedPolicy,
     accept,
     deny,
     make_module,
@@ -48,6 +47,7 @@ from tests.unit.core.rig import (
     told,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 SEARCH = SearchId(b"w" * 16)
 KINDS = {CHILD: VectorKind.FOR_PARENTS, OTHER_CHILD: VectorKind.FOR_PARENTS, PARENT: VectorKind.FOR_CHILDREN}
@@ -59,7 +59,7 @@ ASKING = "migrate { ask every 10s when $here.load < 50% wanting { $mem <= 1GiB }
 def ruled(module: ModuleFactory, rules: str, **more: object) -> Rig:
     """Make a module by a policy's `migrate` and `rank tasks`, linked with all; their machines are not known."""
     compiled = parse_policy(rules, file="rules.policy")
-    policy = ScriptedPolicy(migrating=compiled.migrating, task_order=compiled.task_order, **more)  # type: ignore[arg-type]
+    policy = ScriptedPolicy(transfer=compiled.transfer, selection=compiled.selection, **more)  # type: ignore[arg-type]
     rig = module(policy=policy)
     rig.greet(*NEIGHBORS)
     return rig

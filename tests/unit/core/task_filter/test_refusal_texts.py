@@ -4,7 +4,8 @@ from messiahs.core.interface.actions import Decision
 from messiahs.core.interface.messages import DenyCode, Reason, SchedDeny
 from messiahs.core.interface.policies import Refused
 from tests.unit.core.conftest import ModuleFactory
-from tests.unit.core.rig import ME, SIBLING, Rig, ScriptedPolicy, only, request, told
+from tests.unit.core.rig import ME, SIBLING, Rig, only, request, told
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def test_what_was_against_a_request_is_logged_here_and_told_to_nobody(rig: Rig, policy: ScriptedPolicy) -> None:

@@ -25,7 +25,6 @@ from tests.unit.core.rig import (
     ORIGIN,
     PARENT,
     Rig,
-    ScriptedPolicy,
     deny,
     only,
     remote,
@@ -37,6 +36,7 @@ from tests.unit.core.rig import (
     transfer,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 BY_PRIORITY = "rank tasks by most $task.priority default 0;"
 NEIGHBORS = (
@@ -48,7 +48,7 @@ NEIGHBORS = (
 def ruled(module: ModuleFactory, text: str = BY_PRIORITY, *, slots: int = 1) -> Rig:
     """Make a machine whose neighbors are known to have none."""
     rules = parse_policy(text, file="rules.policy")
-    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(task_order=rules.task_order, running=rules.running))
+    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(selection=rules.selection, running=rules.running))
     rig.greet(CHILD, PARENT)
     if slots:
         rig.measure(slots=slots)
@@ -102,8 +102,8 @@ def test_under_a_new_policy_all_look_again_in_its_order(module: ModuleFactory) -
     rig.see(CHILD, view())
     for ask_id in tuple(rig.state.hop.asks):
         rig.hear(CHILD, deny(ask_id))
-    order = parse_policy(BY_PRIORITY, file="rules.policy").task_order
-    assert priorities(rig.handle(PolicyChanged(policy=ScriptedPolicy(task_order=order)))) == [3, 2, 1]
+    order = parse_policy(BY_PRIORITY, file="rules.policy").selection
+    assert priorities(rig.handle(PolicyChanged(policy=ScriptedPolicy(selection=order)))) == [3, 2, 1]
 
 
 def test_without_the_block_those_come_first_that_came_first(module: ModuleFactory) -> None:
@@ -258,7 +258,7 @@ def test_that_room_may_be_made_is_passed_on_as_machines_are(module: ModuleFactor
 
 def test_whoever_is_told_nothing_does_not_hear_that_room_may_be_made(module: ModuleFactory) -> None:
     rules = parse_policy(BY_PRIORITY, file="rules.policy")
-    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(task_order=rules.task_order, silent_to=(PARENT,)))
+    rig = module(neighbors=NEIGHBORS, policy=ScriptedPolicy(selection=rules.selection, silent_to=(PARENT,)))
     rig.greet(CHILD, PARENT)
     rig.measure()
     assert told_of_room(rig.wait(3 * SECOND)) == {CHILD: True, PARENT: False}

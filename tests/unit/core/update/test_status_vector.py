@@ -19,12 +19,12 @@ from tests.unit.core.rig import (
     SIBLING,
     STRANGER,
     Rig,
-    ScriptedPolicy,
     only,
     reported,
     sdv,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def advertised(actions: tuple[Action, ...]) -> list[tuple[SystemId, VectorKind, int]]:

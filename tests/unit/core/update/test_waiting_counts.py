@@ -20,10 +20,10 @@ from tests.unit.core.rig import (
     START,
     TASK,
     Rig,
-    ScriptedPolicy,
     only,
     view,
 )
+from tests.unit.core.scripted_policy import ScriptedPolicy
 
 KINDS = {
     CHILD: VectorKind.FOR_PARENTS,

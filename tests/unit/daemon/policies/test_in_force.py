@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.config.settings import ModuleSettings
-from messiahs.core.interface.policies import Policy
+from messiahs.core.interface.parts import Policy
 from messiahs.core.model.instants import SECOND
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.errors import PolicyError, UnusableStateError

@@ -9,13 +9,15 @@ import pytest
 from messiahs.core.interface.actions import Action, TaskEnded
 from messiahs.core.interface.events import ControlReceived, LinkUp, Measured
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, AcceptQuery, CalendarTime, Refused
+from messiahs.core.interface.parts import PartState
+from messiahs.core.interface.policies import Accepted, AcceptQuery, CalendarTime, Randomness, Refused
 from messiahs.core.model.instants import HOUR, Instant
 from messiahs.trace.format.records import RandomBits, Record, contents
 from messiahs.trace.format.segments import Segment
 from messiahs.trace.format.values import encode
 from messiahs.trace.replay.replay import replay
-from tests.unit.core.rig import CHILD, PARENT, SIBLING, TASK, Rig, ScriptedPolicy, hello, make_module, sdv
+from tests.unit.core.rig import CHILD, PARENT, SIBLING, TASK, Rig, hello, make_module, sdv
+from tests.unit.core.scripted_policy import ScriptedPolicy
 from tests.unit.trace.taping import Taping, submitted, taping
 
 
@@ -122,9 +124,30 @@ class BrokenPolicy:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the other has
         return getattr(self.scripted, name)
 
-    def accept(self, query: AcceptQuery, /) -> Accepted | Refused:
+    @property
+    def acceptance(self) -> "BrokenAcceptance":
         """Fail."""
+        return BrokenAcceptance()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenAcceptance:
+    """Fails."""
+
+    text: str = "broken"
+    initial: PartState = ()
+
+    def decide(
+        self, query: AcceptQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[Accepted | Refused, PartState]:
+        """Fail."""
+        del state, randomness
         raise ZeroDivisionError(f"for {query.asker.system}")
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Say nothing."""
+        del query
+        return ""
 
 
 def test_the_step_that_shows_a_bug_is_on_disk_before_anybody_hears_of_it() -> None:

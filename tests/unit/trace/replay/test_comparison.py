@@ -14,7 +14,8 @@ from messiahs.core.interface.events import (
     VectorReceived,
 )
 from messiahs.core.interface.messages import SchedAccept, StatusVector, VectorKind
-from messiahs.core.interface.policies import Policy, Timeouts
+from messiahs.core.interface.parts import Policy
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
 from messiahs.language.compiler.files import parse_policy

@@ -1,9 +1,10 @@
-"""What holds where a policy says nothing of sharing: nothing is asked for or offered, and nobody may join."""
+"""Who may join where no rule says so: nobody (MESSIAHS 6.2 join_request)."""
 
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Asking, JoinQuery, Refused, RunningQuery
+from messiahs.core.interface.parts import PartState
+from messiahs.core.interface.policies import JoinQuery, Randomness, Refused
 from messiahs.core.model.neighbors import Relation
 
 ROLES = {Relation.CHILD: "child", Relation.SIBLING: "sibling", Relation.PARENT: "parent"}
@@ -11,19 +12,16 @@ ROLES = {Relation.CHILD: "child", Relation.SIBLING: "sibling", Relation.PARENT: 
 
 
 @dataclass(frozen=True, slots=True)
-class NoMigrating:
-    """Asks for no task, and offers none."""
+class AdmitNobody:
+    """Lets nobody join: whom a site trusts is never decided by nobody."""
 
-    asks: tuple[Asking, ...] = ()
-    keep_at_least: int = 0
-    offers_running: bool = False
-    reads_memory: bool = False
-    reads_waiting: bool = False
+    text: str = "nobody()"
+    initial: PartState = ()
 
-    def offers(self, query: RunningQuery, /) -> bool:
-        """Offer nothing."""
-        del query
-        return False
+    def decide(self, query: JoinQuery, state: PartState, randomness: Randomness, /) -> tuple[Refused, PartState]:
+        """Refuse."""
+        del randomness
+        return no_entry(query), state
 
 
 def no_entry(query: JoinQuery, /) -> Refused:

@@ -1,0 +1,107 @@
+"""Parts of policies that are installed beside messiahs: the entry points of the group `messiahs.policies`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from re import fullmatch
+from typing import Final
+
+from messiahs.core.interface.parts import PartState
+from messiahs.core.model.attributes import Value
+from messiahs.language.syntax.scanning import KEYWORDS
+from messiahs.policy.built_in import BUILT_IN, Catalogue, Found
+from messiahs.policy.guarding import SAFE, Guarded, why_no_state
+from messiahs.policy.parts import Decider, DeclaredPart
+
+GROUP: Final = "messiahs.policies"
+_NAME: Final = r"[a-z_][a-z0-9_]{0,63}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartSource:
+    """From where a part of a policy came: the name of the part, its distribution and the version of that."""
+
+    name: str
+    distribution: str
+    version: str
+
+
+def catalogue() -> Catalogue:
+    """Give what policies may name on this machine; what is installed is looked up when a policy names a part."""
+    return Catalogue(find=_installed)
+
+
+def why_not_as_recorded(parts: Iterable[PartSource]) -> tuple[str, ...]:
+    """Say of each part that is not installed as it was recorded what is missing."""
+    return tuple(
+        f"the part `{each.name}` was recorded with {each.distribution} {each.version}, {found}"
+        for each in parts
+        if (found := _other_version(each))
+    )
+
+
+def _other_version(part: PartSource) -> str:
+    try:
+        found = version(part.distribution)
+    except PackageNotFoundError:
+        return "which is not installed"
+    return "" if found == part.version else f"and {found} is installed"
+
+
+def _installed() -> Found:
+    """Load all entry points; what is wrong with one is told to whoever names it, and concerns nobody else."""
+    loaded: dict[str, list[DeclaredPart]] = {}
+    broken: dict[str, str] = {}
+    for point in entry_points(group=GROUP):
+        try:
+            part = _loaded(point)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of others may raise anything
+            broken[point.name] = f"{_origin(point)} cannot be used: {type(error).__name__}: {error}"
+        else:
+            loaded.setdefault(part.name, []).append(part)
+    parts: list[DeclaredPart] = []
+    for name, found in loaded.items():
+        origins = " and ".join(f"{each.distribution} {each.version}" for each in found)
+        if any(each.name == name for each in BUILT_IN):
+            broken[name] = f"{origins} cannot be used: there is a built-in part of this name"
+        elif len(found) > 1:
+            broken[name] = f"{origins} both install a part of this name"
+        else:
+            parts.extend(found)
+    return Found(parts=tuple(parts), broken=broken)
+
+
+def _loaded(point: EntryPoint) -> DeclaredPart:
+    part = point.load()
+    for problem in _problems(point, part):
+        raise TypeError(problem)
+    assert isinstance(part, DeclaredPart)
+    make, kind = part.make, part.kind
+
+    def guarded(**values: Value) -> Decider:
+        made: Decider = make(**values)
+        state: PartState = made.initial
+        if why := why_no_state(state):
+            raise TypeError(why)
+        return Guarded(kind, made)
+
+    distribution = point.dist
+    assert distribution is not None, "it was found in one"
+    return replace(part, make=guarded, distribution=distribution.name, version=distribution.version)
+
+
+def _problems(point: EntryPoint, part: object) -> Iterator[str]:
+    if not isinstance(part, DeclaredPart):
+        yield f"{point.value} is no DeclaredPart"
+        return
+    if part.name != point.name:
+        yield f"the part is named {part.name!r}, and its entry point {point.name!r}"
+    if part.kind not in SAFE:
+        yield f"no part of the kind {part.kind!r} can be named"
+    for name in (part.name, *(each.name for each in part.parameters)):
+        if fullmatch(_NAME, name) is None or name in KEYWORDS:
+            yield f"{name!r} cannot be written in a policy"
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value

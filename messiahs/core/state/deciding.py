@@ -1,0 +1,39 @@
+"""Asking the parts of the policy: what each remembers is kept here, and one that fails is reported once."""
+
+from typing import TypeVar
+
+from messiahs.core.interface.actions import Decision
+from messiahs.core.interface.parts import Failed, Part, PartKind, Policy, part_texts
+from messiahs.core.state.module import ModuleState
+
+_Query = TypeVar("_Query")
+_Answer = TypeVar("_Answer")
+
+
+def decide(state: ModuleState, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
+    """Give a part's answer, and keep its state; for one that failed, what holds in place of its answer."""
+    before = state.parts.states.get(kind, part.initial)
+    answer, after = part.decide(query, before, state.randomness)
+    if after is not before:
+        state.parts.states[kind] = after
+    if not isinstance(answer, Failed):
+        return answer
+    if kind not in state.parts.failed:
+        state.parts.failed[kind] = state.parts.untold[kind] = f"{part.text}: {answer.why}"
+    instead: _Answer = answer.instead
+    return instead
+
+
+def untold_failures(state: ModuleState) -> tuple[Decision, ...]:
+    """Report each part that failed for the first time under this policy; from now on, that is known."""
+    untold, state.parts.untold = state.parts.untold, {}
+    return tuple(Decision(what="part_failed", task=kind.value, text=text) for kind, text in untold.items())
+
+
+def take_up(state: ModuleState, policy: Policy) -> None:
+    """Put a policy in place of another; parts that stand in both as they are go on with what they remember."""
+    before, after = part_texts(state.policy), part_texts(policy)
+    for kind in [kind for kind in state.parts.states if before[kind] != after[kind]]:
+        del state.parts.states[kind]
+    state.parts.failed.clear()
+    state.policy = policy

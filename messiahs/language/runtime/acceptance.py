@@ -1,0 +1,54 @@
+"""Whether a policy lets tasks in: the block that names the sender most closely (MESSIAHS 5: task acceptance)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from messiahs.core.interface.messages import DenyCode
+from messiahs.core.interface.parts import PartState
+from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Randomness, Refused
+from messiahs.core.model.neighbors import Relation
+from messiahs.language.runtime.accepting import AcceptBlock
+from messiahs.language.runtime.explaining_accept import why_refused
+
+SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptRules:
+    """All blocks, by the name of a system or by relation; `for_any` is for every other neighbor, not for users."""
+
+    by_name: tuple[tuple[str, AcceptBlock], ...] = ()
+    by_relation: tuple[tuple[Relation, AcceptBlock], ...] = ()
+    for_any: AcceptBlock | None = None
+    text: str = "accept"
+    initial: PartState = ()
+
+    def judge(self, query: AcceptQuery) -> Accepted | Refused:
+        """Judge by the block that names the sender most closely; without one, users may and neighbors may not."""
+        block = self.block_for(query.asker)
+        if block is not None:
+            return block.judge(query)
+        if query.asker.relation is Relation.SELF:
+            return Accepted()
+        sender = SENDERS[query.asker.relation]
+        return Refused(
+            code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"nobody is accepted from {sender}"
+        )
+
+    def decide(
+        self, query: AcceptQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[Accepted | Refused, PartState]:
+        """Judge tasks that somebody wants placed."""
+        del randomness
+        return self.judge(query), state
+
+    def why_refused(self, query: AcceptQuery, /) -> str:
+        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+        block = self.block_for(query.asker)
+        return why_refused(block, query) if block is not None else ""
+
+    def block_for(self, asker: Asker) -> AcceptBlock | None:
+        """Give the block that names a sender most closely; None without one."""
+        is_user = asker.relation is Relation.SELF
+        named = None if is_user else dict(self.by_name).get(asker.system)
+        return named or dict(self.by_relation).get(asker.relation) or (None if is_user else self.for_any)

@@ -1,0 +1,179 @@
+"""Parts from outside: one that raises, or whose answer is wrong, has failed, and something safe holds in its place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from messiahs.core.interface.parts import Failed, PartKind, PartState
+from messiahs.core.interface.policies import (
+    Allocation,
+    AllocationQuery,
+    MigrationQuery,
+    Randomness,
+    RankQuery,
+    SourceQuery,
+    TaskOrderQuery,
+)
+from messiahs.core.model.attributes import INTEGER_HIGHEST
+from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.task_filter.matching import could_hold
+from messiahs.policy.location import MostWaiting, WeightedFreeSlots
+from messiahs.policy.parts import Decider
+
+STATE_LIMIT: Final = 4_096
+"""Values that a part from outside may remember."""
+_DRAW_LIMIT_BITS: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A part from outside. One that fails keeps its state; `SAFE` says what holds in place of its answer.
+
+    A part that orders candidates is asked about those alone that could hold the task.
+    """
+
+    kind: PartKind
+    decider: Decider
+
+    @property
+    def initial(self) -> PartState:
+        """The state with which it begins."""
+        return self.decider.initial
+
+    def decide(
+        self,
+        query: Any,  # noqa: ANN401 - by kind
+        state: PartState,
+        randomness: Randomness,
+        /,
+    ) -> tuple[Any, PartState]:
+        """Answer a question, and give the state for the next one."""
+        port, safe = _Port(randomness), SAFE[self.kind]
+        if isinstance(query, RankQuery):
+            able = tuple(each for each in query.candidates if could_hold(query.need, each.view))
+            query = replace(query, candidates=able)
+        try:
+            answer, after = self.decider.decide(query, state, port)
+            why = safe.why_wrong(query, answer) or why_no_state(after)
+        except (Exception, SystemExit) as error:  # whatever it is, the module goes on
+            if port.failure is not None:
+                raise port.failure from error
+            answer, after, why = None, state, f"{type(error).__name__}: {error}"
+        if not why:
+            return answer, after
+        return Failed(instead=safe.instead(query, randomness), why=f"{why}; {safe.told}"), state
+
+
+class _Port:
+    """The source of random numbers, and what it raised: that is no fault of the part (mutable)."""
+
+    def __init__(self, randomness: Randomness) -> None:
+        self._randomness = randomness
+        self.failure: Exception | None = None
+
+    def bits(self, count: int, /) -> int:
+        """Draw."""
+        if type(count) is not int or not 0 < count <= _DRAW_LIMIT_BITS:
+            raise ValueError(f"{count!r} random bits were asked for, and 1 to {_DRAW_LIMIT_BITS} can be drawn")
+        try:
+            return self._randomness.bits(count)
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Safe:
+    """What holds where a part fails, in words as well, and what is wrong with an answer (empty: nothing)."""
+
+    instead: Callable[[Any, Randomness], object]
+    told: str
+    why_wrong: Callable[[Any, object], str]
+
+
+def why_no_state(state: object, /) -> str:
+    """Say why something is no state of a part; empty if it is one."""
+    if not isinstance(state, tuple) or not all(isinstance(row, tuple) for row in state):
+        return "its state is no tuple of tuples"
+    values = [value for row in state for value in row]
+    if len(values) > STATE_LIMIT:
+        return f"its state has more than {STATE_LIMIT} values"
+    if not all(type(value) in (int, str) and is_valid_value(value) for value in values):
+        return "its state has other values than 64-bit integers and strings of 64 bytes"
+    return ""
+
+
+def _no_bool(query: object, answer: object) -> str:
+    del query
+    return "" if type(answer) is bool else f"{answer!r:.100} is neither True nor False"
+
+
+def _no_order(known: tuple[object, ...], answer: object, *, is_whole: bool = False) -> str:
+    if not isinstance(answer, tuple):
+        return f"{answer!r:.100} is no tuple"
+    strange = [each for each in answer if type(each) is bool or each not in known]
+    if strange:
+        return f"{strange[0]!r:.100} was not asked about"
+    if len(set(answer)) < len(answer):
+        return "something stands twice in its answer"
+    return f"{len(known) - len(answer)} are missing in its answer" if is_whole and len(answer) < len(known) else ""
+
+
+def _no_candidates(query: RankQuery, answer: object) -> str:
+    return _no_order(tuple(each.system for each in query.candidates), answer)
+
+
+def _no_sources(query: SourceQuery, answer: object) -> str:
+    return _no_order(tuple(each.system for each in query.sources), answer)
+
+
+def _no_task_order(query: TaskOrderQuery, answer: object) -> str:
+    return _no_order(tuple(range(len(query.tasks))), answer, is_whole=True)
+
+
+def _no_tasks(query: MigrationQuery, answer: object) -> str:
+    return _no_order(tuple(range(len(query.tasks))), answer)
+
+
+def _no_allocation(query: AllocationQuery, answer: object) -> str:
+    if not isinstance(answer, Allocation):
+        return f"{answer!r:.100} is no Allocation"
+    if type(answer.slots) is not int or not 1 <= answer.slots <= INTEGER_HIGHEST:
+        return f"{answer.slots!r:.100} slots cannot be given"
+    if type(answer.places) is not int or not 0 <= answer.places <= query.wanted:
+        return f"{answer.places!r:.100} of {query.wanted} places cannot be granted"
+    return ""
+
+
+SAFE: Final[Mapping[PartKind, Safe]] = MappingProxyType(
+    {
+        PartKind.UPDATE: Safe(
+            instead=lambda _query, _randomness: False, told="the change waits for the period", why_wrong=_no_bool
+        ),
+        PartKind.LOCATION: Safe(
+            instead=lambda query, randomness: WeightedFreeSlots().decide(query, (), randomness)[0],
+            told="weighted_free_slots() decides",
+            why_wrong=_no_candidates,
+        ),
+        PartKind.SOURCES: Safe(
+            instead=lambda query, randomness: MostWaiting().decide(query, (), randomness)[0],
+            told="most_waiting() decides",
+            why_wrong=_no_sources,
+        ),
+        PartKind.SELECTION: Safe(
+            instead=lambda query, _randomness: tuple(range(len(query.tasks))),
+            told="tasks stay in the order in which they came",
+            why_wrong=_no_task_order,
+        ),
+        PartKind.MIGRATION: Safe(
+            instead=lambda _query, _randomness: (), told="no running task moves", why_wrong=_no_tasks
+        ),
+        PartKind.ALLOCATION: Safe(
+            instead=lambda query, _randomness: Allocation(slots=query.slots, places=0),
+            told="nothing is granted",
+            why_wrong=_no_allocation,
+        ),
+    }
+)
+"""By the kinds of parts that policies may name."""

@@ -1,0 +1,109 @@
+"""Whom to ask, for places and for tasks (MESSIAHS 6.2 sched_request: the most likely candidate)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from messiahs.core.interface.limits import ASKS
+from messiahs.core.interface.parts import PartKind, PartState
+from messiahs.core.interface.policies import Candidate, Randomness, RankQuery, SourceQuery
+from messiahs.core.model.ids import SystemId
+from messiahs.core.model.neighbors import Relation
+from messiahs.core.task_filter.matching import could_hold, fitting
+from messiahs.policy.parts import DeclaredPart
+from messiahs.policy.weighted_order import weighted_order
+
+_RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
+_Group = tuple[bool, bool, int]
+"""Where tasks were lost, what is not sure, and how far away in the hierarchy: the lesser goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedFreeSlots:
+    """Orders candidates at random, weighted by their free slots: views are old, and who is asked first should vary.
+
+    Those that surely have room come before those that only could, and among equals children before siblings before
+    parents. Those through which tasks were lost lately come last, and those that could not hold the task not at all.
+    No more are drawn than a search may ask; whoever is left follows as it came.
+    """
+
+    initial: PartState = ()
+
+    def decide(
+        self, query: RankQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[tuple[SystemId, ...], PartState]:
+        """Order candidates."""
+        groups: dict[_Group, list[tuple[SystemId, int]]] = {}
+        for candidate in query.candidates:
+            surely, could = fitting(query.need, candidate.view)
+            if could:
+                group = (candidate.has_lost, not surely, _RELATIONS.index(candidate.relation))
+                groups.setdefault(group, []).append((candidate.system, candidate.view.free_slots(could)))
+        order: list[SystemId] = []
+        for group in sorted(groups):
+            systems, weights = zip(*groups[group], strict=True)
+            order.extend([systems[place] for place in weighted_order(weights, randomness, drawn=ASKS - len(order))])
+        return tuple(order), state
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRobin:
+    """Asks candidates in order of name, and begins behind the one with which it began last: each comes first in turn.
+
+    It remembers that name, so that a turn goes on where it was when candidates come and go. Those through which tasks
+    were lost lately come last, and those that could not hold the task not at all.
+    """
+
+    initial: PartState = ()
+
+    def decide(
+        self, query: RankQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[tuple[SystemId, ...], PartState]:
+        """Order candidates."""
+        del randomness
+        last = str(state[0][0]) if state else ""
+        able = sorted(
+            (candidate for candidate in query.candidates if could_hold(query.need, candidate.view)),
+            key=_turn_after(last),
+        )
+        order = tuple(candidate.system for candidate in able)
+        return order, ((order[0],),) if order else state
+
+
+def _turn_after(last: str) -> Callable[[Candidate], tuple[bool, bool, SystemId]]:
+    return lambda candidate: (candidate.has_lost, candidate.system <= last, candidate.system)
+
+
+@dataclass(frozen=True, slots=True)
+class MostWaiting:
+    """Asks those first for tasks behind whom most tasks wait, and of equals in order of name."""
+
+    initial: PartState = ()
+
+    def decide(
+        self, query: SourceQuery, state: PartState, randomness: Randomness, /
+    ) -> tuple[tuple[SystemId, ...], PartState]:
+        """Order neighbors."""
+        del randomness
+        order = sorted(query.sources, key=lambda source: (-source.waiting, source.system))
+        return tuple(source.system for source in order), state
+
+
+WEIGHTED_FREE_SLOTS: Final = DeclaredPart(
+    kind=PartKind.LOCATION,
+    name="weighted_free_slots",
+    meaning="asks at random, weighted by free slots: children first, then siblings, then parents",
+    make=WeightedFreeSlots,
+)
+ROUND_ROBIN: Final = DeclaredPart(
+    kind=PartKind.LOCATION,
+    name="round_robin",
+    meaning="asks in order of name, and begins each time behind the one with which it began last",
+    make=RoundRobin,
+)
+MOST_WAITING: Final = DeclaredPart(
+    kind=PartKind.SOURCES,
+    name="most_waiting",
+    meaning="asks those first for tasks behind whom most tasks wait",
+    make=MostWaiting,
+)

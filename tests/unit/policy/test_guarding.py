@@ -1,0 +1,128 @@
+"""A part from outside that fails: what holds in its place, and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from messiahs.core.interface.parts import Failed, PartKind, PartState
+from messiahs.core.interface.policies import Allocation, Randomness
+from messiahs.policy.guarding import Guarded
+from tests.contract.part_queries import QUERIES
+from tests.unit.language.policy_rig import Draws, candidate, ranking
+
+BEFORE: PartState = (("a", 1),)
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """A part that does what a test wants."""
+
+    do: Callable[[Any, Randomness], tuple[Any, Any]]
+    initial: PartState = ()
+
+    def decide(self, query: object, state: PartState, randomness: Randomness, /) -> tuple[Any, PartState]:
+        """Do it."""
+        del state
+        return self.do(query, randomness)
+
+
+def _failed(kind: PartKind, do: Callable[[Any, Randomness], tuple[Any, Any]]) -> Failed[Any]:
+    answer, after = Guarded(kind, Doing(do)).decide(QUERIES[kind][-1], BEFORE, Draws(*range(9)))
+    assert isinstance(answer, Failed)
+    assert after is BEFORE
+    return answer
+
+
+def _answering(answer: object, state: object = ()) -> Callable[[Any, Randomness], tuple[Any, Any]]:
+    return lambda _query, _randomness: (answer, state)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "why"),
+    [
+        (PartKind.UPDATE, 1, "1 is neither True nor False; the change waits for the period"),
+        (PartKind.SOURCES, ("a", "x"), "'x' was not asked about; most_waiting() decides"),
+        (PartKind.SOURCES, ["a"], "['a'] is no tuple; most_waiting() decides"),
+        (PartKind.SOURCES, ("a", "a"), "something stands twice in its answer; most_waiting() decides"),
+        (PartKind.SELECTION, (1,), "1 are missing in its answer; tasks stay in the order in which they came"),
+        (PartKind.SELECTION, (0, True), "True was not asked about; tasks stay in the order in which they came"),
+        (PartKind.MIGRATION, (3,), "3 was not asked about; no running task moves"),
+        (PartKind.MIGRATION, None, "None is no tuple; no running task moves"),
+        (PartKind.ALLOCATION, 2, "2 is no Allocation; nothing is granted"),
+        (PartKind.ALLOCATION, Allocation(slots=0, places=1), "0 slots cannot be given; nothing is granted"),
+        (
+            PartKind.ALLOCATION,
+            Allocation(slots=1, places=-1),
+            "-1 of 100 places cannot be granted; nothing is granted",
+        ),
+        (
+            PartKind.ALLOCATION,
+            Allocation(slots=1, places=101),
+            "101 of 100 places cannot be granted; nothing is granted",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_told_and_something_safe_holds_in_its_place(kind: PartKind, answer: object, why: str) -> None:
+    assert _failed(kind, _answering(answer)).why == why
+
+
+@pytest.mark.parametrize(
+    ("kind", "instead"),
+    [
+        (PartKind.UPDATE, False),
+        (PartKind.SOURCES, ("a", "b", "c")),
+        (PartKind.SELECTION, (0, 1)),
+        (PartKind.MIGRATION, ()),
+        (PartKind.ALLOCATION, Allocation(slots=4, places=0)),
+    ],
+)
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), RecursionError()])
+def test_whatever_a_part_raises_the_same_holds(kind: PartKind, instead: object, error: BaseException) -> None:
+    def fail(_query: object, _randomness: Randomness) -> tuple[Any, Any]:
+        raise error
+
+    failed = _failed(kind, fail)
+    assert failed.instead == instead
+    assert failed.why.startswith(type(error).__name__)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [None, [("a", 1)], ("a",), ((1.5,),), ((True,),), ((2**63,),), (("x" * 65,),), ((0,),) * 5000],
+)
+def test_a_state_that_no_trace_could_hold_is_a_failure(state: object) -> None:
+    assert "its state" in _failed(PartKind.MIGRATION, _answering((), state)).why
+
+
+def test_candidates_that_could_not_hold_the_task_are_not_asked_about() -> None:
+    seen: list[object] = []
+
+    def see(query: Any, _randomness: Randomness) -> tuple[Any, Any]:  # noqa: ANN401 - a RankQuery
+        seen.extend(each.system for each in query.candidates)
+        return ("full",), ()
+
+    query = ranking(candidate("full", {"free_slots": 0}), candidate("free"))
+    answer, _ = Guarded(PartKind.LOCATION, Doing(see)).decide(query, (), Draws(0))
+    assert seen == ["free"]
+    assert answer == Failed(instead=("free",), why="'full' was not asked about; weighted_free_slots() decides")
+
+
+@pytest.mark.parametrize("count", [0, -1, 1025, "8", True])
+def test_what_cannot_be_drawn_is_the_fault_of_the_part(count: Any) -> None:  # noqa: ANN401 - as a stranger may
+    failed = _failed(PartKind.MIGRATION, lambda _query, randomness: (randomness.bits(count), ()))
+    assert "random bits" in failed.why
+
+
+def test_what_the_source_of_random_numbers_raises_is_not() -> None:
+    class Broken:
+        """Cannot draw."""
+
+        def bits(self, count: int, /) -> int:
+            """Fail."""
+            raise ZeroDivisionError(count)
+
+    part = Guarded(PartKind.MIGRATION, Doing(lambda _query, randomness: (randomness.bits(3), ())))
+    with pytest.raises(ZeroDivisionError):
+        part.decide(QUERIES[PartKind.MIGRATION][0], (), Broken())
