@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from messiahs.core.epochs import on_older_copy
 from messiahs.core.executor.attempts import on_attempt_ended, start_action
 from messiahs.core.executor.claims import forget_attempt, watch
-from messiahs.core.executor.owner_rules import take_suspended, take_up
+from messiahs.core.executor.owner_rules import continue_after_restart, restore_suspended
 from messiahs.core.interface.actions import Action, DiscardAttempt, EndAttempt, Forget
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
@@ -214,7 +214,7 @@ def _resume_attempt(
 ) -> tuple[Action, ...]:
     claim = state.executor.claims.get(row.claim)
     if claim is not None and row.status.substate is Substate.SUSPENDED:
-        take_suspended(state, claim, row.id, now)
+        restore_suspended(state, claim, row.id, now)
     if found is not None and found.ended is not None:
         return on_attempt_ended(state, found.ended, now)
     if claim is None:
@@ -229,5 +229,5 @@ def _resume_attempt(
     if row.status.substate is Substate.QUEUED:
         status = replace(row.status, substate=Substate.RUNNING)
         state.executor.attempts[row.id] = replace(row, status=status)
-    taken_up = take_up(state, claim, row.id, suspended_ns=found.suspended_ns, now=now)
-    return (start_action(claim, row), *taken_up)
+    continued = continue_after_restart(state, claim, row.id, suspended_ns=found.suspended_ns, now=now)
+    return (start_action(claim, row), *continued)

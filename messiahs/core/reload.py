@@ -24,7 +24,7 @@ def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) ->
     task_request.watch_asks(state, now)
     for claim in state.origin.claims.values():
         placement.await_status(state, claim, now)
-    owner_rules.count_anew(state, now)
+    owner_rules.restart_durations(state, now)
     status_vector.send_all_anew(state)
     advertised = view_changes.on_output_timeout(state, now)
     return (*advertised, *placement.search_everywhere(state, now))

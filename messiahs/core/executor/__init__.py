@@ -1,1 +1,1 @@
-"""The executor of tasks: claims on the own machine, attempts in them, and the rules of its owner (MESSIAHS 6.2)."""
+"""The executor of tasks: claims on the own machine, attempts in them, and the owner's rules (MESSIAHS 6.2)."""

@@ -1,4 +1,4 @@
-"""Tasks at their executor: taking, starting, ending and reporting them (MESSIAHS 5.3.2, 5.3.3)."""
+"""Tasks at their executor: accepting, starting, ending and reporting them (MESSIAHS 5.3.2, 5.3.3)."""
 
 from dataclasses import replace
 
@@ -6,11 +6,11 @@ from messiahs.core.executor.claims import (
     SHRINK_NS,
     answer_renewal,
     end_quantum,
-    let_go,
     on_leaving_attempt_ended,
-    refuse_for_ever,
+    refuse_permanently,
     regrow,
     renew,
+    retire,
     status_actions,
 )
 from messiahs.core.executor.owner_rules import end_action, expect_evaluation, forget_guard, move_out
@@ -55,10 +55,10 @@ from messiahs.core.task_filter.acceptance import judge, refusal_of, summary_of
 from messiahs.core.task_filter.matching import time_limit_ns
 
 _REPORT_AFTER_NS = 200 * MILLISECOND
-"""A start is reported only if the attempt still runs then: short tasks cost one message, not two."""
+"""A start is reported only if the attempt is still running then: short tasks cost one message, not two."""
 _HELD_LIMIT = 1_280
 _ATTEMPT_LIMIT = 8_192
-"""Attempts of one claim whose results the origin has not taken yet."""
+"""Attempts of one claim whose results the origin has not acknowledged yet."""
 _LOST_CAUSES = (
     Cause.LOST,
     Cause.LEASE_EXPIRED,
@@ -74,14 +74,14 @@ _LOST_CAUSES = (
 def on_task_transfer(
     state: ModuleState, transfer: TaskTransfer, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Take tasks of a claim; each passes `accept` again, and one that is here already is only reported."""
+    """Accept tasks of a claim: each is judged by `accept` again; a task that is here already is only reported."""
     claim = state.executor.claims.get(transfer.claim)
     if claim is None or claim.row.origin != sender:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
     if claim.row.ticket != transfer.ticket:
         return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
     actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
-    # Equal for all tasks of a claim, so the policy is asked once.
+    # The answer is the same for all tasks of a claim, so the policy is asked once.
     refusal, why = _refusal(state, claim, now)
     if why:
         actions.append(Decision(what="refused", task=str(claim.row.id), text=why))
@@ -113,7 +113,7 @@ def on_task_transfer(
 
 
 def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
-    """Hand an attempt to the back end; a repeated start does no harm."""
+    """Return the action that starts an attempt; a repeated start has no effect."""
     return StartAttempt(
         attempt=row.id,
         claim=claim.row.id,
@@ -125,7 +125,7 @@ def start_action(claim: GrantedClaim, row: AttemptRow) -> StartAttempt:
 
 
 def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) -> tuple[Action, ...]:
-    """Note the start; it is reported only if the attempt runs for a while. One that is told again is no news."""
+    """Record the start of an attempt, and report it if the attempt runs for a while; a repeated event has no effect."""
     row = state.executor.attempts.get(event.attempt)
     claim = state.executor.claims.get(row.claim) if row is not None else None
     if row is None or claim is None or row.status.state is not TaskState.EXECUTING or event.attempt in claim.started:
@@ -135,10 +135,10 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
     expect_evaluation(state, now)
     guard = state.executor.guards.get(event.attempt)
     if guard is not None and guard.suspended_at is not None:
-        # It has begun in the place of one that was suspended, and that others have by now.
+        # It started in the place of a suspended attempt, whose slots have been lent out.
         return (SuspendAttempt(attempt=event.attempt),)
     claim.unreported[event.attempt] = None
-    # Soft: after a restart the back end is asked what runs.
+    # Not stored: after a restart the back end is asked which attempts are running.
     running = replace(row.status, substate=Substate.RUNNING)
     state.executor.attempts[event.attempt] = replace(row, status=running)
     if not state.timers.is_set(TimerKind.STATUS, row.claim):
@@ -147,7 +147,7 @@ def on_attempt_started(state: ModuleState, event: AttemptStarted, now: Instant) 
 
 
 def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Report what has ended and, once the first of those has run for a while, what has started and still runs."""
+    """Report attempts that have ended and, once the first of them has run for a while, those that have started."""
     claim = state.executor.claims.get(claim_id)
     if claim is None or not claim.unreported:
         return ()
@@ -162,9 +162,9 @@ def on_status_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
 
 
 def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> tuple[Action, ...]:
-    """Keep the result until its origin has taken it; it is reported at once (MESSIAHS 5.3.2 task_status).
+    """Keep the result until its origin acknowledges it, and report it at once (MESSIAHS 5.3.2 task_status).
 
-    Results that come at one instant leave in one message.
+    Results that arrive at the same instant are sent in one message.
     """
     row = state.executor.attempts.get(event.attempt)
     if row is None:
@@ -173,9 +173,9 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
         return ()
     claim = state.executor.claims.get(row.claim)
     given_up = forget_guard(state, claim or state.executor.released.get(row.claim), event.attempt, now)
-    # What the owner has said of the end stands already where the end was begun.
-    said = row.status.text if row.status.substate is Substate.VACATING else ""
-    row = replace(row, status=_status_of(event, said))
+    # If the owner began the end, the reason is already in the row.
+    owner_text = row.status.text if row.status.substate is Substate.VACATING else ""
+    row = replace(row, status=_status_of(event, owner_text))
     state.executor.attempts[event.attempt] = row
     if claim is None:
         return on_leaving_attempt_ended(state, row, now)
@@ -194,9 +194,9 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
 
 
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
-    """Forget results that were taken, end attempts that are not bound any more, and extend the lease.
+    """Forget acknowledged results, end attempts that are no longer bound, and extend the lease.
 
-    An origin that still looks for other places for what may stay by now has not heard so, and is told again.
+    An origin that is still searching places for attempts that may stay has missed a message, which is then repeated.
     """
     claim = state.executor.claims.get(ack.claim)
     if claim is None:
@@ -209,12 +209,12 @@ def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> 
         if row.status.state is TaskState.EXECUTING:
             actions.append(_end(state, claim, attempt, cause=Cause.UNBOUND, now=now))
         else:
-            actions.extend(let_go(state, claim, attempt))
+            actions.extend(retire(state, claim, attempt))
     return (*actions, *call_off(state, claim, ack.moving))
 
 
 def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Action, ...]:
-    """End attempts on request of their origin; the final status follows (MESSIAHS 5.3.2 task_kill)."""
+    """End attempts at the request of their origin; the final status follows (MESSIAHS 5.3.2 task_kill)."""
     claim = state.executor.claims.get(kill.claim)
     if claim is None:
         return ()
@@ -230,9 +230,9 @@ def on_task_kill(state: ModuleState, kill: TaskKill, now: Instant) -> tuple[Acti
 
 
 def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instant) -> tuple[Action, ...]:
-    """Say what became of attempts; without any named, repeat everything of the claim (MESSIAHS 5.3.2).
+    """Report the named attempts, or without names all attempts of the claim (MESSIAHS 5.3.2).
 
-    An attempt that is denied here is stored as ended first, and refused for ever: it may still be on its way.
+    An unknown attempt is first stored as denied, since it may still be in transit: it never starts here.
     """
     claim = state.executor.claims.get(query.claim)
     if claim is None:
@@ -250,16 +250,16 @@ def on_task_status_query(state: ModuleState, query: TaskStatusQuery, now: Instan
             statuses.append(final_status)
             continue
         if attempt not in state.executor.attempts:
-            actions.append(Store(row=_deny_for_ever(state, claim, attempt, now)))
+            actions.append(Store(row=_deny_permanently(state, claim, attempt, now)))
         statuses.append(state.executor.attempts[attempt].status)
     return (*actions, *status_actions(claim, tuple(statuses))) if statuses else ()
 
 
 def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sender: SystemId) -> tuple[Action, ...]:
-    """Say that attempts of a claim that has ended here are lost; without any named, that it has ended.
+    """Report attempts of a claim that has ended here as lost; without named attempts, report the end of the claim.
 
-    No attempt can start any more under a claim that is not known. One that is still being ended, or that belongs to an
-    earlier life of this module's state, is not spoken of: the origin counts its lease.
+    No attempt can start under an unknown claim. An attempt that is still being ended, or that belongs to an earlier
+    epoch of this module, is left out: for it the origin waits until its lease expires.
     """
     if not query.attempts:
         return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)
@@ -274,25 +274,25 @@ def on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, *, sen
 
 
 def _may_hold(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
-    """Say whether an attempt can be one of this claim: an origin speaks of its own tasks, each in its claim.
+    """Return whether an attempt can belong to this claim: it is a task of the claim's origin, in no other claim.
 
-    What was refused is kept too, so an origin that names attempts for ever must be stopped somewhere.
+    Refused attempts are kept too, so the number of attempts that an origin may name is limited.
     """
     if attempt.task.system != claim.row.origin:
         return False
     row = state.executor.attempts.get(attempt)
     if row is None:
         return attempt in claim.acknowledged or len(claim.attempts) < _ATTEMPT_LIMIT
-    # One that still runs in another claim is not spoken of before it has ended: its task must not run twice at once.
+    # An attempt that runs in another claim must end first: its task must not run twice at once.
     return row.claim == claim.row.id or row.status.state is not TaskState.EXECUTING
 
 
 def _final_status_of(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId
 ) -> tuple[AttemptStatus | None, tuple[Action, ...]]:
-    """Give what an origin is told of an attempt that never starts in this claim, and rows to be forgotten for that.
+    """Return the final status of an attempt that never starts in this claim, and actions that forget old rows.
 
-    It comes late, or the origin works from an older copy of its database and would wait for ever without an answer.
+    The attempt is late, or the origin restored an older copy of its database; without an answer it would wait forever.
     """
     if attempt in claim.acknowledged:
         return claim.acknowledged[attempt], ()
@@ -301,10 +301,10 @@ def _final_status_of(
         return None, ()
     text = f"this attempt belongs to {row.claim}"
     status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=text)
-    return status, refuse_for_ever(state, claim, status)
+    return status, refuse_permanently(state, claim, status)
 
 
-def _deny_for_ever(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
+def _deny_permanently(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant) -> AttemptRow:
     status = AttemptStatus(attempt=attempt, state=TaskState.DENIED, cause=Cause.NEVER_ARRIVED, text="it never arrived")
     row = AttemptRow(id=attempt, claim=claim.row.id, command=Command(argv=()), status=status)
     state.executor.attempts[attempt] = row
@@ -317,7 +317,7 @@ def _take(state: ModuleState, claim: GrantedClaim, task: BoundTask, *, refusal: 
         status = AttemptStatus(attempt=task.attempt, state=TaskState.EXECUTING, substate=Substate.QUEUED)
         claim.live += 1
     else:
-        # Stored, so that this attempt stays refused whatever arrives later.
+        # Stored, so that the attempt stays refused if it arrives again.
         status = AttemptStatus(attempt=task.attempt, state=TaskState.DENIED, cause=Cause.REFUSED, text=refusal)
     row = AttemptRow(id=task.attempt, claim=claim.row.id, command=task.command, status=status)
     state.executor.attempts[task.attempt] = row
@@ -351,7 +351,7 @@ def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str
 
 
 def _note_wait(state: ModuleState, waited_ns: int) -> None:
-    """Count how long an attempt has waited here for its start."""
+    """Add the time that an attempt waited here for its start to the mean."""
     state.executor.mean_wait_ns += (waited_ns - state.executor.mean_wait_ns) // 8
 
 
@@ -360,7 +360,7 @@ def _end(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, *, cause: 
     return end_action(state, claim, attempt, grace_ns=grace_ns, cause=cause, now=now)
 
 
-def _status_of(event: AttemptEnded, said: str) -> AttemptStatus:
+def _status_of(event: AttemptEnded, owner_text: str) -> AttemptStatus:
     if event.cause is Cause.KILLED:
         state = TaskState.KILLED
     elif event.cause in _LOST_CAUSES:
@@ -375,7 +375,7 @@ def _status_of(event: AttemptEnded, said: str) -> AttemptStatus:
         exit_code=event.exit_code,
         signal=event.signal,
         cause=event.cause,
-        text=event.text or said,
+        text=event.text or owner_text,
         ran_ns=event.ran_ns,
         outputs=event.outputs,
     )

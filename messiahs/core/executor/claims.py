@@ -1,8 +1,9 @@
 """Granting claims on the own machine and keeping them alive (MESSIAHS 6.2 sched_request, sched_accept).
 
-A claim is k places for tasks of one shape. It lives by its lease: granting it is the first renewal, the first tasks
-that arrive answer that one, and a `task_status_ack` answers each later one. The executor counts from *sending* the
-renewal that was answered, the origin from answering it and a tenth longer: so no two attempts of a task ever overlap.
+A claim is k places for tasks of one shape, and lives as long as its lease. The grant is the first renewal, answered by
+the first tasks to arrive; each later renewal is answered by a `task_status_ack`. The executor counts the lease from
+when it *sent* the answered renewal, the origin from its answer and a tenth longer: so no two attempts of a task ever
+overlap.
 """
 
 from dataclasses import replace
@@ -37,29 +38,29 @@ from messiahs.core.task_filter.matching import has_room, need_of
 from messiahs.core.task_filter.task_order import is_outranked
 
 UNUSED_NS = 30 * SECOND
-"""A claim without a task for so long ends."""
+"""A claim without a task for this long ends."""
 SHRINK_NS = 1 * SECOND
-"""Places that the origin has not filled for so long go to others, as long again after it was told."""
+"""Places that the origin leaves unused for this long are freed, after a notice of the same length."""
 _LONGEST_QUANTUM_NS = 30 * SECOND
-_ON_ITS_WAY_NS = 250 * MILLISECOND
+_TRANSIT_NS = 250 * MILLISECOND
 """Grace period for tasks already in transit when the quantum ends."""
 _AHEAD_NS = 100 * MILLISECOND
-"""How much work may wait here beyond the places, so that a slot never waits for the network."""
+"""Work that may be queued beyond the places, so that no slot waits for the network."""
 _AHEAD_LIMIT = 256
-_OVER_REMEMBERED = 4_096
+_ACKNOWLEDGED_LIMIT = 4_096
 _STREAMS = 2
 """Every attempt lists stdout and stderr among its outputs."""
 _STATUS_BYTES = 256 * 1_024
 _TEXT_LENGTH = 512
 """Maximum length of status text on the wire."""
 _RESULTS_KEPT_NS = 24 * HOUR
-"""How long after the end of a lease the results of its attempts are kept for an origin that has not taken them."""
+"""How long unacknowledged results are kept after the lease of their claim has expired."""
 _RESULTS = (TaskState.FINISHED, TaskState.ABORTED, TaskState.KILLED)
 _RENEWALS_REMEMBERED = 2 * RENEWALS_PER_LEASE
 
 
 def places_for(state: ModuleState, need: Need, wanted: int, /, *, uses_reserved: bool = False) -> int:
-    """Say how many of the wanted places the own machine has now, beside or with those that are reserved."""
+    """Return how many of the wanted places are free on the own machine, including reserved ones if `uses_reserved`."""
     here = free_here(state, uses_reserved=uses_reserved)
     if here is None:
         return 0
@@ -78,7 +79,7 @@ def places_for(state: ModuleState, need: Need, wanted: int, /, *, uses_reserved:
 def grant(
     state: ModuleState, request: SchedRequest, need: Need, /, *, asker: Asker, places: int, now: Instant
 ) -> tuple[SchedAccept, tuple[Action, ...]]:
-    """Reserve places and make the accept for them; `places_for` said that they are there."""
+    """Reserve places and return their accept; the places are free according to `places_for`."""
     state.counters = replace(state.counters, claims=state.counters.claims + 1)
     claim_id = ClaimId(state.system, state.epoch, state.counters.claims)
     lease_ns = state.policy.timeouts.lease_ns
@@ -125,13 +126,13 @@ def watch(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
 
 
 def window_of(claim: GrantedClaim) -> int:
-    """How many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
+    """Return how many attempts may be bound to a claim at once: its places, and work for the next 100 ms."""
     if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return 0
     if claim.phase is GrantedPhase.SHRINKING:
         return claim.live
     if not claim.mean_run_ns or claim.suspended:
-        # What would wait behind a suspended attempt could wait for long.
+        # Work behind a suspended attempt could wait for long.
         return claim.row.places
     return claim.row.places + min(claim.row.places * _AHEAD_NS // claim.mean_run_ns, _AHEAD_LIMIT)
 
@@ -139,7 +140,7 @@ def window_of(claim: GrantedClaim) -> int:
 def status_actions(
     claim: GrantedClaim, statuses: tuple[AttemptStatus, ...], *, renewal: int = 0
 ) -> tuple[SendControl, ...]:
-    """Report attempts towards the origin, in messages of bounded size; only the last of them renews the lease."""
+    """Report attempts to the origin, in messages of bounded size; only the last one renews the lease."""
     parts: list[list[AttemptStatus]] = [[]]
     size = 0
     for status in statuses:
@@ -153,14 +154,14 @@ def status_actions(
 
 
 def _size_of(status: AttemptStatus) -> int:
-    """Give at least the size of a status in bytes on the wire."""
+    """Return an upper bound of the size of a status on the wire, in bytes."""
     texts = (status.attempt.task.system, status.cause, status.text[:_TEXT_LENGTH])
     names = (output.name for output in status.outputs)
     return 96 + 4 * sum(map(len, texts)) + 24 * len(status.outputs) + sum(len(name.encode()) for name in names)
 
 
 def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action, ...]:
-    """Report all attempts of a claim, and ask by that for a longer lease; the end of one that ends is said again."""
+    """Report all attempts of a claim, which asks for a longer lease; repeat the end of an ending claim."""
     claim.renewals += 1
     claim.renewal_sent_at[claim.renewals] = now
     claim.renewal_sent_at.pop(claim.renewals - _RENEWALS_REMEMBERED, None)
@@ -176,13 +177,13 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Renew the lease of a claim, every fifth of it."""
+    """Renew the lease of a claim, at every fifth of it."""
     claim = state.executor.claims.get(claim_id)
     return renew(state, claim, now) if claim is not None else ()
 
 
 def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> tuple[Action, ...]:
-    """Extend a lease: it counts from when the renewal was sent, not from when its answer came."""
+    """Extend a lease, counted from when the renewal was sent, not from when its answer arrived."""
     sent_at = claim.renewal_sent_at.pop(renewal, None)
     if sent_at is None or claim.phase is GrantedPhase.EXPIRED:
         return ()
@@ -195,9 +196,9 @@ def answer_renewal(state: ModuleState, claim: GrantedClaim, renewal: int, /) -> 
 
 
 def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """End all attempts of a claim whose lease ran out: its origin may already have started them elsewhere.
+    """End all attempts of a claim whose lease has expired: its origin may already have started them elsewhere.
 
-    Results that were not taken are kept: an origin that was down since then counts from its restart, and wants them.
+    Unacknowledged results are kept: an origin that was down counts the lease from its restart, and still needs them.
     """
     claim = state.executor.claims.get(claim_id)
     if claim is None:
@@ -211,7 +212,7 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
     state.timers.set(TimerKind.GRANTED_LEASE, claim_id, kept_until)
     mark_changed(state, now)
     live = [each for each in claim.attempts if state.executor.attempts[each].status.state is TaskState.EXECUTING]
-    # Stored, since its places may be granted to others from now on.
+    # Stored, since its places may be granted to other origins from now on.
     return (
         Store(row=claim.row),
         *(EndAttempt(attempt=attempt, grace_ns=0, cause=Cause.LEASE_EXPIRED) for attempt in live),
@@ -219,9 +220,9 @@ def on_granted_lease_timeout(state: ModuleState, claim_id: ClaimId, now: Instant
 
 
 def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Free the places that the origin does not use; a claim that stays without tasks takes none any more.
+    """Free the places that the origin leaves unused; a claim that stays without tasks ends.
 
-    The origin is told a while before, so that it binds nothing to places that others have by then.
+    The origin is informed a while before, so that it binds no task to a place that is about to be freed.
     """
     claim = state.executor.claims.get(claim_id)
     if claim is None or claim.is_ending:
@@ -241,7 +242,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
         claim.enter(GrantedPhase.SHRINKING)
         state.timers.set(TimerKind.IDLE, claim_id, after(now, SHRINK_NS))
         return status_actions(claim, ())
-    # An origin that was cut off or restarted may still send what it had bound: `regrow` gives it places then.
+    # An origin that was cut off or restarted may still send tasks that it had bound: `regrow` then restores places.
     claim.enter(GrantedPhase.OPEN)
     claim.row = replace(claim.row, places=claim.live)
     if not claim.live:
@@ -251,7 +252,7 @@ def on_idle_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tupl
 
 
 def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
-    """Keep the places of claims whose path is cut for a while: a neighbor that restarts sends again what was bound."""
+    """Keep the places of claims whose path is cut: a neighbor that restarts sends again the tasks that were bound."""
     for claim in state.executor.claims.values():
         if claim.row.via == neighbor and claim.phase in (GrantedPhase.OPEN, GrantedPhase.SHRINKING):
             claim.enter(GrantedPhase.OPEN)
@@ -259,15 +260,15 @@ def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
 
 
 def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
-    """Begin to end a claim that has kept the machine full for a turn: others may wait, and none can know of them.
+    """Begin to end a claim that has kept the machine full for a quantum: other origins may wait without its knowledge.
 
-    A turn is over at once if the policy puts tasks that wait before those of the claim. Its origin may ask again at
-    once, a little later than those who wait. What it has bound already still runs here.
+    The quantum ends at once if the policy ranks waiting tasks above those of the claim. Its origin may ask again a
+    little later than those that wait. Tasks that it has bound already still run here.
     """
-    assert claim.quantum_began_at is not None, "a claim that is watched has begun"
+    assert claim.quantum_began_at is not None, "a claim has a quantum from `watch` on"
     if claim.is_ending or claim.phase is GrantedPhase.YIELDING:
         return
-    # While slots are gathered for a task that needs several of them, it is known that somebody waits.
+    # While slots are gathered for a reservation, a task is known to wait.
     quantum_ns = state.executor.quantum_ns if state.executor.reservation is None else QUANTUM_NS
     is_long = now - claim.quantum_began_at >= quantum_ns
     if not is_long and not is_outranked(state, {**claim.row.tdv.description(), "from": claim.row.via}, now):
@@ -277,11 +278,11 @@ def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
         return
     claim.enter(GrantedPhase.YIELDING)
     state.executor.quantum_before = claim.row.origin, claim.row.tdv
-    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _ON_ITS_WAY_NS))
+    state.timers.set(TimerKind.IDLE, claim.row.id, after(now, _TRANSIT_NS))
 
 
 def _count_quantum(state: ModuleState, request: SchedRequest) -> None:
-    """Let turns become longer while nobody but the last one takes them."""
+    """Lengthen quanta as long as the same origin and TDV take them one after the other."""
     executor = state.executor
     if executor.quantum_before is not None:
         is_alone = executor.quantum_before == (request.origin, request.tdv)
@@ -290,7 +291,7 @@ def _count_quantum(state: ModuleState, request: SchedRequest) -> None:
 
 
 def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Keep the places of a claim whose tasks come as soon as their inputs are here."""
+    """Keep the places of a claim whose tasks arrive as soon as their inputs are here."""
     claim = state.executor.claims.get(claim_id)
     if claim is not None and not claim.is_ending:
         state.timers.set(TimerKind.IDLE, claim_id, after(now, UNUSED_NS))
@@ -298,9 +299,9 @@ def on_inputs_moving(state: ModuleState, claim_id: ClaimId, now: Instant) -> tup
 
 
 def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Action, ...]:
-    """Take back places that were freed, as far as they are still free, for tasks that have come after all.
+    """Take back freed places, as far as they are still free, for tasks that have arrived after all.
 
-    Also in a claim that takes nothing more: they were bound before their origin heard of that.
+    This includes an ending claim: the tasks were bound before its origin learned of the end.
     """
     kept = reserved_places(claim)
     wanted = min(claim.granted, claim.live + tasks) - kept
@@ -312,13 +313,13 @@ def regrow(state: ModuleState, claim: GrantedClaim, *, tasks: int) -> tuple[Acti
 
 
 def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """End what still runs in a claim from which its origin wants nothing more: it is nobody's."""
+    """End all attempts of a claim that its origin has ended: no system expects their results."""
     claim = state.executor.claims.get(claim_id)
     return end_claim(state, claim, now, cause=Cause.UNBOUND) if claim is not None else ()
 
 
 def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: Cause) -> tuple[Action, ...]:
-    """Forget a claim; attempts that still run are ended, and forgotten when they have."""
+    """Forget a claim; running attempts are ended, and forgotten when they have ended."""
     del state.executor.claims[claim.row.id]
     for kind in (TimerKind.IDLE, TimerKind.RENEWAL, TimerKind.GRANTED_LEASE, TimerKind.STATUS):
         state.timers.cancel(kind, claim.row.id)
@@ -332,8 +333,8 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
         if row is None or row.claim != claim.row.id:
             continue
         if row.status.state is TaskState.EXECUTING:
-            can_hear = cause is Cause.UNBOUND and wake(state, claim, attempt, now)
-            grace_ns = state.policy.timeouts.kill_grace_ns if can_hear else 0
+            is_awake = cause is Cause.UNBOUND and wake(state, claim, attempt, now)
+            grace_ns = state.policy.timeouts.kill_grace_ns if is_awake else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
         else:
             actions.extend(forget_attempt(state, attempt))
@@ -341,7 +342,7 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
 
 
 def on_leaving_attempt_ended(state: ModuleState, row: AttemptRow, now: Instant) -> tuple[Action, ...]:
-    """Forget an attempt that ended after its claim: nobody waits for the result, and its place is free now."""
+    """Forget an attempt that ended after its claim, and free its place: no system expects its result."""
     claim = state.executor.released.get(row.claim)
     if claim is not None:
         claim.live -= 1
@@ -351,22 +352,22 @@ def on_leaving_attempt_ended(state: ModuleState, row: AttemptRow, now: Instant) 
     return forget_attempt(state, row.id)
 
 
-def let_go(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tuple[Action, ...]:
-    """Let go of an ended attempt whose result was taken, but know for a while that a late copy must not start again.
+def retire(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /) -> tuple[Action, ...]:
+    """Forget an acknowledged attempt, but remember for a while that a late copy of it must not start.
 
-    An attempt that was denied keeps its row for as long as the claim lives: it is refused for ever.
+    A denied attempt keeps its row as long as the claim lives, since its denial is permanent.
     """
     claim.attempts.pop(attempt, None)
     claim.unreported.pop(attempt, None)
     status = state.executor.attempts[attempt].status
     forgotten = () if status.state is TaskState.DENIED else forget_attempt(state, attempt)
-    return (*forgotten, *refuse_for_ever(state, claim, _final_status(status)))
+    return (*forgotten, *refuse_permanently(state, claim, _final_status(status)))
 
 
-def refuse_for_ever(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
-    """Remember that an attempt never starts in a claim, and what its origin is told of it; the oldest is forgotten."""
+def refuse_permanently(state: ModuleState, claim: GrantedClaim, status: AttemptStatus, /) -> tuple[Action, ...]:
+    """Remember the final status of an attempt that never starts in a claim; the oldest one is dropped at the limit."""
     claim.acknowledged[status.attempt] = status
-    if len(claim.acknowledged) <= _OVER_REMEMBERED:
+    if len(claim.acknowledged) <= _ACKNOWLEDGED_LIMIT:
         return ()
     oldest = next(iter(claim.acknowledged))
     del claim.acknowledged[oldest]
@@ -375,9 +376,10 @@ def refuse_for_ever(state: ModuleState, claim: GrantedClaim, status: AttemptStat
 
 
 def _final_status(status: AttemptStatus) -> AttemptStatus:
-    """Say how an attempt ended to an origin that asks although it has taken the result: its database is older.
+    """Return the status for an origin that queries an acknowledged attempt because its database is older.
 
-    An end without any output is repeated as it was. Outputs are gone, so their task has to run again.
+    The end of an attempt without outputs is repeated. Outputs have been discarded, so a task with outputs is denied and
+    has to run again.
     """
     has_outputs = len(status.outputs) > _STREAMS or any(output.size_bytes for output in status.outputs)
     if not has_outputs:
@@ -387,6 +389,6 @@ def _final_status(status: AttemptStatus) -> AttemptStatus:
 
 
 def forget_attempt(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
-    """Let go of an ended attempt: its result is known to its origin, or nobody wants it."""
+    """Forget an ended attempt: its origin has the result, or no system expects it."""
     del state.executor.attempts[attempt]
     return (Forget(key=(RowKind.ATTEMPT, attempt)), DiscardAttempt(attempt=attempt))

@@ -1,8 +1,8 @@
-"""What the rules of a machine's owner do to the attempts that run there (MESSIAHS 2; 5.3.2 task_status).
+"""Applying the rules of a machine's owner to the attempts that run there (MESSIAHS 2; 5.3.2 task_status).
 
-The rules are looked at whenever the machine was measured, every second, and when a duration ends, while anything runs.
-`protecting` says what is due; here it is done, and told to the task's origin at once. What the owner's rules end is
-revoked: its task is tried again elsewhere, and shapes of which a task was revoked get no new places for a while.
+While any attempt runs, the rules are evaluated after every measurement, every second, and when a duration ends.
+`rule_timing` decides which acts are due; this file performs them and reports each to the task's origin at once. An
+attempt ended by a rule is revoked: its task is tried again elsewhere, and its shape gets no new places for a while.
 """
 
 from dataclasses import replace
@@ -36,25 +36,24 @@ from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import wake
 
-"""Causes: an owner's rule let an attempt vacate its machine, or killed it."""
-_LOOK_NS = 1 * SECOND
-_LEAST_NS = 50 * MILLISECOND
-"""Attempts that start one after the other are looked at together."""
+_EVALUATION_INTERVAL_NS = 1 * SECOND
+_SHORTEST_INTERVAL_NS = 50 * MILLISECOND
+"""Attempts that start in quick succession are evaluated together."""
 _PENALTY_NS = 60 * SECOND
 """How long a shape of which a task was revoked gets no new places here."""
 _CAUSES = {Act.KILL: Cause.REVOKED, Act.VACATE: Cause.VACATED}
 
 
 def expect_evaluation(state: ModuleState, now: Instant) -> None:
-    """Look at the rules soon: an attempt has begun."""
+    """Schedule an evaluation of the rules soon: an attempt has started."""
     if state.policy.running or _reads_memory(state):
         evaluated_at = state.executor.evaluated_at
-        at = now if evaluated_at is None else max(now, after(evaluated_at, _LEAST_NS))
+        at = now if evaluated_at is None else max(now, after(evaluated_at, _SHORTEST_INTERVAL_NS))
         state.timers.set(TimerKind.OWNER_RULES, state.system, at)
 
 
-def count_anew(state: ModuleState, now: Instant) -> None:
-    """Count the durations of the rules of a new policy from now; what the old one has done stays done."""
+def restart_durations(state: ModuleState, now: Instant) -> None:
+    """Count the durations of a new policy's rules from now; acts of the old policy remain done."""
     for guard in state.executor.guards.values():
         guard.memory = replace(guard.memory, since=())
     if running_attempts(state):
@@ -62,8 +61,8 @@ def count_anew(state: ModuleState, now: Instant) -> None:
 
 
 def on_evaluation(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Do what is due, have the memory measured if a rule asks for it, and look again after a while."""
-    actions = look(state, now)
+    """Do what is due, request a measurement of memory if a rule reads it, and schedule the next evaluation."""
+    actions = evaluate(state, now)
     running = tuple(attempt for _, attempt in running_attempts(state))
     if running and _reads_memory(state):
         return (*actions, MeasureAttempts(attempts=running))
@@ -71,19 +70,19 @@ def on_evaluation(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_attempts_measured(state: ModuleState, event: AttemptsMeasured, now: Instant) -> tuple[Action, ...]:
-    """Note what memory attempts use, and do what is due for that."""
+    """Record the memory that attempts use, and do what is due."""
     for attempt, memory_bytes in event.memory:
         guard = state.executor.guards.get(attempt)
         if guard is not None:
             guard.mem_used = memory_bytes
-    return look(state, now)
+    return evaluate(state, now)
 
 
-def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Do to every attempt that runs here what the policy's rules want done now.
+def evaluate(state: ModuleState, now: Instant) -> tuple[Action, ...]:
+    """Apply to every running attempt the acts that are due now.
 
-    Those that are suspended come first, the longest of them before the others: they may want their slots back. Without
-    any rules, whatever an earlier policy has suspended goes on.
+    Suspended attempts come first, the longest suspended at the front: they may need their slots back. If the policy has
+    no rules, attempts suspended by an earlier policy are resumed.
     """
     rules, guards = state.policy.running, state.executor.guards
     running = running_attempts(state) if rules or guards or _reads_memory(state) else []
@@ -91,18 +90,18 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
         return ()
     state.executor.evaluated_at = now
     actions: list[Action] = []
-    next_at = after(now, _LOOK_NS)
+    next_at = after(now, _EVALUATION_INTERVAL_NS)
     claims = {claim.row.id: claim for claim, _ in running}
-    said = {claim_id: revocation(state, claim) for claim_id, claim in claims.items()}
+    revocations = {claim_id: revocation(state, claim) for claim_id, claim in claims.items()}
     counts_waiting = any(rule.reads_waiting for rule in rules)
     queries = running_queries(state, running, here=own_facts(state, now), counts_waiting=counts_waiting, now=now)
     for (claim, attempt), query in zip(running, queries, strict=True):
         guard = guards.setdefault(attempt, Guard(slots=claim.need.slots))
-        actions.extend(_look_at(state, claim, attempt, query, now=now))
+        actions.extend(_evaluate_attempt(state, claim, attempt, query, now=now))
         ends = next_evaluation(rules, guard.memory, now)
         next_at = next_at if ends is None else min(next_at, ends)
     state.timers.set(TimerKind.OWNER_RULES, state.system, next_at)
-    for claim_id, before in said.items():
+    for claim_id, before in revocations.items():
         revoked = revocation(state, claims[claim_id])
         if (revoked.attempts, revoked.answers) != (before.attempts, before.answers):
             actions.append(SendControl(to=claims[claim_id].row.via, message=revoked))
@@ -110,9 +109,9 @@ def look(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant) -> tuple[Action, ...]:
-    """Revoke attempts on behalf of the administrator, as a rule of the policy would; their tasks go elsewhere.
+    """Revoke attempts at the request of the administrator, as a rule would; their tasks are tried again elsewhere.
 
-    What has ended, or is nobody's any more and ends already, is passed over.
+    Attempts that have ended, or are being ended because their claim has, are skipped.
     """
     actions: list[Action] = [Answer(answer_to=event.answer_to)]
     act, grace_ns = (Act.KILL, 0) if event.kills else (Act.VACATE, state.policy.timeouts.kill_grace_ns)
@@ -125,29 +124,29 @@ def on_revoke_requested(state: ModuleState, event: RevokeRequested, now: Instant
         actions.append(Decision(what=_CAUSES[act], task=str(attempt), text=text))
         end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[act], now=now)
         _bar(state, claim, now)
-        actions.extend(_let_leave(state, claim, end, text=text, now=now))
+        actions.extend(_end_for_owner(state, claim, end, text=text, now=now))
     return tuple(actions)
 
 
 def is_revoked(state: ModuleState, origin: SystemId, tdv: TDV, /, now: Instant) -> bool:
-    """Say whether the owner's rules have ended a task of this origin and shape a short while ago."""
+    """Return whether the owner's rules ended a task of this origin and shape a short while ago."""
     until = state.executor.revoked.get((origin, tdv))
     return until is not None and now < until
 
 
-def take_suspended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> None:
-    """Count an attempt as suspended that was so before a restart, whatever has become of it."""
+def restore_suspended(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> None:
+    """Restore the suspended state of an attempt after a restart."""
     memory = Memory(standing=Standing.SUSPENDED)
     state.executor.guards[attempt] = Guard(slots=claim.need.slots, memory=memory, suspended_at=now)
     claim.suspended += 1
 
 
-def take_up(
+def continue_after_restart(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, suspended_ns: int | None, now: Instant
 ) -> tuple[Action, ...]:
-    """Go on with an attempt that runs since before a restart: it stands as it was stored, whatever it does now.
+    """Continue with an attempt that has run since before a restart, in its stored state, whatever it does now.
 
-    `suspended_ns` is how long it has been suspended, None if it is not.
+    `suspended_ns` is how long it has been suspended, or None if it is not.
     """
     status = state.executor.attempts[attempt].status
     expect_evaluation(state, now)
@@ -157,9 +156,9 @@ def take_up(
             return (SuspendAttempt(attempt=attempt),)
         case Substate.VACATING:
             if suspended_ns is not None:
-                # It was not told before the restart, and its slots may be lent out.
-                take_suspended(state, claim, attempt, now)
-            # Which of the rules it was, nobody has stored; an executor that knows of an earlier end keeps to that.
+                # It was not informed before the restart, and its slots may be lent out.
+                restore_suspended(state, claim, attempt, now)
+            # The rule is not stored, so the longest grace applies; a back end that began the end earlier keeps to that.
             graces_ns = [rule.grace_ns or 0 for rule in state.policy.running]
             grace_ns = max(state.policy.timeouts.kill_grace_ns, *graces_ns, 0)
             return (end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause(status.cause), now=now),)
@@ -168,7 +167,7 @@ def take_up(
 
 
 def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
-    """End an attempt for which its origin has another place; one that may stay by now does, and the origin is told."""
+    """End an attempt for which its origin has another place; if it may stay by now, inform the origin instead."""
     if is_moving_out(state, attempt):
         return ()
     revoked = revocation(state, claim)
@@ -178,16 +177,16 @@ def move_out(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause.MOVED, now=now)
     if revoked.answers is None:
         _bar(state, claim, now)
-    return _let_leave(state, claim, end, text=revoked.text, now=now)
+    return _end_for_owner(state, claim, end, text=revoked.text, now=now)
 
 
 def forget_guard(
     state: ModuleState, claim: GrantedClaim | None, attempt: AttemptId, /, now: Instant
 ) -> tuple[Action, ...]:
-    """Let go of what is known of an attempt that has ended; the place of one that was suspended is others' by now.
+    """Forget the owner-rule state of an attempt that has ended; the place of a suspended attempt is given up.
 
-    If it ended before its executor heard that it is suspended, the next one may have begun in its place: that one is
-    suspended instead.
+    If it ended before its suspension took effect, the next attempt may have started in its place: that one is suspended
+    instead.
     """
     state.executor.offered.pop(attempt, None)
     guard = state.executor.guards.pop(attempt, None)
@@ -199,14 +198,14 @@ def forget_guard(
         return ()
     next_one = _next_in_its_place(state, claim, attempt)
     if next_one is not None:
-        take_suspended(state, claim, next_one, now)
-        return _tell(state, claim, next_one, Substate.SUSPENDED, text=state.executor.attempts[attempt].status.text)
+        restore_suspended(state, claim, next_one, now)
+        return _report(state, claim, next_one, Substate.SUSPENDED, text=state.executor.attempts[attempt].status.text)
     claim.row = replace(claim.row, places=max(0, claim.row.places - 1))
     return (Store(row=claim.row),)
 
 
 def _next_in_its_place(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> AttemptId | None:
-    """Give the attempt that may have begun in the place of a suspended one, if the other places are taken."""
+    """Return the attempt that may have started in the place of a suspended one, if all other places are taken."""
     guards = state.executor.guards
     unsuspended = [
         each
@@ -221,32 +220,32 @@ def _next_in_its_place(state: ModuleState, claim: GrantedClaim, attempt: Attempt
 def end_action(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, grace_ns: int, cause: Cause, now: Instant
 ) -> EndAttempt:
-    """End an attempt; one that is suspended has no time to do so by itself if others have its slots."""
-    can_hear = wake(state, claim, attempt, now)
+    """Return the action that ends an attempt; a suspended one gets no grace if its slots are lent out."""
+    is_awake = wake(state, claim, attempt, now)
     if state.policy.running or state.executor.guards:
         guard = state.executor.guards.setdefault(attempt, Guard(slots=claim.need.slots))
         guard.memory = replace(guard.memory, standing=Standing.VACATING, moving=None, moving_until=None)
-    return EndAttempt(attempt=attempt, grace_ns=grace_ns if can_hear else 0, cause=cause)
+    return EndAttempt(attempt=attempt, grace_ns=grace_ns if is_awake else 0, cause=cause)
 
 
 def _reads_memory(state: ModuleState) -> bool:
-    """Say whether any rule in force asks for the memory that tasks use."""
+    """Return whether any rule or part in force reads the memory that tasks use."""
     policy = state.policy
     parts = policy.selection.reads_memory, policy.transfer.reads_memory, policy.migration.reads_memory
     return any(parts) or any(rule.reads_memory for rule in policy.running)
 
 
-def _look_at(
+def _evaluate_attempt(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, query: RunningQuery, /, *, now: Instant
 ) -> tuple[Action, ...]:
     guard, rules = state.executor.guards[attempt], state.policy.running
     guard.is_waiting = False
     if not rules:
-        return _stand_alone(state, claim, attempt, now)
+        return _without_rules(state, claim, attempt, now)
     actions: list[Action] = []
     if guard.memory.standing is Standing.SUSPENDED and not any(map(_governs_suspension, rules)):
         actions.extend(_resume_ungoverned(state, claim, attempt, now))
-    # Each act changes how the attempt stands, so that a few are all there can be.
+    # Each act changes the standing of the attempt, so their number is bounded.
     for _ in Act:
         guard.memory, due = decide(rules, guard.memory, query, now)
         done = _perform(state, claim, attempt, due, now) if due is not None else None
@@ -260,8 +259,8 @@ def _look_at(
     return tuple(actions)
 
 
-def _stand_alone(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
-    """Let an attempt go on that an earlier policy had suspended, and stay where it wanted it to move."""
+def _without_rules(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...]:
+    """Resume an attempt that an earlier policy suspended, and cancel a move that it requested."""
     done = _resume_ungoverned(state, claim, attempt, now)
     guard = state.executor.guards[attempt]
     guard.memory = Memory(standing=guard.memory.standing)
@@ -275,7 +274,7 @@ def _governs_suspension(rule: RunningRule) -> bool:
 def _resume_ungoverned(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant
 ) -> tuple[Action, ...]:
-    """Resume an attempt that an earlier policy suspended if no rule of this one says how long it stays so."""
+    """Resume an attempt that an earlier policy suspended, if no rule of this policy governs its suspension."""
     done = _resume(state, claim, attempt, now)
     guard = state.executor.guards[attempt]
     if guard.memory.standing is Standing.SUSPENDED and done is not None:
@@ -286,7 +285,7 @@ def _resume_ungoverned(
 def _perform(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
 ) -> tuple[Action, ...] | None:
-    """Do what is due; None if that is not possible now."""
+    """Perform an act that is due; None if that is not possible now."""
     match due.act:
         case Act.SUSPEND:
             return _suspend(state, claim, attempt, due, now)
@@ -302,21 +301,21 @@ def _perform(
 def _suspend(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, due: Due, now: Instant, /
 ) -> tuple[Action, ...]:
-    """Stop an attempt, and give back what waits in its claim: its places are others' by the time they are free."""
+    """Suspend an attempt, and return queued attempts of its claim: their places will be lent out."""
     guard = state.executor.guards[attempt]
     if guard.suspended_at is None:
         guard.suspended_at = now
         claim.suspended += 1
     mark_changed(state, now)
-    told = _tell(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
+    reported = _report(state, claim, attempt, Substate.SUSPENDED, text=_text(state, claim, due))
     queued = [each for each in claim.attempts if each not in claim.started and _is_executing(state, each)]
-    # One of them may have begun a moment ago: it goes on, and the rules judge it once its start was reported.
+    # One of them may just have started: it continues, and is subject to the rules once its start is reported.
     given_back = (EndAttempt(attempt=each, grace_ns=0, cause=Cause.VACATED, only_if_queued=True) for each in queued)
-    return (*told, SuspendAttempt(attempt=attempt), *given_back)
+    return (*reported, SuspendAttempt(attempt=attempt), *given_back)
 
 
 def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> tuple[Action, ...] | None:
-    """Let an attempt go on, if its slots are free; else they are kept for it from now on."""
+    """Resume an attempt if its slots are free; else keep them for it from now on, and return None."""
     guard = state.executor.guards[attempt]
     if guard.suspended_at is None:
         return ()
@@ -325,7 +324,7 @@ def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now:
         mark_changed(state, now)
         return None
     mark_changed(state, now)
-    return (*_tell(state, claim, attempt, Substate.RUNNING), ResumeAttempt(attempt=attempt))
+    return (*_report(state, claim, attempt, Substate.RUNNING), ResumeAttempt(attempt=attempt))
 
 
 def _revoke(
@@ -334,26 +333,26 @@ def _revoke(
     grace_ns = state.policy.timeouts.kill_grace_ns if due.grace_ns is None else due.grace_ns
     end = end_action(state, claim, attempt, grace_ns=grace_ns, cause=_CAUSES[due.act], now=now)
     _bar(state, claim, now)
-    return _let_leave(state, claim, end, text=_text(state, claim, due), now=now)
+    return _end_for_owner(state, claim, end, text=_text(state, claim, due), now=now)
 
 
-def _let_leave(
+def _end_for_owner(
     state: ModuleState, claim: GrantedClaim, end: EndAttempt, *, text: str, now: Instant
 ) -> tuple[Action, ...]:
-    """End an attempt for its machine's owner, and say so to its origin."""
+    """End an attempt for the machine's owner, and report it to its origin."""
     mark_changed(state, now)
-    return (*_tell(state, claim, end.attempt, Substate.VACATING, text=text, cause=end.cause), end)
+    return (*_report(state, claim, end.attempt, Substate.VACATING, text=text, cause=end.cause), end)
 
 
 def _bar(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
-    """Give tasks like those of a claim no new places here for a while."""
+    """Grant no new places here to tasks like those of a claim for a while."""
     revoked = state.executor.revoked
     for key in [key for key, until in revoked.items() if until <= now]:
         del revoked[key]
     revoked[claim.row.origin, claim.row.tdv] = after(now, _PENALTY_NS)
 
 
-def _tell(
+def _report(
     state: ModuleState,
     claim: GrantedClaim,
     attempt: AttemptId,
@@ -363,7 +362,7 @@ def _tell(
     text: str = "",
     cause: Cause = Cause.NONE,
 ) -> tuple[Action, ...]:
-    """Store what an attempt does now, and say so to its origin."""
+    """Store the substate of an attempt, and report it to its origin."""
     row = state.executor.attempts[attempt]
     row = replace(row, status=replace(row.status, substate=substate, cause=cause, text=text))
     state.executor.attempts[attempt] = row
@@ -372,7 +371,7 @@ def _tell(
 
 
 def _text(state: ModuleState, claim: GrantedClaim, due: Due) -> str:
-    """Give what an origin is told of the reason: a rule is its owner's, and only own users read it."""
+    """Return the reason as the origin may see it: the text of the rule; local users also see the rule itself."""
     return due.rule.text or (due.rule.rule if claim.row.via == state.system else "")
 
 

@@ -1,11 +1,11 @@
 """Slots kept free for a task that needs several of the places in use (MESSIAHS 6.2 sched_request, at the executor).
 
-The paper grants whatever fits. A task of many slots then starves while narrow tasks share the machine: each slot that
-becomes free is taken before there are enough. A shape that has been denied for 5 s, and asks again, gets a reservation:
-nothing that it needs goes to others, and claims end after a turn. So it begins when the tasks that run have ended.
+The paper grants whatever fits. A task of many slots then starves while narrow tasks share the machine: each freed slot
+is taken before there are enough. A shape that has been denied for 5 s and asks again gets a reservation: resources that
+it needs are granted to no one else, and claims end after a quantum. So it starts when the running tasks have ended.
 
-There is one reservation at a time, for the shape that was denied first. It costs others what it keeps idle, so it ends
-if its origin does not come: then its neighbor gets none for three times as long as it lasted.
+There is one reservation at a time, for the shape that was denied first. It keeps resources idle, so it ends if its
+origin does not use it; its neighbor then gets no other for three times as long as it lasted.
 """
 
 from dataclasses import replace
@@ -27,24 +27,24 @@ from messiahs.core.task_filter.matching import why_not_here
 from messiahs.core.task_filter.task_order import order_of
 
 PATIENCE_NS = 5 * SECOND
-"""A shape that was denied for so long gets a reservation when it asks again."""
+"""A shape that has been denied for this long gets a reservation when it asks again."""
 LONGEST_NS = 10 * MINUTE
 UNUSED_READY_NS = 30 * SECOND
-"""How long what is reserved stays free for an origin that does not come."""
+"""How long reserved resources stay free for an origin that does not use them."""
 _LEAST_NS = 30 * SECOND
 _GAPS = 4
-"""A reservation ends if its shape does not ask again within so many times what lay between its last two requests."""
+"""A reservation ends if its shape does not ask again within this many times the interval of its last two requests."""
 _PENALTY = 3
 _REMEMBERED_NS = 7 * MINUTE
-"""Longer than any origin waits before it asks again."""
+"""Longer than any origin waits between two requests."""
 _LIMIT = 64
-"""Shapes of one neighbor that are remembered."""
+"""Shapes remembered per neighbor."""
 _MACHINES = 4
-"""Only so many machines reserve for one search: its task will run on one of them."""
+"""Most machines that reserve for one search: its task will run on one of them."""
 
 
 def may_use_reserved(state: ModuleState, search: Search, now: Instant) -> bool:
-    """Say whether a request may have what is reserved: it is for that, or the policy puts it before that shape."""
+    """Return whether a request may take reserved resources: its own, or those of a shape that it outranks."""
     reservation = state.executor.reservation
     if reservation is None or reservation.key == _key_of(search):
         return True
@@ -58,7 +58,7 @@ def may_use_reserved(state: ModuleState, search: Search, now: Instant) -> bool:
 
 
 def note_served(state: ModuleState, search: Search, now: Instant) -> None:
-    """Forget that a shape was denied: it has places now."""
+    """Forget that a shape was denied, because it has places now."""
     key = _key_of(search)
     state.executor.starved.pop(key, None)
     if state.executor.reservation is not None and state.executor.reservation.key == key:
@@ -66,7 +66,7 @@ def note_served(state: ModuleState, search: Search, now: Instant) -> None:
 
 
 def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant) -> tuple[Action, ...]:
-    """Remember a shape that got no place since others have them, and reserve for one that is denied for long."""
+    """Remember a shape that was denied for lack of free places, and reserve for a shape denied for long."""
     here = free_here(state, uses_reserved=True)
     if here is None or why_not_here(need, here)[0] is not DenyCode.NO_CAPACITY:
         return ()
@@ -86,7 +86,7 @@ def note_starved(state: ModuleState, search: Search, need: Need, /, now: Instant
 
 
 def on_reservation_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """End a reservation that nobody uses, or for which nobody asks any more."""
+    """End a reservation that is not used, or for which no request arrives any more."""
     reservation = state.executor.reservation
     if reservation is None:
         return ()
@@ -109,13 +109,13 @@ def on_reservation_timeout(state: ModuleState, now: Instant) -> tuple[Action, ..
 
 
 def withhold_reservations(state: ModuleState, asker: SystemId, idle_ns: int, /, now: Instant) -> None:
-    """Reserve nothing for a neighbor for three times as long as it has left slots idle."""
+    """Reserve nothing for a neighbor for three times as long as it left slots idle."""
     until = max(state.executor.unreserved.get(asker, now), after(now, _PENALTY * idle_ns))
     state.executor.unreserved[asker] = until
 
 
 def forget_starved(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
-    """Forget the shapes of a neighbor that cannot be reached any more."""
+    """Forget the shapes of a neighbor that is no longer reachable."""
     starved = state.executor.starved
     for key in [key for key in starved if key[0] == neighbor]:
         del starved[key]
@@ -133,7 +133,7 @@ def _reserve(
         is_barred = now < state.executor.unreserved.get(search.asker.system, now)
         if not is_older or is_barred or _tried(search) >= _MACHINES or not _needs_several_places(state, need):
             return ()
-    # One neighbor does not prolong its reservation by changing the shape.
+    # A neighbor cannot prolong its reservation by changing the shape.
     began_at = active.began_at if active is not None and active.key[0] == search.asker.system else now
     state.executor.reservation = Reservation(
         key=key,
@@ -155,7 +155,7 @@ def _reserve(
 
 
 def _needs_several_places(state: ModuleState, need: Need) -> bool:
-    """Say whether no single place in use, once free, is enough: smaller requests would be served first."""
+    """Return whether no single place in use would be enough; otherwise the next free place serves the request."""
     in_use = [claim.need for claim in reserving_claims(state) if reserved_places(claim)]
     amounts = (
         (need.slots, [each.slots for each in in_use]),
@@ -166,7 +166,7 @@ def _needs_several_places(state: ModuleState, need: Need) -> bool:
 
 
 def _tried(search: Search) -> int:
-    """Give how many others a search has asked in vain before it came here, beside those on its way."""
+    """Return how many other systems a search has asked in vain, not counting those on its path."""
     request = _request_of(search)
     return (ASKS - request.asks_left) - (HOPS - request.hops_left)
 

@@ -1,7 +1,8 @@
-"""What an executor tells the origin of a claim of the attempts that are to run elsewhere (MESSIAHS 5.3.2 task_revoke).
+"""The report of an executor to a claim's origin on attempts that are to run elsewhere (MESSIAHS 5.3.2 task_revoke).
 
-A message may be lost with a link. What is to move is named again with every renewal of the lease. What may stay after
-all is named by the origin, in its answer to a renewal, for as long as it has not heard so: then it is told again.
+A message may be lost with a link. Attempts that are to move are named again with every renewal of the lease. For an
+attempt that may stay after all, the origin lists what it moves in its answers to renewals: if it still lists the
+attempt, it is informed again.
 """
 
 from messiahs.core.interface.actions import SendControl
@@ -15,9 +16,9 @@ from messiahs.core.state.module import ModuleState
 
 
 def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
-    """Say which attempts of a claim are to run elsewhere, or end already because of that.
+    """Return the attempts of a claim that are to run elsewhere, or are ending for that reason.
 
-    What the owner's rules want away comes before what may as well stay: then the offer of the claim is not spoken of.
+    Attempts that the owner's rules remove take precedence over the offer of the claim, which is then left out.
     """
     guards = {attempt: guard for attempt in claim.started if (guard := state.executor.guards.get(attempt)) is not None}
     moving = [(attempt, guard) for attempt, guard in guards.items() if guard.memory.moving is not None]
@@ -37,22 +38,20 @@ def revocation(state: ModuleState, claim: GrantedClaim) -> TaskRevoke:
 
 
 def is_moving_out(state: ModuleState, attempt: AttemptId) -> bool:
-    """Say whether an attempt was told to end because there is another place for its task."""
+    """Return whether an attempt is ending because there is another place for its task."""
     status = state.executor.attempts[attempt].status
     return status.substate is Substate.VACATING and status.cause == Cause.MOVED
 
 
-def call_off(state: ModuleState, claim: GrantedClaim, believed: tuple[AttemptId, ...], /) -> tuple[SendControl, ...]:
-    """Tell an origin again what is to move, if it believes so of an attempt that may stay.
+def call_off(state: ModuleState, claim: GrantedClaim, moving: tuple[AttemptId, ...], /) -> tuple[SendControl, ...]:
+    """Repeat the revocation to an origin that still moves a running attempt that may stay.
 
-    What has ended is told in another way.
+    Attempts that have ended are reported by other messages.
     """
-    if not believed:
+    if not moving:
         return ()
     revoked = revocation(state, claim)
-    rows = (
-        state.executor.attempts[each] for each in believed if each in claim.attempts and each not in revoked.attempts
-    )
+    rows = (state.executor.attempts[each] for each in moving if each in claim.attempts and each not in revoked.attempts)
     if not any(row.status.state is TaskState.EXECUTING for row in rows):
         return ()
     return (SendControl(to=claim.row.via, message=revoked),)

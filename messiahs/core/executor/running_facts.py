@@ -1,4 +1,4 @@
-"""What the rules of a machine's owner are told of the attempts that run there (MESSIAHS 2)."""
+"""The facts about running attempts on which the rules of the machine's owner are evaluated (MESSIAHS 2)."""
 
 from messiahs.core.interface.policies import RunningQuery
 from messiahs.core.model.attributes import Value
@@ -11,11 +11,11 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.task_order import waiting_above
 
 _KNOWN_HERE = ("from", "waited", "ran", "suspended", "attempt", "mem_used", "mem_reserved")
-"""What a task's TDV cannot say of itself."""
+"""Facts that a task's own TDV cannot state."""
 
 
 def running_attempts(state: ModuleState) -> list[tuple[GrantedClaim, AttemptId]]:
-    """Give the attempts that run here with their claims; those that are suspended come first, the longest in front."""
+    """Return the running attempts with their claims: suspended ones first, the longest suspended at the front."""
     guards = state.executor.guards
 
     def suspended_at(place: tuple[GrantedClaim, AttemptId]) -> tuple[bool, int]:
@@ -37,9 +37,9 @@ def running_queries(
     counts_waiting: bool,
     now: Instant,
 ) -> list[RunningQuery]:
-    """Give what the owner's rules judge each attempt by; `here` is what is known of the own system.
+    """Return the query for each attempt on which the owner's rules are evaluated; `here` has the local facts.
 
-    Without `counts_waiting` no rule reads how many waiting tasks rank above the attempt, and none are counted.
+    Without `counts_waiting`, `waiting_above` is 0: no rule reads how many waiting tasks rank above the attempt.
     """
     tasks = [_facts(state, claim, attempt, now) for claim, attempt in running]
     above = waiting_above(state, tuple(tasks), now) if counts_waiting else (0,) * len(tasks)
@@ -50,7 +50,7 @@ def running_queries(
 
 
 def _facts(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, now: Instant, /) -> Description:
-    """Give what the owner's rules know of a task: its TDV, and what is known of it here and nobody can state."""
+    """Return the facts about a running task: its TDV, and the facts that only this module knows."""
     guard = state.executor.guards.get(attempt) or Guard(slots=claim.need.slots)
     started_at = claim.started[attempt]
     tdv = claim.row.tdv.description()

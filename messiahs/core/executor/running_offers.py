@@ -1,11 +1,11 @@
-"""Tasks that run on the own machine, offered to whoever asks for some (MESSIAHS 6.2 task_request, task_revoke).
+"""Tasks that run on the own machine, offered in answer to a task_request (MESSIAHS 6.2 task_request, task_revoke).
 
-What has been done of a task is lost when it moves. So only what the owner's `offer` rules name is offered, in the order
-of the policy's migration part, and so many go on as `keep` says. The origin of a task is told by a `task_revoke` that
-names the request; it alone decides, and binds. A task of which nobody takes the offer goes on as if nothing had been.
+A task that moves loses the work done so far. So only tasks named by the owner's `offer` rules are offered, in the order
+of the policy's migration part, and as many as `keep` requires stay. The origin of a task is informed by a `task_revoke`
+that names the request; the origin alone decides and binds. A task that no system takes continues undisturbed.
 
-No task is offered again for a while, and none is that came because somebody had asked for it: else two machines could
-take it from each other without end.
+A task is not offered again for a while, and never if it came here by an offer: otherwise two machines could pass it
+back and forth without end.
 """
 
 from collections.abc import Iterator
@@ -28,27 +28,27 @@ from messiahs.core.task_filter.local_facts import own_facts
 
 _AGAIN_NS = 60 * SECOND
 _MARGIN_NS = 5 * SECOND
-"""How much longer than the request an offer stands: a search for it may begin when another one is over."""
-_JUDGED_AT_MOST = 4_096
-"""Claims, and attempts, that one request may have judged."""
+"""How much longer than the request an offer lasts: a search for it may have to wait for an earlier one."""
+_EVALUATION_LIMIT = 4_096
+"""Claims, and attempts, evaluated for one request."""
 
 _Running = tuple[GrantedClaim, AttemptId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """Which attempts may go; if none, why not."""
+    """The attempts that may leave; if there are none, the reason."""
 
     attempts: tuple[_Running, ...]
     why_not: DenyCode
 
 
 def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Handed:
-    """Choose at most `count` attempts that match and may go, those that the policy puts first."""
+    """Choose at most `count` matching attempts that may leave, in the order of the policy's migration part."""
     if not count:
         return Handed(attempts=(), why_not=DenyCode.NO_TASK)
     staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
-    matching = list(_matching(state, wanting, staying, now))[:_JUDGED_AT_MOST]
+    matching = list(_matching(state, wanting, staying, now))[:_EVALUATION_LIMIT]
     reads_waiting = state.policy.transfer.reads_waiting
     here = own_facts(state, now)
     queries = running_queries(state, matching, here=here, counts_waiting=reads_waiting, now=now) if matching else []
@@ -63,10 +63,10 @@ def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: I
     return Handed(attempts=chosen, why_not=why_not)
 
 
-def hand_over(
+def offer_running(
     state: ModuleState, request: TaskRequest, chosen: tuple[_Running, ...], /, *, now: Instant
 ) -> list[Action]:
-    """Offer attempts to whoever made a request: let their origins look for places there while they run on."""
+    """Offer attempts to a requester: their origins search for places there while the attempts continue."""
     claims = {claim.row.id: claim for claim, _ in chosen}
     offered, text = state.executor.offered, f"{request.requester} asked for tasks"
     actions: list[Action] = []
@@ -84,7 +84,7 @@ def hand_over(
 
 
 def on_offer_timeout(state: ModuleState, search: SearchId, now: Instant) -> tuple[Action, ...]:
-    """Let stay what was offered and not taken, and tell the origins so."""
+    """Withdraw offers that were not taken, and inform the origins."""
     del now
     actions: list[Action] = []
     for claim_id in state.executor.offers.pop(search):
@@ -103,35 +103,35 @@ def _is_running(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> 
 
 
 def _stays(state: ModuleState, claim: GrantedClaim, attempt: AttemptId) -> bool:
-    """Say whether an attempt runs here, and nobody looks for another place for it."""
+    """Return whether an attempt runs here, and no other place is being searched for it."""
     is_offered = claim.offer is not None and attempt in claim.offer.attempts
-    return _is_running(state, claim, attempt) and not is_offered and not _is_unwanted(state, attempt)
+    return _is_running(state, claim, attempt) and not is_offered and not _must_move(state, attempt)
 
 
-def _is_unwanted(state: ModuleState, attempt: AttemptId) -> bool:
+def _must_move(state: ModuleState, attempt: AttemptId) -> bool:
     guard = state.executor.guards.get(attempt)
     return guard is not None and guard.memory.moving is not None
 
 
 def _matching(state: ModuleState, wanting: Predicate, staying: list[_Running], now: Instant) -> Iterator[_Running]:
-    """Give the attempts whose TDV matches, and that may be offered now.
+    """Yield the attempts whose TDV matches and that may be offered now.
 
-    A claim answers one request at a time, and none while its owner wants any of its attempts away.
+    A claim answers one request at a time, and none while the owner's rules remove any of its attempts.
     """
-    judged: dict[ClaimId, bool] = {}
+    evaluated: dict[ClaimId, bool] = {}
     for claim, attempt in staying:
-        if claim.row.id not in judged and len(judged) < _JUDGED_AT_MOST:
+        if claim.row.id not in evaluated and len(evaluated) < _EVALUATION_LIMIT:
             is_free = not claim.row.is_answer and claim.offer is None
-            is_free = is_free and not any(_is_unwanted(state, each) for each in claim.started)
-            judged[claim.row.id] = is_free and wanting.holds(claim.row.tdv.description())
-        if judged.get(claim.row.id) and state.executor.offered.get(attempt, now) <= now:
+            is_free = is_free and not any(_must_move(state, each) for each in claim.started)
+            evaluated[claim.row.id] = is_free and wanting.holds(claim.row.tdv.description())
+        if evaluated.get(claim.row.id) and state.executor.offered.get(attempt, now) <= now:
             yield claim, attempt
 
 
 def _in_order(
     state: ModuleState, may_go: list[tuple[RunningQuery, _Running]], wanted: int, now: Instant, /
 ) -> tuple[_Running, ...]:
-    """Give the attempts that are worth moving, the one to go first in front."""
+    """Return the attempts worth moving, in the order of the policy."""
     if not may_go or wanted <= 0:
         return ()
     query = MigrationQuery(tasks=tuple(each for each, _ in may_go), wanted=wanted, at=now)

@@ -8,7 +8,7 @@ task comes to the requester as any other does, through every gate, and not in a 
 
 from dataclasses import replace
 
-from messiahs.core.executor.running_offers import choose_running, hand_over
+from messiahs.core.executor.running_offers import choose_running, offer_running
 from messiahs.core.interface.actions import Action, Decision, Report, ReportCode, SendControl
 from messiahs.core.interface.limits import ASK_LIMIT, ASKS, HOPS
 from messiahs.core.interface.messages import DenyCode, Reason, TaskAccept, TaskRequest
@@ -127,7 +127,7 @@ def _offer_own(
     actions = [*_pass_accept(search, count)]
     for shape, members in waiting.shapes:
         actions.extend(promise(state, shape, members, request.search, now=now))
-    return (*actions, *hand_over(state, request, running.attempts, now=now))
+    return (*actions, *offer_running(state, request, running.attempts, now=now))
 
 
 def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
