@@ -13,8 +13,7 @@ import msgspec
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
-from messiahs.executor.protocol.frames import Ended, Known, Running, Start
-from messiahs.executor.protocol.layout import folder_name
+from messiahs.executor.attempt_values import Ended, Known, Running, Start, folder_name
 
 NEVER = 1 << 63
 """An instant later than any other."""

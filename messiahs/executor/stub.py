@@ -16,6 +16,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured, AttemptStarted
 from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import Ended, Start, event_of
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns
 from messiahs.executor.contract import (
     OUTPUT_NAMES,
@@ -27,7 +28,6 @@ from messiahs.executor.contract import (
     OnEvent,
     OnLost,
 )
-from messiahs.executor.protocol.frames import Ended, Start, event_of
 
 _TERMINATED = 15
 _STARTS_PER_TURN = 1_000_000

@@ -19,12 +19,13 @@ from messiahs.core.interface.events import AttemptEnded
 from messiahs.core.interface.messages import Output
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone
 from messiahs.executor.linux.strays import all_below
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.identity import recorded_identity
-from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
+from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, task_account
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes

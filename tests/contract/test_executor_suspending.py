@@ -12,11 +12,12 @@ from messiahs.core.interface.actions import EndAttempt, MeasureAttempts, ResumeA
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptsMeasured
 from messiahs.core.model.instants import SECOND
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import AttemptState, KnownAttempt
 from messiahs.executor.linux.strays import all_below
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, folder_name, task_account
+from messiahs.executor.protocol.layout import ATTEMPTS, can_traverse, task_account
 from messiahs.executor.stub import StubExecutor
 from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, starter_settings
 

@@ -20,6 +20,7 @@ from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, Attem
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import Ended, Known, Staged, Start, event_of
 from messiahs.executor.contract import AttemptState, ExecutorAction, ExecutorEvent, KnownAttempt, OnEvent, OnLost
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
@@ -29,19 +30,14 @@ from messiahs.executor.protocol.frames import (
     Ask,
     Discard,
     End,
-    Ended,
     Extend,
-    Known,
     News,
     Resume,
-    Staged,
-    Start,
     Started,
     Suspend,
     ToStarter,
     Weigh,
     Weighed,
-    event_of,
 )
 from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import file_name

@@ -7,10 +7,10 @@ from typing import Self
 
 import msgspec
 
+from messiahs.executor.attempt_values import Known
 from messiahs.executor.protocol.frames import (
     FrameReader,
     Hello,
-    Known,
     News,
     Ping,
     Pong,

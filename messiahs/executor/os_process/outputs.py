@@ -8,8 +8,9 @@ from pathlib import Path
 
 from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.contract import OUTPUT_NAMES
-from messiahs.executor.protocol.layout import ATTEMPTS, WORK, folder_name
+from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A task may replace its log with a pipe: O_NONBLOCK keeps the reader from waiting for a writer.

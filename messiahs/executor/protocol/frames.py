@@ -10,37 +10,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import AttemptEnded
-from messiahs.core.interface.messages import Output
 from messiahs.core.model.ids import AttemptId, ClaimId
-from messiahs.core.model.texts import printable
-from messiahs.executor.protocol.layout import WORK
+from messiahs.executor.attempt_values import Ended, Known, Start
 
 PROTOCOL = 4
 """A daemon that finds a starter with another protocol ends it and starts its own."""
-
-
-class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An input: the file `source` is copied to `name` in the task's working directory."""
-
-    name: str
-    source: str
-    size_bytes: int
-    is_executable: bool
-
-
-class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
-    """Run a command when its claim has a place; a repeated start only reports the state again."""
-
-    attempt: AttemptId
-    claim: ClaimId
-    argv: tuple[str, ...]
-    env: tuple[tuple[str, str], ...]
-    places: int
-    limit_ns: int | None
-    lease_until: int
-    inputs: tuple[Staged, ...] = ()
-    outputs: tuple[str, ...] = ()
 
 
 class End(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=2):
@@ -114,45 +88,6 @@ class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
     attempt: AttemptId
 
 
-class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A declared output; the name is its path in the task's working directory."""
-
-    name: str
-    size_bytes: int
-    is_executable: bool
-
-
-class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
-    """An attempt has ended; the fields are those of `AttemptEnded`."""
-
-    attempt: AttemptId
-    exit_code: int | None = None
-    signal: int | None = None
-    cause: Cause = Cause.NONE
-    text: str = ""
-    ran_ns: int = 0
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
-    left: tuple[Left, ...] = ()
-
-
-class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An attempt that has begun: its run time, and the start of its suspension if it is suspended."""
-
-    attempt: AttemptId
-    ran_ns: int
-    suspended_ns: int | None = None
-
-
-class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
-    """Everything that the starter knows, in answer to the `Ask` with that number."""
-
-    number: int
-    queued: tuple[AttemptId, ...]
-    running: tuple[Running, ...]
-    ended: tuple[Ended, ...]
-
-
 class Weighed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=16):
     """The resident memory of attempts, in bytes."""
 
@@ -201,23 +136,3 @@ class FrameReader:
             yield bytes(self._rest[start + _LENGTH.size : end])
             start = end
         del self._rest[:start]
-
-
-def event_of(ended: Ended) -> AttemptEnded:
-    """Convert an end to the core's event."""
-    return AttemptEnded(
-        attempt=ended.attempt,
-        exit_code=ended.exit_code,
-        signal=ended.signal,
-        cause=ended.cause,
-        text=printable(ended.text),
-        ran_ns=ended.ran_ns,
-        outputs=(
-            Output(name="stdout", size_bytes=ended.stdout_bytes),
-            Output(name="stderr", size_bytes=ended.stderr_bytes),
-            *(
-                Output(name=f"{WORK}/{one.name}", size_bytes=one.size_bytes, is_executable=one.is_executable)
-                for one in ended.left
-            ),
-        ),
-    )

@@ -3,22 +3,18 @@
 import hashlib
 import os
 import pwd
-import re
 import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from messiahs.core.model.ids import AttemptId
 from messiahs.errors import ExecutorError
 
 ATTEMPTS = "attempts"
 POOL = "pool"
 TRASH = "trash"
 WORK = "work"
-
-_PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +50,6 @@ def own_account() -> Account:
     except KeyError:
         name = str(uid)
     return Account(name=name, uid=uid, gid=gid)
-
-
-def folder_name(attempt: AttemptId) -> str:
-    """Return the name of an attempt's folder; the name of its origin is hashed if it is unusual."""
-    task = attempt.task
-    system = str(task.system)
-    if not _PLAIN_NAME.fullmatch(system):
-        system = "~" + hashlib.blake2b(system.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-    return f"{system}.{task.epoch:x}.{task.number}.{task.member}.{attempt.number}"
 
 
 def prepare_attempts_root(directory: Path, account: Account, *, fallback: Path) -> Path:

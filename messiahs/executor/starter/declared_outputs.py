@@ -10,7 +10,7 @@ from itertools import islice
 
 from messiahs.core.interface.causes import Cause
 from messiahs.errors import CodecError
-from messiahs.executor.protocol.frames import Left
+from messiahs.executor.attempt_values import Left
 from messiahs.executor.protocol.layout import WORK
 from messiahs.wire.limits import FILE_LIMIT, relative_path
 

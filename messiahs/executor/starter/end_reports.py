@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from messiahs.core.interface.causes import Cause
+from messiahs.executor.attempt_values import Ended
 from messiahs.executor.attempts import Held, Phase, Table, ran_ns
 from messiahs.executor.linux.processes import identity_of
-from messiahs.executor.protocol.frames import Ended
 from messiahs.executor.protocol.layout import ATTEMPTS, WORK
 from messiahs.executor.starter.declared_outputs import Found, find_outputs
 from messiahs.executor.starter.journal import Began, Finished, Record, Spawned

@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from messiahs.core.model.ids import AttemptId
-from messiahs.executor.protocol.frames import Ended, FrameReader, encode_frames
+from messiahs.executor.attempt_values import Ended
+from messiahs.executor.protocol.frames import FrameReader, encode_frames
 
 _GROWN_BYTES = 4 << 20
 _GROWTH = 4

@@ -11,25 +11,12 @@ from typing import assert_never
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId
+from messiahs.executor.attempt_values import Ended, Known, Start, folder_name
 from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotSpawned, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.protocol.frames import (
-    Command,
-    Discard,
-    End,
-    Ended,
-    Extend,
-    Known,
-    News,
-    Resume,
-    Start,
-    Started,
-    Suspend,
-    Weigh,
-)
-from messiahs.executor.protocol.layout import folder_name
+from messiahs.executor.protocol.frames import Command, Discard, End, Extend, News, Resume, Started, Suspend, Weigh
 from messiahs.executor.starter.end_reports import end_of, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
 from messiahs.executor.starter.leftovers import Clearing

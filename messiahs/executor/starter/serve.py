@@ -10,10 +10,10 @@ from contextlib import suppress
 
 import msgspec
 
+from messiahs.executor.attempt_values import Ended
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.protocol.frames import (
     Ask,
-    Ended,
     FrameReader,
     Hello,
     News,

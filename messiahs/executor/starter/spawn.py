@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from messiahs.core.interface.causes import Cause
+from messiahs.executor.attempt_values import Start
 from messiahs.executor.attempts import NotSpawned
-from messiahs.executor.protocol.frames import Start
 from messiahs.executor.protocol.layout import WORK
 from messiahs.executor.starter.pool import Taken
 from messiahs.executor.starter.staging import StagingError, is_quick, stage

@@ -7,7 +7,7 @@ import errno
 import os
 
 from messiahs.errors import CodecError
-from messiahs.executor.protocol.frames import Staged
+from messiahs.executor.attempt_values import Staged
 from messiahs.wire.limits import relative_path
 
 INLINE_BYTES, INLINE_FILES = 256 << 10, 16

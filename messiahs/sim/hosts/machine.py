@@ -23,9 +23,8 @@ from messiahs.core.interface.events import AttemptEnded, AttemptsMeasured, Attem
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.recovery import RunningAttempt
+from messiahs.executor.attempt_values import Ended, Start, event_of, folder_name
 from messiahs.executor.attempts import NEVER, Held, Phase, Table, ran_ns
-from messiahs.executor.protocol.frames import Ended, Start, event_of
-from messiahs.executor.protocol.layout import folder_name
 from messiahs.sim.world.agenda import Agenda, DriftingClock
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.disk import Disk

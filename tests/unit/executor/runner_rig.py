@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.attempt_values import Ended, Staged, Start
 from messiahs.executor.linux.kernel import boot_id, boottime_ns
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.protocol.frames import Ended, Staged, Start
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.runner import Runner

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
-from messiahs.executor.protocol.frames import Ended
+from messiahs.executor.attempt_values import Ended
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Remembered, Spawned
 
 

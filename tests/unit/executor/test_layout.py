@@ -9,16 +9,11 @@ import pytest
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.errors import ExecutorError
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.attempts import NotSpawned
 from messiahs.executor.linux.processes import ProcessIdentity, identity_of, is_alive, kill
 from messiahs.executor.protocol.frames import Discard, Extend, FrameReader, Ping, ToStarter, encode_frames
-from messiahs.executor.protocol.layout import (
-    Account,
-    can_traverse,
-    folder_name,
-    prepare_attempts_root,
-    prepare_files_root,
-)
+from messiahs.executor.protocol.layout import Account, can_traverse, prepare_attempts_root, prepare_files_root
 from messiahs.executor.starter.spawn import find_program
 
 OWN = Account(name="own", uid=os.geteuid(), gid=os.getegid())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.core.interface.causes import Cause
-from messiahs.executor.protocol.frames import Staged
+from messiahs.executor.attempt_values import Staged
 from messiahs.executor.starter.declared_outputs import find_outputs
 from messiahs.executor.starter.staging import StagingError, stage
 

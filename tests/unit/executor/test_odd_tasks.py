@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.protocol.frames import Suspend, Weigh
-from messiahs.executor.protocol.layout import ATTEMPTS, folder_name
+from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.runner import Runner
 from tests.unit.executor.apart import as_ordinary_user, in_own_process
 from tests.unit.executor.runner_rig import (

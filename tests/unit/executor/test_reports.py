@@ -1,7 +1,8 @@
 """What the starter tells its daemon of attempts that came and went between two messages."""
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
-from messiahs.executor.protocol.frames import Ended, Started
+from messiahs.executor.attempt_values import Ended
+from messiahs.executor.protocol.frames import Started
 from messiahs.executor.starter.serve import news_of
 
 

@@ -2,8 +2,8 @@
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId
+from messiahs.executor.attempt_values import Ended, Running, Start
 from messiahs.executor.attempts import NEVER, Held, Phase, Table, ran_ns
-from messiahs.executor.protocol.frames import Ended, Running, Start
 
 
 def start(number: int, *, claim: int = 1, places: int = 1, limit_ns: int | None = None, lease: int = 1000) -> Start:

@@ -1,0 +1,106 @@
+"""Attempts as the table of attempts and the starter's frames name them: how they begin, and how they ended."""
+
+import hashlib
+import re
+
+import msgspec
+
+from messiahs.core.interface.causes import Cause
+from messiahs.core.interface.events import AttemptEnded
+from messiahs.core.interface.messages import Output
+from messiahs.core.model.ids import AttemptId, ClaimId
+from messiahs.core.model.output_names import DECLARED_PREFIX
+from messiahs.core.model.texts import printable
+
+_PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
+
+
+class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An input: the file `source` is copied to `name` in the task's working directory."""
+
+    name: str
+    source: str
+    size_bytes: int
+    is_executable: bool
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
+    """Run a command when its claim has a place; a repeated start only reports the state again."""
+
+    attempt: AttemptId
+    claim: ClaimId
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    places: int
+    limit_ns: int | None
+    lease_until: int
+    inputs: tuple[Staged, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A declared output; the name is its path in the task's working directory."""
+
+    name: str
+    size_bytes: int
+    is_executable: bool
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
+    """An attempt has ended; the fields are those of `AttemptEnded`."""
+
+    attempt: AttemptId
+    exit_code: int | None = None
+    signal: int | None = None
+    cause: Cause = Cause.NONE
+    text: str = ""
+    ran_ns: int = 0
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    left: tuple[Left, ...] = ()
+
+
+class Running(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An attempt that has begun: its run time, and the start of its suspension if it is suspended."""
+
+    attempt: AttemptId
+    ran_ns: int
+    suspended_ns: int | None = None
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=11):
+    """Everything that the starter knows, in answer to the `Ask` with that number."""
+
+    number: int
+    queued: tuple[AttemptId, ...]
+    running: tuple[Running, ...]
+    ended: tuple[Ended, ...]
+
+
+def event_of(ended: Ended) -> AttemptEnded:
+    """Convert an end to the core's event."""
+    return AttemptEnded(
+        attempt=ended.attempt,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        cause=ended.cause,
+        text=printable(ended.text),
+        ran_ns=ended.ran_ns,
+        outputs=(
+            Output(name="stdout", size_bytes=ended.stdout_bytes),
+            Output(name="stderr", size_bytes=ended.stderr_bytes),
+            *(
+                Output(name=f"{DECLARED_PREFIX}{one.name}", size_bytes=one.size_bytes, is_executable=one.is_executable)
+                for one in ended.left
+            ),
+        ),
+    )
+
+
+def folder_name(attempt: AttemptId) -> str:
+    """Return the name of an attempt's folder; the name of its origin is hashed if it is unusual."""
+    task = attempt.task
+    system = str(task.system)
+    if not _PLAIN_NAME.fullmatch(system):
+        system = "~" + hashlib.blake2b(system.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return f"{system}.{task.epoch:x}.{task.number}.{task.member}.{attempt.number}"
