@@ -50,7 +50,7 @@ from messiahs.core.origin import delivery, output_fetch, placement, submission, 
 from messiahs.core.recovery import Remains
 from messiahs.core.relay import search_memory
 from messiahs.core.search import routing, sched_request, task_request
-from messiahs.core.state.deciding import untold_failures
+from messiahs.core.state.deciding import unreported_failures
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
 
@@ -90,7 +90,7 @@ class SchedulingModule:
         own = self.state.system
         if not any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             advertising.note_waiting(self.state, now)
-            return (*actions, *untold_failures(self.state))
+            return (*actions, *unreported_failures(self.state))
         settled: list[Action] = []
         pending = deque(actions)
         while pending:
@@ -103,7 +103,7 @@ class SchedulingModule:
             else:
                 settled.append(action)
         advertising.note_waiting(self.state, now)
-        return (*settled, *untold_failures(self.state))
+        return (*settled, *unreported_failures(self.state))
 
 
 def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, ...]:

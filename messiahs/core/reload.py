@@ -12,14 +12,14 @@ from messiahs.core.interface.events import PolicyChanged
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import placement
 from messiahs.core.search import task_request
-from messiahs.core.state.deciding import take_up
+from messiahs.core.state.deciding import replace_policy
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import status_vector
 
 
 def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) -> tuple[Action, ...]:
     """Take up a policy."""
-    take_up(state, event.policy)
+    replace_policy(state, event.policy)
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)
     for claim in state.origin.claims.values():

@@ -1,4 +1,4 @@
-"""Asking the parts of the policy: what each remembers is kept here, and one that fails is reported once."""
+"""Calling the parts of the policy: the state of each is kept here, and its failures are reported once."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ _Answer = TypeVar("_Answer")
 
 
 def decide(state: ModuleState, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
-    """Give a part's answer, and keep its state; for one that failed, what holds in place of its answer."""
+    """Return a part's answer, and keep its new state; if the part failed, return the substitute of its answer."""
     before = state.parts.states.get(kind, part.initial)
     answer, after = part.decide(query, before, state.randomness)
     if after is not before:
@@ -19,19 +19,19 @@ def decide(state: ModuleState, kind: PartKind, part: Part[_Query, _Answer], quer
     if not isinstance(answer, Failed):
         return answer
     if kind not in state.parts.failed:
-        state.parts.failed[kind] = state.parts.untold[kind] = f"{part.text}: {answer.why}"
+        state.parts.failed[kind] = state.parts.unreported[kind] = f"{part.text}: {answer.why}"
     instead: _Answer = answer.instead
     return instead
 
 
-def untold_failures(state: ModuleState) -> tuple[Decision, ...]:
-    """Report each part that failed for the first time under this policy; from now on, that is known."""
-    untold, state.parts.untold = state.parts.untold, {}
-    return tuple(Decision(what="part_failed", task=kind.value, text=text) for kind, text in untold.items())
+def unreported_failures(state: ModuleState) -> tuple[Decision, ...]:
+    """Report each part that failed for the first time under this policy, and mark it as reported."""
+    unreported, state.parts.unreported = state.parts.unreported, {}
+    return tuple(Decision(what="part_failed", task=kind.value, text=text) for kind, text in unreported.items())
 
 
-def take_up(state: ModuleState, policy: Policy) -> None:
-    """Put a policy in place of another; parts that stand in both as they are go on with what they remember."""
+def replace_policy(state: ModuleState, policy: Policy) -> None:
+    """Put a policy in place of another; parts that are equal in both keep their state."""
     before, after = part_texts(state.policy), part_texts(policy)
     for kind in [kind for kind in state.parts.states if before[kind] != after[kind]]:
         del state.parts.states[kind]

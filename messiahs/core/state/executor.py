@@ -1,6 +1,6 @@
-"""A module as executor: claims granted on the own machine, the attempts in them, and how owner rules affect them.
+"""A module as executor: claims granted on the own machine, their attempts, and the effect of owner rules on these.
 
-Rows are kept as they are stored (interface/rows.py); everything else is soft and made anew after a restart.
+Rows are kept as they are stored (interface/rows.py); all other state is rebuilt after a restart.
 """
 
 from dataclasses import dataclass, field
@@ -18,30 +18,30 @@ from messiahs.core.state.lives import GRANTED_LIFE, GrantedPhase, followed
 from messiahs.core.state.rule_timing import Memory
 
 QUANTUM_NS = Duration(5 * SECOND)
-"""How long a claim may keep a machine full that others may be waiting for; longer while nobody else comes."""
+"""How long a claim may keep a machine full while others may be waiting; longer if no other origin asks."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Guard:
-    """How an attempt that runs here stands with the rules of its machine's owner (mutable)."""
+    """The owner-rule state of an attempt that runs here (mutable)."""
 
     slots: int
     memory: Memory = field(default_factory=Memory)
     mem_used: int | None = None
-    """In bytes, as it was measured last."""
+    """Memory used at the last measurement, in bytes."""
     suspended_at: Instant | None = None
-    """Since when nothing of it runs."""
+    """When the present suspension began; None while the attempt runs."""
     paused_ns: int = 0
-    """How long nothing of it ran before."""
+    """Total length of earlier suspensions."""
     moving_text: str = ""
-    """What its origin is told of the reason why it is to run elsewhere."""
+    """Reason of the move, as reported to the origin."""
     is_waiting: bool = False
-    """It is to go on, and waits for its slots, which others have."""
+    """Whether the attempt is to resume, and waits for its slots, which are lent out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Attempts of a claim that may go to whoever made a task_request, if their origin finds a place there."""
+    """Attempts of a claim that may move to the system that made a task_request, if their origin finds places there."""
 
     search: SearchId
     attempts: tuple[AttemptId, ...]
@@ -53,48 +53,48 @@ _ENDING = (GrantedPhase.ENDING, GrantedPhase.EXPIRED, GrantedPhase.RELEASED)
 
 @dataclass(slots=True, kw_only=True)
 class GrantedClaim:
-    """A claim at its executor (mutable): its attempts whose results the origin has not taken yet."""
+    """A claim at its executor (mutable), with the attempts whose results the origin has not acknowledged."""
 
     row: GrantedClaimRow
     need: Need
     phase: GrantedPhase = GrantedPhase.OPEN
     granted: int
-    """Its places when it was granted; those that are not used are freed."""
+    """Its places when it was granted; unused ones are freed later."""
     attempts: dict[AttemptId, Instant] = field(default_factory=dict)
-    """When each was taken."""
+    """When each attempt was accepted."""
     acknowledged: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
-    """The latest attempts that never start here any more, each with what its origin is told if it asks again."""
+    """The latest attempts that can no longer start here, each with the status that answers a query for it."""
     live: int = 0
     """Attempts that have not ended."""
     suspended: int = 0
-    """Those of them that are suspended: their places are kept, and their slots may be others' meanwhile."""
+    """Live attempts that are suspended: their places are kept, their slots may be lent out."""
     started: dict[AttemptId, Instant] = field(default_factory=dict)
     unreported: dict[AttemptId, None] = field(default_factory=dict)
     renewals: int = 0
     renewal_sent_at: dict[int, Instant] = field(default_factory=dict)
     mean_run_ns: int = 0
     quantum_began_at: Instant | None = None
-    """Since when it may have kept others waiting."""
+    """Since when the claim may have kept other origins waiting."""
     offer: Offer | None = None
-    """Soft: after a restart there is none, and the origin is told."""
+    """Not stored: a restart withdraws the offer, and the origin is informed."""
 
     def enter(self, phase: GrantedPhase) -> None:
-        """Go on to a phase; the current one again changes nothing."""
+        """Enter a phase; entering the present phase has no effect."""
         self.phase = followed(self.phase, phase, GRANTED_LIFE)
 
     @property
     def is_ending(self) -> bool:
-        """Whether it takes no more tasks."""
+        """Whether the claim accepts no more tasks."""
         return self.phase in _ENDING
 
 
 StarvedKey = tuple[SystemId, SystemId, TDV, str]
-"""Who asked (a neighbor, or the own system), the origin, the TDV and the requirement."""
+"""The asker (a neighbor, or the own system), the origin, the TDV and the requirement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starved:
-    """A shape that has got no place here since `since`, because others have them; it last asked at `asked_at`."""
+    """A shape without a place here since `since`, because others hold them; it last asked at `asked_at`."""
 
     since: Instant
     asked_at: Instant
@@ -102,9 +102,9 @@ class Starved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What is kept free for one task of a shape that needs several of the places in use; it ends at `until`.
+    """Resources kept free for one task of a shape that needs several of the places in use, until `until`.
 
-    `since` is when the shape was first denied, and `ready_at` since when all that it needs has been free.
+    `since` is when the shape was first denied; since `ready_at` all reserved resources have been free.
     """
 
     key: StarvedKey
@@ -123,26 +123,26 @@ class Executor:
 
     claims: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
     released: dict[ClaimId, GrantedClaim] = field(default_factory=dict)
-    """Claims that are forgotten, except for attempts that were told to end and still use their places."""
+    """Forgotten claims with attempts that were asked to end but still occupy their places."""
     attempts: dict[AttemptId, AttemptRow] = field(default_factory=dict)
     guards: dict[AttemptId, Guard] = field(default_factory=dict)
-    """Attempts at which the policy's rules were looked."""
+    """Attempts to which the policy's rules have been applied."""
     revoked: dict[tuple[SystemId, TDV], Instant] = field(default_factory=dict)
-    """Whose tasks, of which shape, the owner's rules have ended, and until when such get no new places."""
+    """Origins and shapes of tasks that the owner's rules have ended, and until when they get no new places."""
     offers: dict[SearchId, tuple[ClaimId, ...]] = field(default_factory=dict)
-    """Requests for which attempts were offered lately, and their claims; each has a timeout."""
+    """Recent task_requests for which attempts were offered, and the claims of these; each has a timeout."""
     offered: dict[AttemptId, Instant] = field(default_factory=dict)
     """Attempts that were offered, and until when they are not offered again."""
     evaluated_at: Instant | None = None
-    """When the owner's rules were looked at last."""
+    """When the owner's rules were last evaluated."""
     mean_wait_ns: int = 0
     quantum_ns: Duration = QUANTUM_NS
     ranked_at: Instant | None = None
     first_in_order: Pairs | None = None
-    """What is known of the task that came first by the policy's `rank tasks` then; None if none waited."""
+    """Facts of the task that the policy's `rank tasks` then put first; None if none waited."""
     quantum_before: tuple[SystemId, TDV] | None = None
-    """Whose turn ended, until a claim is granted again."""
+    """The origin and TDV whose quantum ended last; None once a claim is granted again."""
     starved: dict[StarvedKey, Starved] = field(default_factory=dict)
     reservation: Reservation | None = None
     unreserved: dict[SystemId, Instant] = field(default_factory=dict)
-    """Who left a reservation unused, and until when nothing is reserved for it again."""
+    """Neighbors that left a reservation unused, and until when nothing is reserved for them."""

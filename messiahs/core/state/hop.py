@@ -1,4 +1,4 @@
-"""A module as hop: searches and claims that pass through it. Soft, but for the rows of claims."""
+"""A module as hop: searches and claims that pass through it. Only the rows of claims are stored."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,37 +13,37 @@ from messiahs.core.model.ids import ClaimId, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import Instant
 
 SearchRequest = SchedRequest | TaskRequest
-"""What is passed on from neighbor to neighbor until somebody accepts."""
+"""A request that is forwarded from neighbor to neighbor until it is accepted."""
 
 
 @dataclass(slots=True)
 class Search:
-    """A request that this module works on (mutable): it asks one candidate at a time (MESSIAHS 6.2, footnote 5)."""
+    """A request in progress at this module (mutable): one candidate is asked at a time (MESSIAHS 6.2, footnote 5)."""
 
     request: SearchRequest
     asker: Asker
     need: Need | None
-    """What one task of a `sched_request` takes."""
+    """Needs of one task of a `sched_request`; None for a `task_request`."""
     left: int
-    """Places, or tasks, still wanted."""
+    """Places or tasks not found yet."""
     allowed: int
-    """How many of them the policy's limits leave to this system and its children."""
+    """How many of them the policy's limits allow for this system and its children."""
     asks_left: int
     until: Instant
-    """When the asker must have its answer."""
+    """Deadline of the answer to the asker."""
     reason: Reason
-    """Why this module itself gives no places; the hops below are added as they deny."""
+    """Why this module itself gives no places; reasons of the hops below are added as they deny."""
     untried: list[SystemId] = field(default_factory=list)
     asked: SystemId | None = None
     asked_left: int = 0
     """Places requested from `asked` but not yet granted."""
     hops: list[tuple[SystemId, Reason]] = field(default_factory=list)
-    """Why those that were asked denied, each with the neighbor that said it."""
+    """Denials of the asked systems, each with the neighbor that sent it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A search that asked here: who brought it first, who brought it last, and whether it ever came climbing."""
+    """A search that passed here: the neighbors that sent it first and last, and whether it ever climbed."""
 
     asker: SystemId
     latest: SystemId
@@ -51,12 +51,12 @@ class Seen:
 
 
 DemandKey = tuple[SystemId, SystemId, TDV]
-"""The neighbor that asked, the origin and the TDV."""
+"""The asking neighbor, the origin and the TDV."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Places that were asked for and not to be had: since when, and until when it is remembered."""
+    """Places that were requested in vain: first at `since`, remembered until `until`."""
 
     count: int
     since: Instant
@@ -65,15 +65,15 @@ class Demand:
 
 @dataclass(slots=True)
 class Hop:
-    """Searches and claims that pass through (mutable)."""
+    """Searches and claims that pass through this module (mutable)."""
 
     searches: dict[tuple[SystemId, MessageId], Search] = field(default_factory=dict)
     asks: dict[MessageId, Search] = field(default_factory=dict)
-    """Our own asks that are not fully answered."""
+    """Requests sent by this module that are not fully answered."""
     seen: dict[SearchId, Seen] = field(default_factory=dict)
-    """Searches that asked here."""
+    """Searches that passed here and may return."""
     seen_from: Counter[SystemId] = field(default_factory=Counter)
-    """How many of them each neighbor brought."""
+    """The number of them by the neighbor that sent them first."""
     passed: dict[ClaimId, PassedClaimRow] = field(default_factory=dict)
     demands: dict[DemandKey, Demand] = field(default_factory=dict)
-    """What neighbors would have run here if there had been room."""
+    """Places that neighbors requested in vain."""

@@ -1,6 +1,6 @@
 """The lives of claims and shapes: their phases, and which phase may follow which (MESSIAHS 6.2).
 
-`docs/lives.md` draws them.
+`docs/lives.md` shows them as diagrams.
 """
 
 from enum import Enum
@@ -13,15 +13,15 @@ class GrantedPhase(Enum):
     OPEN = "open"
     """Takes tasks, up to its window."""
     SHRINKING = "shrinking"
-    """Takes tasks, but the places that its origin does not fill will be freed; the origin was told so."""
+    """Takes tasks; places that its origin leaves unused will be freed, and the origin has been informed."""
     YIELDING = "yielding"
     """Its quantum has ended, and its window is 0; tasks already in transit are still taken."""
     ENDING = "ending"
-    """Takes no more tasks; those in it run on."""
+    """Takes no more tasks; those in it continue."""
     EXPIRED = "expired"
     """Its lease has expired: only results that the origin has not acknowledged are left."""
     RELEASED = "released"
-    """Forgotten, except for attempts that were told to end and still use their places."""
+    """Forgotten, except for attempts that were asked to end and still use their places."""
 
 
 class HeldPhase(Enum):
@@ -30,16 +30,16 @@ class HeldPhase(Enum):
     OPEN = "open"
     """Tasks are bound to it, up to its window."""
     ENDING = "ending"
-    """No further task is bound to it; those in it run on."""
+    """No further task is bound to it; those in it continue."""
     UNREACHABLE = "unreachable"
-    """As `ending`; tasks cannot be sent to its executor, which is asked by name for those that it may not have."""
+    """As `ending`, but no task stream reaches its executor, which is queried by name for the tasks that it may lack."""
 
 
 class ShapePhase(Enum):
-    """What an origin does about the tasks of a shape that have no place."""
+    """The search for places for the tasks of a shape, at their origin."""
 
     SETTLED = "settled"
-    """Nothing: every task has a place, or will get one in a claim that is held."""
+    """No search: every task has a place, or will get one in a claim that is held."""
     SEARCHING = "searching"
     """A `sched_request` is in flight."""
     WAITING = "waiting"
@@ -64,8 +64,8 @@ GRANTED_LIFE: Final = (
     Step(GrantedPhase.SHRINKING, GrantedPhase.OPEN, "tasks arrive, the places are freed, or the path is cut"),
     Step(GrantedPhase.OPEN, GrantedPhase.YIELDING, "the quantum ends while the machine is full"),
     Step(GrantedPhase.SHRINKING, GrantedPhase.YIELDING, "the quantum ends while the machine is full"),
-    Step(GrantedPhase.OPEN, GrantedPhase.ENDING, "no task comes for long"),
-    Step(GrantedPhase.SHRINKING, GrantedPhase.ENDING, "no task comes for long"),
+    Step(GrantedPhase.OPEN, GrantedPhase.ENDING, "no task arrives for long"),
+    Step(GrantedPhase.SHRINKING, GrantedPhase.ENDING, "no task arrives for long"),
     Step(GrantedPhase.YIELDING, GrantedPhase.ENDING, "tasks in transit have had time to arrive"),
     Step(GrantedPhase.OPEN, GrantedPhase.EXPIRED, _EXPIRE),
     Step(GrantedPhase.SHRINKING, GrantedPhase.EXPIRED, _EXPIRE),
@@ -79,19 +79,19 @@ GRANTED_LIFE: Final = (
 )
 HELD_LIFE: Final = (
     Step(HeldPhase.OPEN, HeldPhase.ENDING, "its executor ends it, does not know it, or loses or refuses a task"),
-    Step(HeldPhase.OPEN, HeldPhase.UNREACHABLE, "its executor is heard, but no task stream reaches it"),
-    Step(HeldPhase.ENDING, HeldPhase.UNREACHABLE, "its executor is heard, but no task stream reaches it"),
+    Step(HeldPhase.OPEN, HeldPhase.UNREACHABLE, "control messages arrive, but no task stream reaches its executor"),
+    Step(HeldPhase.ENDING, HeldPhase.UNREACHABLE, "control messages arrive, but no task stream reaches its executor"),
 )
 SHAPE_LIFE: Final = (
     Step(ShapePhase.SETTLED, ShapePhase.SEARCHING, "tasks have no place"),
     Step(ShapePhase.SETTLED, ShapePhase.WAITING, "an executor ended a claim: others ask first"),
     Step(ShapePhase.SEARCHING, ShapePhase.WAITING, "the search was answered"),
-    Step(ShapePhase.WAITING, ShapePhase.SETTLED, "a round begins, and binds what it can"),
+    Step(ShapePhase.WAITING, ShapePhase.SETTLED, "a round begins, and binds the tasks for which there are places"),
 )
 
 
 def followed(phase: Phase, following: Phase, life: tuple[Step[Phase], ...], /) -> Phase:
-    """Return the phase that follows, which may be the same. A step that is not in the table is a bug of ours."""
+    """Return the next phase, which may be the same. A step that is not in the table is a bug of this program."""
     is_known = following is phase or any((each.phase, each.following) == (phase, following) for each in life)
     assert is_known, f"{phase.value} is never followed by {following.value}"
     return following

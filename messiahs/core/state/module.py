@@ -1,4 +1,4 @@
-"""All that a module knows; its parts stand in hop.py, origin.py, executor.py and views.py."""
+"""The complete state of a module; its parts are defined in hop.py, origin.py, executor.py and views.py."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ from messiahs.core.state.views import Updates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who a module is: `address` is where its task channel can be dialed (host:port)."""
+    """The identity of a module; `address` is where its task channel can be reached (host:port)."""
 
     system: SystemId
     epoch: Epoch
@@ -33,12 +33,12 @@ class Identity:
     release: str = ""
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
-    """Neighbors for which other roots vouch than those of `trust`."""
+    """Neighbors for which roots other than those of `trust` vouch."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ModuleState:
-    """All that a module knows (mutable; only core handlers change it)."""
+    """The complete state of a module (mutable; only core handlers change it)."""
 
     identity: Identity
     neighbors: dict[SystemId, Neighbor]
@@ -51,11 +51,11 @@ class ModuleState:
     messages_sent: int = 0
     has_space: bool = True
     remembered: dict[SystemId, RememberedRow] = field(default_factory=dict)
-    """What neighbors have said of their ids."""
+    """The ids that neighbors have issued, as they reported them."""
     heard_of_self: dict[SystemId, None] = field(default_factory=dict)
-    """Neighbors that have said, in this life, what they remember of this module. Soft."""
+    """Neighbors that have reported, since the last restart, what they remember of this module. Not stored."""
     has_renewed: bool = False
-    """The epoch is one of this life. Soft."""
+    """Whether the epoch was drawn since the last restart. Not stored."""
     given_sent: IdsGiven = field(default_factory=IdsGiven)
     given_sent_at: Instant | None = None
     updates: Updates = field(default_factory=Updates)
@@ -71,10 +71,10 @@ class ModuleState:
 
     @property
     def epoch(self) -> Epoch:
-        """The epoch in which ids are given out."""
+        """The epoch in which ids are issued."""
         return self.counters.epoch if self.counters.epoch is not None else self.identity.epoch
 
     def next_message_id(self) -> MessageId:
-        """Give the next message its number."""
+        """Return the number of the next message."""
         self.messages_sent += 1
         return MessageId(self.messages_sent)

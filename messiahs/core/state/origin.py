@@ -1,6 +1,6 @@
 """A module as origin: tasks of local users, the shapes in which they wait, and the claims that they run in.
 
-Rows are kept as they are stored (interface/rows.py); everything else is soft and made anew after a restart.
+Rows are kept as they are stored (interface/rows.py); all other state is rebuilt after a restart.
 """
 
 from collections import Counter, deque
@@ -34,82 +34,82 @@ class Shape:
     need: Need
     waiting: deque[tuple[TaskId, int, int]] = field(default_factory=deque)
     count: int = 0
-    """How many tasks wait."""
+    """Number of waiting tasks."""
     claims: list[ClaimId] = field(default_factory=list)
     is_filled: bool = True
-    """None of its claims has room for a task that waits."""
+    """No claim of the shape has room for a waiting task."""
     phase: ShapePhase = ShapePhase.SETTLED
     request: MessageId | None = None
-    """The search in flight, in that phase."""
+    """The search in progress, in phase SEARCHING."""
     delay_ns: Duration = FIRST_ROUND_DELAY_NS
     reasons: tuple[Reason, ...] = ()
-    """Why the last round placed nothing (more)."""
+    """Why the last round placed nothing, or nothing more."""
     answers: SearchId | None = None
     """The task_request that the next round answers."""
     promised: int = 0
-    """Tasks that were promised to whoever asked for them, until the round for them is over."""
+    """Tasks promised in answer to a task_request, until the round for them has ended."""
     promised_at: Instant | None = None
-    """When tasks of it were promised last."""
+    """When tasks of the shape were last promised."""
     has_lost: bool = False
-    """The last attempt that came back was lost or refused."""
+    """Whether the last attempt that came back was lost or refused."""
     moving: dict[AttemptId, bool] = field(default_factory=dict)
-    """Bound attempts that are to run elsewhere; True once they were told to end for another place."""
+    """Bound attempts that are to run elsewhere; True once they were asked to end because there is a place."""
     offered: dict[AttemptId, None] = field(default_factory=dict)
-    """Those of them that may as well stay: their executor offered them to whoever asked for tasks."""
+    """Moving attempts that may also stay: their executor offered them in answer to a task_request."""
     quantum_ended_at: Instant | None = None
-    """When an executor last ended a claim of it."""
+    """When an executor last ended a claim of the shape."""
 
     def enter(self, phase: ShapePhase) -> None:
-        """Go on to a phase; the current one again changes nothing."""
+        """Enter a phase; entering the present phase has no effect."""
         self.phase = followed(self.phase, phase, SHAPE_LIFE)
 
 
 @dataclass(slots=True)
 class Submission:
-    """A submission with members that have not ended (mutable); those that have are counted by state and exit code."""
+    """A submission with members that have not ended (mutable); ended ones are counted by state and exit code."""
 
     row: SubmissionRow
     ended: Counter[tuple[TaskState, int | None]] = field(default_factory=Counter)
 
     @property
     def open_members(self) -> int:
-        """How many of its tasks have not ended."""
+        """The number of its tasks that have not ended."""
         return max(1, self.row.members) - self.ended.total()
 
 
 @dataclass(slots=True)
 class HeldClaim:
-    """A claim at its origin (mutable): attempts bound to it, and those of them that the executor has not reported."""
+    """A claim at its origin (mutable): its bound attempts, and those that the executor has not reported yet."""
 
     row: HeldClaimRow
     shape: Shape
     window: int
     results: int = 0
-    """Results of attempts that ended by themselves, since the claim was granted or the module restarted."""
+    """Results of attempts that ended by themselves, since the grant or the last restart."""
     bound: dict[AttemptId, Instant] = field(default_factory=dict)
     unconfirmed: dict[AttemptId, None] = field(default_factory=dict)
     listed: dict[AttemptId, None] = field(default_factory=dict)
-    """What its executor has spoken of since its last whole renewal."""
+    """Attempts that its executor has reported since its last complete renewal."""
     phase: HeldPhase = HeldPhase.OPEN
     is_for_offered: bool = False
-    """It was granted to attempts that were offered to whoever asked for some; they move to such a claim alone. Soft."""
+    """Whether it was granted for attempts offered in answer to a task_request, which move only to such a claim."""
     offered_to: SearchId | None = None
-    """The latest task_request for which its executor offered attempts of it."""
+    """The latest task_request for which its executor offered its attempts."""
     moving_at: Instant | None = None
-    """When inputs of its tasks were last seen on their way."""
+    """When inputs of its tasks were last reported to be in transit."""
     clocks: dict[AttemptId, RunClock] = field(default_factory=dict)
-    """Of attempts with a time limit. Soft."""
+    """The run times of attempts with a time limit. Not stored."""
     status_at: Instant | None = None
-    """When its executor reported last."""
+    """When its executor last reported."""
     refusal: str | None = None
-    """Why its executor, which can be reached, did not take the tasks that were sent last; None: it took them. Soft."""
+    """Why its reachable executor refused the tasks sent last; None if it accepted them. Not stored."""
     stream_failure: str = ""
-    """How its task stream failed last; empty if it is known to work."""
+    """The last failure of its task stream; empty if the stream is known to work."""
     heard_at: Instant | None = None
-    """When its executor was heard of first while the stream failed, over the control channel."""
+    """When a control message of its executor first arrived after the stream had failed."""
 
     def enter(self, phase: HeldPhase) -> None:
-        """Go on to a phase; one that is unreachable stays so."""
+        """Enter a phase; UNREACHABLE is permanent."""
         if self.phase is not HeldPhase.UNREACHABLE:
             self.phase = followed(self.phase, phase, HELD_LIFE)
 
@@ -130,14 +130,14 @@ class Origin:
     shapes: dict[ShapeKey, Shape] = field(default_factory=dict)
     shapes_by_number: dict[int, Shape] = field(default_factory=dict)
     waiting: int = 0
-    """Tasks that wait, of all shapes."""
+    """Waiting tasks of all shapes."""
     requests: dict[MessageId, Shape] = field(default_factory=dict)
     claims: dict[ClaimId, HeldClaim] = field(default_factory=dict)
     fetching: dict[AttemptId, AttemptStatus] = field(default_factory=dict)
-    """Ended attempts whose outputs are on their way home."""
+    """Ended attempts whose outputs are being fetched."""
     fetch_failures: dict[AttemptId, int] = field(default_factory=dict)
     lost_at: dict[SystemId, Instant] = field(default_factory=dict)
-    """Neighbors through which attempts were lost, and when last."""
+    """Neighbors through which attempts were lost, with the last time."""
     avoided: dict[SystemId, Instant] = field(default_factory=dict)
-    """Executors whose task streams failed, and until when they are asked for no places."""
+    """Executors whose task streams failed, and until when they are avoided."""
     shapes_made: int = 0

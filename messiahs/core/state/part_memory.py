@@ -1,4 +1,4 @@
-"""What the parts of the policy remember, and which of them failed. Soft: a restart begins with their initial states."""
+"""The memory of the policy's parts, and their failures. Not stored: a restart begins with their initial states."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,11 @@ from messiahs.core.interface.parts import PartKind, PartState
 
 @dataclass(slots=True)
 class PartMemory:
-    """The states of parts that have answered, and why parts failed (mutable).
+    """The states of parts that have answered, and the failures of parts (mutable).
 
-    A part that failed is reported once under each policy; `untold` is not reported yet.
+    A part that fails is reported once under each policy; `unreported` failures are still to be reported.
     """
 
     states: dict[PartKind, PartState] = field(default_factory=dict)
     failed: dict[PartKind, str] = field(default_factory=dict)
-    untold: dict[PartKind, str] = field(default_factory=dict)
+    unreported: dict[PartKind, str] = field(default_factory=dict)

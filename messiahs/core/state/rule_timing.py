@@ -1,15 +1,15 @@
 """When the rules of a policy's `running` block act on a task: pure counting of time (MESSIAHS 2: owners keep control).
 
-`decide` is asked again and again, about one task that runs here, with what the last call gave. Whoever performs the act
-that it names says so by `acted`, and asks again until nothing is due:
+`decide` is called repeatedly about one task that runs here, each time with the memory that the last call returned. The
+caller performs the act that is due, reports it with `acted`, and calls again until nothing is due:
 
     memory, due = decide(rules, memory, query, now)
     while due is not None:
-        ...  # do it; an act that cannot be done now is simply not followed by `acted`
+        ...  # perform it; an act that is impossible now is simply not reported with `acted`
         memory, due = decide(rules, acted(memory, due, now), query, now)
 
-The severest of the acts that are due wins: kill, vacate, move, suspend, resume. Nothing here knows of processes or
-messages, so `policy test` judges by the same code as a machine.
+The most severe of the acts that are due comes first: kill, vacate, move, suspend, resume. This file has no processes
+and no messages, so `policy test` evaluates rules with the same code as a machine.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,23 +23,23 @@ _SEVEREST_FIRST = tuple(Act)
 
 
 class Standing(StrEnum):
-    """How a task stands with the owner of its machine."""
+    """The state of a task with respect to the rules of the machine's owner."""
 
     RUNNING = "running"
     SUSPENDED = "suspended"
     VACATING = "vacating"
-    """It was told to end, and has a while for that."""
+    """It was asked to end, and has a grace period to do so."""
     GONE = "gone"
     """It was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is remembered of one task between two looks at the rules; the default is a task that has just begun.
+    """The timing of the rules for one task between two evaluations; the default is a task that has just started.
 
-    `since` says for each rule since when it has been due without break. `parting` is the place, among the rules, of the
-    one that let the task vacate, or be killed with a grace, and `moving` of the one for which its origin looks for
-    another place meanwhile; `parting_until` and `moving_until` are when their graces end (None: nothing is counted).
+    `since` has for each rule since when it has been due without a break. `parting` is the position, among the rules, of
+    the one that lets the task vacate, or kills it with a grace, and `moving` of the one for which its origin searches
+    another place meanwhile; `parting_until` and `moving_until` are the ends of their graces (None: unlimited).
     """
 
     standing: Standing = Standing.RUNNING
@@ -52,10 +52,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """An act that is due now, and the rule that wants it, with its place among the rules.
+    """An act that is due now, with the rule that requires it and the position of the rule.
 
-    `grace_ns` is how long a task that is told to end has for that (None: as long as the policy's `kill_grace` says), or
-    how long another place is looked for (None: until there is one, or the rule is not due any more).
+    `grace_ns` is the time that the task has to end (None: the policy's `kill_grace`), or the time in which another
+    place is searched (None: until there is one, or the rule is no longer due).
     """
 
     act: Act
@@ -67,14 +67,14 @@ class Due:
 def decide(
     rules: Sequence[RunningRule], memory: Memory, query: RunningQuery, now: Instant, /
 ) -> tuple[Memory, Due | None]:
-    """Look at the rules: give what is to be remembered, and the severest act that is due and not yet done.
+    """Evaluate the rules: return the new memory, and the most severe act that is due and not yet done.
 
-    A move whose rule is not due any more is called off: the memory that is given has no `moving`.
+    A move whose rule is no longer due is cancelled: the returned memory has no `moving`.
     """
     if memory.standing is Standing.GONE:
         return memory, None
     if len(memory.since) != len(rules):
-        # A policy that was loaded anew begins to count anew.
+        # A new policy restarts all durations.
         memory = Memory(standing=memory.standing, since=(None,) * len(rules))
     since = tuple(
         (now if began is None else began) if rule.is_due(query) else None
@@ -93,7 +93,7 @@ def decide(
 
 
 def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
-    """Give what is to be remembered once an act has been done."""
+    """Return the memory after an act has been performed."""
     until = None if due.grace_ns is None else after(now, due.grace_ns)
     match due.act:
         case Act.KILL if due.grace_ns == 0:
@@ -103,25 +103,25 @@ def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
         case Act.MOVE:
             return replace(memory, moving=due.place, moving_until=until)
         case Act.SUSPEND if due.place == memory.moving:
-            # Nobody took it in time; its rule may ask for another place again.
+            # No place was found in time; the rule may require another search later.
             return replace(memory, standing=Standing.SUSPENDED, moving=None, moving_until=None)
         case Act.SUSPEND:
             return replace(memory, standing=Standing.SUSPENDED)
         case Act.RESUME:
-            # A move that was to go on without end, as nothing was left to do after it, has its grace from now on.
+            # A move without a follow-up had no grace to count while suspended: it gets one from now on.
             moving = memory.moving if memory.moving_until is not None else None
             return replace(memory, standing=Standing.RUNNING, moving=moving)
 
 
 def next_evaluation(rules: Sequence[RunningRule], memory: Memory, now: Instant, /) -> Instant | None:
-    """Give when the next `for` or grace ends; None if only news can make anything due."""
+    """Return when the next `for` or grace ends; None if only new facts can make an act due."""
     ends = [after(began, rule.for_ns) for rule, began in zip(rules, memory.since, strict=False) if began is not None]
     ends += [until for until in (memory.parting_until, memory.moving_until) if until is not None]
     return min((end for end in ends if end > now), default=None)
 
 
 def _overdue(rules: Sequence[RunningRule], memory: Memory, now: Instant) -> Iterator[Due]:
-    """Name what follows when a grace is over."""
+    """Yield the acts that follow an expired grace."""
     if memory.parting is not None and memory.parting_until is not None and memory.parting_until <= now:
         yield Due(act=Act.KILL, rule=rules[memory.parting], place=memory.parting, grace_ns=0)
     if memory.moving is not None and memory.moving_until is not None and memory.moving_until <= now:
@@ -130,7 +130,7 @@ def _overdue(rules: Sequence[RunningRule], memory: Memory, now: Instant) -> Iter
 
 
 def _wanted(rules: Sequence[RunningRule], memory: Memory, ripe: Sequence[int]) -> Iterator[Due]:
-    """Name the acts of rules that are due, but for those that are done already or are held back by a severer one."""
+    """Yield the acts of rules that are due, except those already done or held back by a more severe one."""
     standing = memory.standing
     is_held = any(rules[place].act is Act.SUSPEND for place in ripe)
     for place in ripe:
@@ -152,7 +152,7 @@ def _wanted(rules: Sequence[RunningRule], memory: Memory, ripe: Sequence[int]) -
 def _grace_ns(rule: RunningRule, standing: Standing) -> int | None:
     if rule.act is Act.KILL:
         return rule.grace_ns or 0
-    # What is suspended already, and would be when the grace is over, has no end of it to wait for.
+    # For a task that is suspended already, and would be after the grace, the grace has no end.
     is_done = rule.act is Act.MOVE and rule.then is Act.SUSPEND and standing is Standing.SUSPENDED
     return None if is_done else rule.grace_ns
 

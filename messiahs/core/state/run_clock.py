@@ -1,4 +1,4 @@
-"""How long an attempt runs, as its origin hears of it."""
+"""The run time of an attempt, as reported to its origin."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from messiahs.core.model.instants import Instant
 
 @dataclass(slots=True)
 class RunClock:
-    """How long an attempt was reported as running (mutable): before `since`, and since then."""
+    """The time for which an attempt was reported as running (mutable): in total before `since`, and from then on."""
 
     since: Instant | None = None
     ran_ns: int = 0

@@ -24,7 +24,7 @@ class View:
     received_at: Instant
 
     def age_ns(self, now: Instant) -> int:
-        """Give how old the oldest part of it is by now."""
+        """Return how old the oldest part of it is by now."""
         return now - self.received_at + self.message.age_ns
 
 
