@@ -52,9 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a kind to every test that carries none."""
+    """Give a kind to every test that carries none; a `UsageError` names one that carries several."""
     for item in items:
-        if not any(item.get_closest_marker(kind) for kind in KINDS):
+        kinds = [kind for kind in KINDS if item.get_closest_marker(kind)]
+        if len(kinds) > 1:
+            raise pytest.UsageError(f"{item.nodeid} is of several kinds: {', '.join(kinds)}")
+        if not kinds:
             item.add_marker("live" if _is_live(item) else "quick")
 
 
