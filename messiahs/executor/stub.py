@@ -30,7 +30,7 @@ from messiahs.executor.contract import (
 )
 
 _TERMINATED = 15
-_STARTS_PER_TURN = 1_000_000
+_STARTS_PER_STEP = 1_000_000
 _MEMORY_BYTES = 1 << 20
 """Memory that every attempt reports."""
 
@@ -178,7 +178,7 @@ class StubExecutor:
         while True:
             for attempt in [attempt for attempt, due in self._ends_at.items() if due <= now]:
                 self._finish(self._table.attempts[attempt], self._outcome(attempt))
-            starting = self._table.startable(_STARTS_PER_TURN)
+            starting = self._table.startable(_STARTS_PER_STEP)
             if not starting:
                 break
             for held in starting:

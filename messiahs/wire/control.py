@@ -21,7 +21,7 @@ from messiahs.core.interface.messages import (
     TaskStatusQuery,
 )
 from messiahs.errors import CodecError
-from messiahs.wire import claims, scheduling, sharing
+from messiahs.wire import claims, sched_requests, task_requests
 from messiahs.wire.limits import BATCH_LIMIT, at_most
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import control_pb2
@@ -86,17 +86,17 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
         case TaskStatusAck():
             claims.write_task_status_ack(wire.task_status_ack, message)
         case SchedRequest():
-            scheduling.write_sched_request(wire.sched_request, message)
+            sched_requests.write_sched_request(wire.sched_request, message)
         case SchedAccept():
-            scheduling.write_sched_accept(wire.sched_accept, message)
+            sched_requests.write_sched_accept(wire.sched_accept, message)
         case SchedDeny():
-            scheduling.write_sched_deny(wire.sched_deny, message)
+            sched_requests.write_sched_deny(wire.sched_deny, message)
         case TaskRequest():
-            sharing.write_task_request(wire.task_request, message)
+            task_requests.write_task_request(wire.task_request, message)
         case TaskAccept():
-            sharing.write_task_accept(wire.task_accept, message)
+            task_requests.write_task_accept(wire.task_accept, message)
         case TaskDeny():
-            sharing.write_task_deny(wire.task_deny, message)
+            task_requests.write_task_deny(wire.task_deny, message)
         case TaskStatusQuery():
             claims.write_task_status_query(wire.task_status_query, message)
         case TaskKill():
@@ -106,7 +106,7 @@ def _write(wire: control_pb2.ControlMessage, message: ControlMessage) -> None:
         case ClaimEnd():
             claims.write_claim_end(wire.claim_end, message)
         case Hello():
-            scheduling.write_hello(wire.hello, message)
+            sched_requests.write_hello(wire.hello, message)
         case SystemStatusQuery():
             wire.system_status_query.SetInParent()
         case _:
@@ -120,17 +120,17 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
         case "task_status_ack":
             return claims.read_task_status_ack(wire.task_status_ack)
         case "sched_request":
-            return scheduling.read_sched_request(wire.sched_request)
+            return sched_requests.read_sched_request(wire.sched_request)
         case "sched_accept":
-            return scheduling.read_sched_accept(wire.sched_accept)
+            return sched_requests.read_sched_accept(wire.sched_accept)
         case "sched_deny":
-            return scheduling.read_sched_deny(wire.sched_deny)
+            return sched_requests.read_sched_deny(wire.sched_deny)
         case "task_request":
-            return sharing.read_task_request(wire.task_request)
+            return task_requests.read_task_request(wire.task_request)
         case "task_accept":
-            return sharing.read_task_accept(wire.task_accept)
+            return task_requests.read_task_accept(wire.task_accept)
         case "task_deny":
-            return sharing.read_task_deny(wire.task_deny)
+            return task_requests.read_task_deny(wire.task_deny)
         case "task_status_query":
             return claims.read_task_status_query(wire.task_status_query)
         case "task_kill":
@@ -140,7 +140,7 @@ def _read(wire: control_pb2.ControlMessage) -> ControlMessage | None:
         case "claim_end":
             return claims.read_claim_end(wire.claim_end)
         case "hello":
-            return scheduling.read_hello(wire.hello)
+            return sched_requests.read_hello(wire.hello)
         case "system_status_query":
             return SystemStatusQuery()
         case _:

@@ -5,7 +5,7 @@ from typing import Final
 from messiahs.core.interface.messages import StatusVector, VectorKind
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import CodecError
-from messiahs.wire.caching import cached_by_bytes
+from messiahs.wire.byte_cache import cached_by_bytes
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.limits import NEIGHBOR_LIMIT, VECTOR_LIMIT_BYTES, amount, at_most, counter, system_id
 from messiahs.wire.parsing import parsed, serialized

@@ -1,4 +1,4 @@
-"""What the channel tests stand on: modules that only record what their channels tell them."""
+"""Modules for the tests of channels, which record what their channels report."""
 
 import asyncio
 import shutil
@@ -57,7 +57,7 @@ def transfer(*numbers: int, claim: ClaimId = CLAIM) -> TaskTransfer:
 
 @dataclass(kw_only=True)
 class Recorded:
-    """A module's channels and everything that they told it."""
+    """A module's channels and everything that they reported."""
 
     name: SystemId
     content: bytes = b""
@@ -71,7 +71,7 @@ class Recorded:
     _channels: Channels | None = None
 
     def __post_init__(self) -> None:
-        """See to it that nothing is left of the files."""
+        """Remove everything of the files."""
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     @property
@@ -97,7 +97,7 @@ class Recorded:
         return self.arrivals.files
 
     def callbacks(self) -> Callbacks:
-        """Give callbacks that record."""
+        """Return callbacks that record."""
         return Callbacks(
             on_event=self._take,
             read_output=self._read_output,
@@ -107,7 +107,7 @@ class Recorded:
         )
 
     def of_kind(self, kind: type[SomeEvent]) -> list[SomeEvent]:
-        """Give the events of one kind, in order."""
+        """Return the events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
     def _take(self, event: Event) -> None:
@@ -145,7 +145,7 @@ class MakeChannels(Protocol):
 
 
 class World:
-    """Some modules, over one implementation; leave it with `stop_all`."""
+    """Several modules over one implementation; end with `stop_all`."""
 
     def __init__(self, make: MakeChannels) -> None:
         self._make = make
@@ -220,7 +220,7 @@ def make_implementation(kind: str, folder: Path) -> MakeChannels:
 
 
 def play(make: MakeChannels, scene: Scene) -> None:
-    """Run a scene, and require that nothing of the channels is left behind."""
+    """Run a scene, and require that it leaves nothing of the channels behind."""
 
     async def run() -> None:
         world = World(make)

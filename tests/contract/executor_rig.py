@@ -1,4 +1,4 @@
-"""An executor under test, and what it has told: shared by the suites of executors."""
+"""An executor under test with its recorded events, for all suites of executors."""
 
 import asyncio
 import shutil
@@ -47,7 +47,7 @@ def start_of(
 
 
 class Rig:
-    """An executor that was asked what runs, and what it has told since."""
+    """An executor after its first `running`, and the events since then."""
 
     def __init__(self, executor: Executor, *, seconds: float = 0) -> None:
         self.executor = executor
@@ -56,7 +56,7 @@ class Rig:
         self.losses: list[str] = []
 
     async def started(self) -> "Rig":
-        """Start, and ask, so that events are told."""
+        """Start, and call `running`, so that events are reported."""
         await self.executor.start(self.events.append, self.losses.append)
         await self.executor.running()
         return self
@@ -77,7 +77,7 @@ class Rig:
         return self.executor.read_output(attempt_id(number), name, offset=0, limit=1 << 20).decode()
 
     def ends(self) -> dict[AttemptId, AttemptEnded]:
-        """Name the ends that were told."""
+        """Return the reported ends."""
         return {event.attempt: event for event in self.events if isinstance(event, AttemptEnded)}
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -96,7 +96,7 @@ class Rig:
 
 @contextmanager
 def starter_settings(tmp_path: Path, *, uses_namespace: bool = True) -> Iterator[StarterSettings]:
-    """Give a place for a starter; afterwards neither it nor its folders are left."""
+    """Return a place for a starter; afterwards neither it nor its folders remain."""
     # Tasks of a test that runs as root run as another account, which must get to its folders.
     fallback = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
     fallback.chmod(0o711)

@@ -1,4 +1,4 @@
-"""Inputs of tasks that are real processes, and the executor that copies them: shared by the suites that need some."""
+"""Inputs of tasks that are real processes, and the executor that copies them, for several suites."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What both implementations of the channels promise (MESSIAHS 5.3)."""
+"""Guarantees of both implementations of the channels (MESSIAHS 5.3)."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -155,7 +155,7 @@ def test_of_many_vectors_the_newest_of_each_kind_arrives_and_old_ones_may_not(ma
             xinu.channels.send_vector(CS, vector(free, VectorKind.FOR_SIBLINGS))
         last = {VectorReceived(sender=XINU, message=vector(199, kind)) for kind in (VectorKind(1), VectorKind(3))}
         await until(lambda: last <= set(cs.of_kind(VectorReceived)), "the last vectors")
-        # All of them were sent in one go, before the channel could write one.
+        # All of them were sent in one iteration, before the channel could write one.
         assert len(cs.of_kind(VectorReceived)) == 2
         assert xinu.channels.counters[CS].sent == 2
 
@@ -181,7 +181,7 @@ def test_a_neighbor_that_takes_nothing_loses_its_link(make: MakeChannels) -> Non
     async def scene(world: World) -> None:
         _, xinu = await linked(world)
         for number in range(20_000):
-            # In one go: the channel has no chance to write between two of them.
+            # In one iteration, so that the channel cannot write between two of them.
             xinu.channels.send_control(CS, kill(number))
         await until(lambda: xinu.of_kind(LinkDown), "the end of the link")
         assert xinu.of_kind(LinkDown) == [LinkDown(neighbor=CS, text="the neighbor does not read its messages")]

@@ -1,4 +1,4 @@
-"""An output that does not come as it was sent is not taken for what its task wrote (MESSIAHS 5.3.3)."""
+"""An output that was damaged in transit is not mistaken for what its task wrote (MESSIAHS 5.3.3)."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

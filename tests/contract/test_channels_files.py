@@ -1,4 +1,4 @@
-"""What both implementations of the task channel promise of files (MESSIAHS 5.3.3)."""
+"""Guarantees of both implementations of the task channel about files (MESSIAHS 5.3.3)."""
 
 import asyncio
 import hashlib
@@ -79,7 +79,7 @@ def reader(*contents: bytes, asked: list[int] | None = None, stop_at: int | None
 
 
 def falsely(content: bytes) -> ReadFile:
-    """Give this, whatever is asked for."""
+    """Yield this, whatever is requested."""
 
     async def read(_sha256: bytes, _offset: int) -> AsyncGenerator[bytes, None]:
         yield content
@@ -150,7 +150,7 @@ def test_files_that_come_without_a_right_are_not_stored(make: MakeChannels, send
         content = content_of(1, 1_000)
         message = replace(with_inputs(transfer(1), content), ticket=ticket)
         other.channels.send_tasks(CS, cs.channels.address, message, files={hash_of(content): content})
-        # Whether the task is taken is for the core to say.
+        # Whether the task is accepted is the core's decision.
         await until(lambda: cs.of_kind(TransferReceived), "the transfer")
         with pytest.raises(ChannelError, match="no ticket"):
             await other.channels.put(CS, cs.channels.address, put_of(content, ticket=ticket), reader(content))

@@ -1,4 +1,4 @@
-"""What the gRPC channels promise about strangers and hostile neighbors (MESSIAHS 5.3; the in-memory twin has none)."""
+"""Guarantees of the gRPC channels about strangers and hostile neighbors (MESSIAHS 5.3), which memory has not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -47,7 +47,7 @@ def play(tmp_path: Path, root: tls.KeyAndCertificate, *, scene: Scene) -> None:
 
 @asynccontextmanager
 async def client(files: tls.TlsFiles, address: str, *, name: str = "cs") -> AsyncIterator[grpc.aio.Channel]:
-    """Connect as any other program could that has these files."""
+    """Connect as any other program with these files could."""
     material = tls.load(files)
     credentials = grpc.ssl_channel_credentials(material.trust, material.key, material.certificate)
     options = (("grpc.ssl_target_name_override", name),)
@@ -256,7 +256,7 @@ def test_a_peer_behind_a_line_that_went_dead_is_noticed_by_both_sides(
 
 @asynccontextmanager
 async def line(address: str, is_alive: asyncio.Event) -> AsyncIterator[str]:
-    """Forward connections to an address, and hold everything back while the line is not alive."""
+    """Forward connections to an address, and hold everything back while the line is interrupted."""
     host, _, port = address.rpartition(":")
     tasks: set[asyncio.Task[None]] = set()
 

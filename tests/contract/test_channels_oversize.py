@@ -1,4 +1,4 @@
-"""Pieces above the limit of a message: whoever waits for them learns at once that they are refused, and why."""
+"""Pieces above the limit of a message: the receiver learns at once that they are refused, and why."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -44,7 +44,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 @asynccontextmanager
 async def odd_executor(folder: Path, size: int) -> AsyncIterator[tuple[Channels, str]]:
-    """Serve pieces of a size that no release sends, and give an origin's channels and the executor's address."""
+    """Serve pieces of a size that no release sends; return an origin's channels and the executor's address."""
     root = make_root(FEDERATION)
 
     async def read(_request: bytes, context: Context) -> None:

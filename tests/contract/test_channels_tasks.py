@@ -1,4 +1,4 @@
-"""What both implementations of the task channel promise (MESSIAHS 5.3.3)."""
+"""Guarantees of both implementations of the task channel (MESSIAHS 5.3.3)."""
 
 import asyncio
 from contextlib import aclosing
@@ -77,7 +77,7 @@ def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: M
             (other, False),
         }
         again = await world.start(CS, listen=address)
-        # The new listener may be found only at a later attempt: each either arrives or fails.
+        # A later attempt may find the new listener: each attempt either arrives or fails.
         for count in range(3, 100):
             nyneve.channels.send_tasks(CS, address, transfer(4))
             await until(partial(has_ended, again, nyneve, failures=count), "an end")

@@ -1,4 +1,4 @@
-"""Sites with roots of their own: which root vouches for which name (MESSIAHS 5.3; trust is per link)."""
+"""Sites with different roots: which root vouches for which name (MESSIAHS 5.3; trust is per link)."""
 
 import asyncio
 import hashlib
@@ -139,7 +139,7 @@ def test_the_root_of_another_site_vouches_for_none_of_our_names(sites: Sites, na
         assert {text for _, text in cs.refused} == {
             f"its certificate names {name}, but no root that vouches for {name} signed it"
         }
-        # A name that is not proven is nobody's: the refusals stand under the address.
+        # The peer has not proven its name, so the refusals are reported under its address.
         assert all(peer.startswith("ipv4:127.0.0.1:") for peer, _ in cs.refused)
         assert len(cs.refused) == len(METHODS) + 1
         assert cs.events == []

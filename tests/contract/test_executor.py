@@ -1,4 +1,4 @@
-"""What every executor promises, over the one with real processes and the stub."""
+"""Guarantees of every executor, over the one with real processes and the stub."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What goes wrong with one task at its start ends that task; the starter and all other tasks go on."""
+"""A problem at the start of one task ends that task; the starter and all other tasks continue."""
 
 from collections.abc import Iterator
 from pathlib import Path

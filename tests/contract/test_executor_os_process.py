@@ -1,4 +1,4 @@
-"""What only an executor of real processes can promise: accounts, signals, leftovers, and a starter that dies."""
+"""Guarantees of an executor of real processes: accounts, signals, remains, and the loss of its starter."""
 
 import asyncio
 import os

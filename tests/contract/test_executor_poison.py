@@ -1,4 +1,4 @@
-"""What one task does to the folders of the starter reaches no later task, loses no other, and stops no module."""
+"""Changes of one task to the starter's folders affect no later task, lose no other task, and stop no module."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a task leaves behind ends with it, whatever it did to hide, and nothing else ends."""
+"""Processes that a task leaves behind end with it, however they hide, and no other process does."""
 
 import os
 import subprocess

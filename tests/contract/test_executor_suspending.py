@@ -1,4 +1,4 @@
-"""Suspending and resuming attempts: what every executor promises, and what only real processes can show."""
+"""Suspending and resuming attempts: guarantees of every executor, and those of real processes only."""
 
 import os
 import signal

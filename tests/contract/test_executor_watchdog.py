@@ -1,4 +1,4 @@
-"""The watchdog: tasks end when their lease does, though neither the daemon nor the starter runs."""
+"""The watchdog: tasks end with their lease, even if neither the daemon nor the starter runs."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What every probe promises, over both."""
+"""Guarantees of every probe, over both."""
 
 import os
 import time

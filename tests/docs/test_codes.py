@@ -1,4 +1,4 @@
-"""The table of reasons in the page for users has every code that a task can be denied with."""
+"""The page for users explains every code with which a task can be denied."""
 
 import re
 from pathlib import Path

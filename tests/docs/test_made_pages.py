@@ -1,4 +1,4 @@
-"""The pages that are made from the code are those that are committed."""
+"""Generated pages match the committed ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every command in the README and the pages of docs/ is run, in the order in which a reader would."""
+"""Every command in the README and the pages of docs/ runs, in the order of the page."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The page of problems shows each of them, with what is said of it, and its remedy."""
+"""The page of problems shows each of them, with its message and its remedy."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The TextMate grammar paints every word of the policies that come along as what the scanner takes it for."""
+"""The TextMate grammar colours every word of the shipped policies as the scanner classifies it."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""The TextMate grammar in the engine of editors paints what the scanner finds, word by word.
+"""The TextMate grammar in the engine of editors colours what the scanner finds, word by word.
 
-It needs node with its packages vscode-textmate and vscode-oniguruma: install them with npm in any folder, and let
-NODE_PATH name the `node_modules` there.
+The test needs node with its packages vscode-textmate and vscode-oniguruma: install them with npm in any folder, and set
+NODE_PATH to the `node_modules` there.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Every file and every command of the tutorial is what a reader gets who follows it."""
+"""Every file and every command of the tutorial gives the shown result."""
 
 import os
 import re

@@ -1,7 +1,7 @@
-"""Fuzz for a while, guided by what is covered: `python -m tests.fuzz --seconds 600`, all targets one after the other.
+"""Fuzzing, guided by coverage: `python -m tests.fuzz --seconds 600` runs all targets one after the other.
 
-What fails, or takes very long, is left in the folder of --findings, and the command ends with 1. A finding is tried
-again by `python -m tests.fuzz TARGET --try FILE`.
+Inputs that fail, or take very long, are written to the folder of --findings, and the command exits with 1.
+`python -m tests.fuzz TARGET --try FILE` reproduces a finding.
 """
 
 import subprocess
@@ -28,7 +28,7 @@ _ONE = "tests.fuzz.fuzzing"
 @click.option("--findings", type=click.Path(path_type=Path), default=Path(), help="Where failing inputs go.")
 @click.option("--try", "tried", type=click.Path(exists=True, path_type=Path), help="Only this input, without a fuzzer.")
 def main(names: tuple[str, ...], *, seconds: int, findings: Path, tried: Path | None) -> None:
-    """Look for inputs that break a promise of what reads the words of strangers."""
+    """Search for inputs that break a guarantee of a parser of untrusted input."""
     if tried is not None:
         for name in names:
             TARGETS[name](tried.read_bytes())
@@ -38,7 +38,7 @@ def main(names: tuple[str, ...], *, seconds: int, findings: Path, tried: Path | 
 
 
 def fuzz(name: str, *, seconds: int, findings: Path) -> bool:
-    """Fuzz one target in a process of its own, and say whether it kept its promises."""
+    """Fuzz one target in a separate process; return whether it kept its guarantees."""
     findings.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as new:
         command = [sys.executable, "-m", _ONE, name, new, str(SEEDS / name), f"-dict={_WORDS}"]

@@ -1,6 +1,6 @@
-"""What is fuzzed: functions of bytes that end quietly, or raise what must never be raised.
+"""Targets of fuzzing: functions of bytes that return, or raise what must never be raised.
 
-They need no fuzzer: whatever one has found is a seed, and every seed is tried by an ordinary test.
+They need no fuzzer: every finding becomes a seed, and an ordinary test tries every seed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

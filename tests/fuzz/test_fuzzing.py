@@ -1,4 +1,4 @@
-"""The fuzz targets hold for every seed, and for whatever a fuzzer finds in a short while."""
+"""The fuzz targets hold for every seed, and for findings of a short run of the fuzzer."""
 
 from importlib.util import find_spec
 from pathlib import Path

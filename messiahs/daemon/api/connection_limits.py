@@ -61,7 +61,7 @@ def limits_of_this_process() -> Limits:
     return Limits(of_one=min(_MOST_OF_ONE, files // _SHARE_OF_ONE), of_all=min(_MOST_OF_ALL, files // _SHARE_OF_ALL))
 
 
-class Door:
+class ConnectionGate:
     """Creates the protocol of each new connection (mutable); its `middleware` records when requests arrive."""
 
     def __init__(self, limits: Limits) -> None:
@@ -124,11 +124,11 @@ class Door:
 class _Connection(asyncio.Protocol):
     """A connection of a local user (mutable); its data goes to aiohttp's handler."""
 
-    def __init__(self, door: Door, handler: RequestHandler) -> None:
+    def __init__(self, gate: ConnectionGate, handler: RequestHandler) -> None:
         self.handler = handler
         self.request: web.Request | None = None
         self.uid = -1
-        self._door = door
+        self._gate = gate
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._since: float | None = None
@@ -140,14 +140,14 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self.uid = uid_at(transport)
-        if not self._door.admit(self):
+        if not self._gate.admit(self):
             _LOG.warning("uid %s: too many connections, another one was refused", self.uid)
             self._refuse(transport)
             return
-        self._door.enter(self)
+        self._gate.enter(self)
         self.handler.connection_made(transport)
         self._since = self._heard_at = asyncio.get_running_loop().time()
-        self._check_later(self._door.limits.head_seconds)
+        self._check_later(self._gate.limits.head_seconds)
 
     def data_received(self, data: bytes) -> None:
         """Forward received data."""
@@ -167,7 +167,7 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._door.leave(self)
+            self._gate.leave(self)
             self.handler.connection_lost(error)
 
     def pause_writing(self) -> None:
@@ -190,21 +190,21 @@ class _Connection(asyncio.Protocol):
         """Close the connection at once."""
         assert self._transport is not None
         _LOG.warning("uid %s: a connection was ended: %s", self.uid, text)
-        self._door.leave(self)
+        self._gate.leave(self)
         self._transport.abort()
 
     def _refuse(self, transport: asyncio.Transport) -> None:
         """Send the reason, and allow a moment to read it: closing while the client sends would hide it."""
-        if self._door.refused >= self._door.limits.of_one:
+        if self._gate.refused >= self._gate.limits.of_one:
             transport.abort()
             return
         transport.write(_refusal())
         transport.write_eof()
-        self._door.refused += 1
+        self._gate.refused += 1
         asyncio.get_running_loop().call_later(_REFUSED_SECONDS, self._hang_up, transport)
 
     def _hang_up(self, transport: asyncio.Transport) -> None:
-        self._door.refused -= 1
+        self._gate.refused -= 1
         transport.abort()
 
     def _check_later(self, seconds: float) -> None:
@@ -213,7 +213,7 @@ class _Connection(asyncio.Protocol):
     def _check(self) -> None:
         """Close the connection if its request takes too long to arrive."""
         assert self._transport is not None
-        now, limits = asyncio.get_running_loop().time(), self._door.limits
+        now, limits = asyncio.get_running_loop().time(), self._gate.limits
         if self._since is not None and now - self._since >= limits.head_seconds:
             self.abort(f"no whole request within {limits.head_seconds:g} s")
         elif self._waits_for_body() and now - self._heard_at >= limits.body_seconds:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.daemon.api.connection_limits import Door, Handler, Limits
+from messiahs.daemon.api.connection_limits import ConnectionGate, Handler, Limits
 from messiahs.daemon.api.policy import is_owner
 from messiahs.daemon.api.requests import body_of, refusal
 from messiahs.daemon.host.host import Host
@@ -83,17 +83,17 @@ class ModuleApi:
 
 
 class _Site(web.UnixSite):
-    """A Unix socket whose connections pass the door before aiohttp's handlers."""
+    """A Unix socket whose connections pass the gate before aiohttp's handlers."""
 
-    def __init__(self, runner: web.AppRunner, path: Path, door: Door) -> None:
+    def __init__(self, runner: web.AppRunner, path: Path, gate: ConnectionGate) -> None:
         super().__init__(runner, str(path), backlog=_BACKLOG)
-        self._door, self._place = door, str(path)
+        self._gate, self._place = gate, str(path)
 
     async def start(self) -> None:
         """Listen."""
         await web.BaseSite.start(self)
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(self._door, self._place, backlog=_BACKLOG)
+        self._server = await loop.create_unix_server(self._gate, self._place, backlog=_BACKLOG)
 
 
 @web.middleware
@@ -121,16 +121,16 @@ async def _ignore_early_close(request: web.Request, handler: Handler) -> web.Str
 
 async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -> web.AppRunner:
     """Listen at a Unix socket, replacing one of an earlier process, until the runner is cleaned up."""
-    door = Door(limits)
-    middlewares = (door.middleware, _ignore_early_close, _report_damage)
+    gate = ConnectionGate(limits)
+    middlewares = (gate.middleware, _ignore_early_close, _report_damage)
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
     # A compressed body could be of any size, and our clients send none.
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, auto_decompress=False)
     await runner.setup()
     assert runner.server is not None, "setup() creates the server"
-    door.server = runner.server
-    await _Site(runner, path, door).start()
+    gate.server = runner.server
+    await _Site(runner, path, gate).start()
     # Every account that can enter the folder is a user of this module; the kernel identifies it.
     path.chmod(0o666)  # noqa: ASYNC240 - no I/O that could block
     return runner

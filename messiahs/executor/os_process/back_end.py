@@ -31,13 +31,13 @@ from messiahs.executor.protocol.frames import (
     Discard,
     End,
     Extend,
+    MeasureMemory,
+    MemoryMeasured,
     News,
     Resume,
     Started,
     Suspend,
     ToStarter,
-    Weigh,
-    Weighed,
 )
 from messiahs.executor.protocol.identity import recorded_identity
 from messiahs.executor.protocol.layout import file_name
@@ -123,7 +123,7 @@ class OsProcessExecutor:
             case ResumeAttempt():
                 command = Resume(attempt=action.attempt)
             case MeasureAttempts():
-                command = Weigh(attempts=action.attempts)
+                command = MeasureMemory(attempts=action.attempts)
             case ExtendLease():
                 command = Extend(claim=action.claim, until=self._boottime(action.until))
             case DiscardAttempt():
@@ -189,7 +189,7 @@ class OsProcessExecutor:
                 self._report(AttemptStarted(attempt=message.attempt))
             case Ended():
                 self._report(event_of(message))
-            case Weighed():
+            case MemoryMeasured():
                 self._report(AttemptsMeasured(memory=message.memory))
             case Known():
                 answer = self._asked.pop(message.number, None)

@@ -65,8 +65,8 @@ class Resume(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=14):
     attempt: AttemptId
 
 
-class Weigh(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
-    """Request the memory use of attempts; a `Weighed` follows."""
+class MeasureMemory(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=15):
+    """Request the memory use of attempts; a `MemoryMeasured` follows."""
 
     attempts: tuple[AttemptId, ...]
 
@@ -88,7 +88,7 @@ class Started(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=9):
     attempt: AttemptId
 
 
-class Weighed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=16):
+class MemoryMeasured(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=16):
     """The resident memory of attempts, in bytes."""
 
     memory: tuple[tuple[AttemptId, int], ...]
@@ -98,11 +98,11 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
     """The starter is alive."""
 
 
-Command = Start | End | Suspend | Resume | Weigh | Extend | Discard
+Command = Start | End | Suspend | Resume | MeasureMemory | Extend | Discard
 """Commands for the runner; the other messages concern the connection."""
 
 ToStarter = Command | Ask | Ping | Stop
-News = Started | Ended | Weighed
+News = Started | Ended | MemoryMeasured
 ToDaemon = Hello | News | Known | Pong
 
 _LENGTH = struct.Struct("<I")

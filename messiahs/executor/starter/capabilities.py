@@ -22,7 +22,7 @@ class _Data(ctypes.Structure):
     _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
 
 
-class Powers:
+class Capabilities:
     """Capabilities of this process; all others are dropped. Effective within a `with`, which cannot be nested."""
 
     def __init__(self, capabilities: Iterable[int]) -> None:

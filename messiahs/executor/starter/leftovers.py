@@ -8,7 +8,7 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import signal_group
 from messiahs.executor.starter.process_owners import NOBODYS
-from messiahs.executor.starter.trees import Trees
+from messiahs.executor.starter.process_trees import ProcessTrees
 
 _LIMIT_NS = 10_000_000_000
 
@@ -16,7 +16,7 @@ _LIMIT_NS = 10_000_000_000
 class Clearing:
     """Attempts that may have remaining processes (mutable); `leaders` are the first processes of running attempts."""
 
-    def __init__(self, *, children: Children, trees: Trees, pool: Pool, leaders: Mapping[int, Held]) -> None:
+    def __init__(self, *, children: Children, trees: ProcessTrees, pool: Pool, leaders: Mapping[int, Held]) -> None:
         self._children, self._trees, self._pool, self._leaders = children, trees, pool, leaders
         self._held: list[Held] = []
 

@@ -4,14 +4,14 @@ from itertools import islice
 
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import Phase, Table
-from messiahs.executor.protocol.frames import Weighed
-from messiahs.executor.starter.trees import PER_TURN, Trees
+from messiahs.executor.protocol.frames import MemoryMeasured
+from messiahs.executor.starter.process_trees import PER_STEP, ProcessTrees
 
 
-class Weighing:
+class MemoryUse:
     """Attempts whose memory was requested, and what is known of it already (mutable)."""
 
-    def __init__(self, table: Table, trees: Trees) -> None:
+    def __init__(self, table: Table, trees: ProcessTrees) -> None:
         self._table, self._trees = table, trees
         self._waiting: dict[AttemptId, None] = {}
         self._memory: list[tuple[AttemptId, int]] = []
@@ -23,9 +23,9 @@ class Weighing:
         self._waiting.update(dict.fromkeys(attempts))
         self.is_asked = True
 
-    def weigh(self) -> Weighed | None:
+    def measure(self) -> MemoryMeasured | None:
         """Measure some of the running attempts; return the answer when it is complete."""
-        asked = list(islice(self._waiting, PER_TURN))
+        asked = list(islice(self._waiting, PER_STEP))
         roots = self._trees.roots() if asked else {}
         for attempt in asked:
             del self._waiting[attempt]
@@ -34,7 +34,7 @@ class Weighing:
                 self._memory.append((attempt, self._trees.memory_bytes(held.folder, roots)))
         if self._waiting:
             return None
-        answer = Weighed(memory=tuple(self._memory))
+        answer = MemoryMeasured(memory=tuple(self._memory))
         self._memory.clear()
         self.is_asked = False
         return answer

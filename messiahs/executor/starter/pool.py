@@ -49,11 +49,11 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The owner of the folders, if that is not the tasks' account; the starter can act as the owner within `powers`."""
+    """The owner of the folders, if that is not the tasks' account; the starter acts as it within `capabilities`."""
 
     uid: int
     gid: int
-    powers: AbstractContextManager[object]
+    capabilities: AbstractContextManager[object]
 
 
 class _Prepared(NamedTuple):
@@ -72,7 +72,7 @@ class Pool:
         self.remover = 0
         """The removing process; 0 if there is none."""
         self._owner = owner
-        self._powers: AbstractContextManager[object] = nullcontext() if owner is None else owner.powers
+        self._capabilities: AbstractContextManager[object] = nullcontext() if owner is None else owner.capabilities
         self._passable = 0o700 if owner is None else 0o711
         """Mode of the folders above the work folders."""
         self._ready: deque[_Prepared] = deque()
@@ -86,7 +86,7 @@ class Pool:
 
     def open(self, kept: set[str]) -> None:
         """Create the folders, and remove those of an earlier starter, except the folders of the attempts `kept`."""
-        with self._powers:
+        with self._capabilities:
             self._lay_out()
             for name in (ATTEMPTS, POOL):
                 folder = f"{self.root}/{name}"
@@ -106,7 +106,7 @@ class Pool:
         """Create one folder in advance. When the disk is full, this stops until a folder is returned."""
         try:
             if self.wants_more:
-                with self._powers:
+                with self._capabilities:
                     self._ready.append(self._make())
         except OSError:
             self._can_make = False
@@ -114,7 +114,7 @@ class Pool:
     def take(self, name: str) -> Taken:
         """Return a folder for an attempt, renamed to `name`. Raises `OSError`."""
         folder = f"{self.root}/{ATTEMPTS}/{name}"
-        with self._powers:
+        with self._capabilities:
             try:
                 self._move_in(name, folder)
             except OSError:
@@ -131,7 +131,7 @@ class Pool:
         """Take back the folder of a discarded attempt; nothing happens if there is none."""
         prepared = self._taken.pop(name, None)
         folder = f"{self.root}/{ATTEMPTS}/{name}"
-        with self._powers, suppress(OSError):
+        with self._capabilities, suppress(OSError):
             try:
                 if prepared is not None and len(self._ready) < _KEPT and self._is_untouched(prepared):
                     self._ready.append(self._moved(prepared, self._new_name(POOL)))
@@ -161,7 +161,7 @@ class Pool:
     def removed(self) -> None:
         """Note that the removing process has ended; folders of the owner are removed here."""
         self.remover = 0
-        with self._powers, suppress(OSError):
+        with self._capabilities, suppress(OSError):
             if not self._is_own_folder(self._removing) or not _removed_simply(self._removing):
                 os.rmdir(self._removing)  # noqa: PTH106 - as above
         self.remove_next()
@@ -173,7 +173,7 @@ class Pool:
             return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")
         except PermissionError:
             # A task of the daemon's account has closed a folder that all attempts share.
-            with self._powers, suppress(OSError):
+            with self._capabilities, suppress(OSError):
                 self._lay_out()
         with suppress(PermissionError):
             return _size(f"{folder}/{STDOUT}"), _size(f"{folder}/{STDERR}")

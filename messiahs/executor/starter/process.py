@@ -25,7 +25,7 @@ from messiahs.executor.linux.strays import Children
 from messiahs.executor.protocol.frames import PROTOCOL, Hello
 from messiahs.executor.protocol.identity import LOCK_FILE, SOCKET, record_identity
 from messiahs.executor.protocol.layout import Account
-from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Powers
+from messiahs.executor.starter.capabilities import CHOWN, DAC_OVERRIDE, FOWNER, Capabilities
 from messiahs.executor.starter.journal import Journal
 from messiahs.executor.starter.pool import Owner, Pool
 from messiahs.executor.starter.runner import Runner
@@ -57,11 +57,11 @@ def serve(watch: Watch) -> int:
     journal, children, daemon, boot = Journal(Path()), Children(), (os.geteuid(), os.getegid()), boot_id()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     account = Account(name=options.user, uid=options.uid, gid=options.gid)
-    powers = _become(account)
+    capabilities = _become(account)
     os.umask(0o022)
     _block_signals()
 
-    owner = None if powers is None else Owner(uid=daemon[0], gid=daemon[1], powers=powers)
+    owner = None if capabilities is None else Owner(uid=daemon[0], gid=daemon[1], capabilities=capabilities)
     pool = Pool(Path(options.attempts), owner)
     spawner = Spawner(user=account.name, path=options.path, nothing=nothing)
     runner = Runner(pool=pool, journal=journal, spawner=spawner, children=children, boot=boot)
@@ -105,27 +105,27 @@ def _bound_socket() -> socket.socket:
     return listener
 
 
-def _become(account: Account) -> Powers | None:
+def _become(account: Account) -> Capabilities | None:
     """Switch to the tasks' account permanently, and tie the tasks' lives to the starter's.
 
     A former root keeps the capabilities that it needs for its folders. It also keeps its group as the saved group,
     which started programs do not inherit, so that the kernel lets no task change the starter's limits (prlimit).
     """
-    powers = None
+    capabilities = None
     if os.geteuid() == 0:
         assert account.uid != 0
         os.setgroups([account.gid])
         os.setresgid(account.gid, account.gid, os.getegid())
         keep_capabilities(keeps=True)
         os.setresuid(account.uid, account.uid, account.uid)
-        powers = Powers((CHOWN, DAC_OVERRIDE, FOWNER))
+        capabilities = Capabilities((CHOWN, DAC_OVERRIDE, FOWNER))
         keep_capabilities(keeps=False)
         give_up_new_privileges()
     if os.getpid() == 1:
         die_with_parent()
     else:
         adopt_orphans()
-    return powers
+    return capabilities
 
 
 def _block_signals() -> None:

@@ -15,7 +15,7 @@ class Seen(NamedTuple):
     folder: str
 
 
-class Sightings:
+class ProcessOwners:
     """The processes that were seen, by their numbers in /proc (mutable).
 
     A number may be reused; together with the start time it identifies one process.

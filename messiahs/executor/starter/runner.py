@@ -16,19 +16,29 @@ from messiahs.executor.attempts import KILLED, LIMIT_GRACE_NS, NEVER, Held, NotS
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.processes import identity_of
 from messiahs.executor.linux.strays import Children
-from messiahs.executor.protocol.frames import Command, Discard, End, Extend, News, Resume, Started, Suspend, Weigh
+from messiahs.executor.protocol.frames import (
+    Command,
+    Discard,
+    End,
+    Extend,
+    MeasureMemory,
+    News,
+    Resume,
+    Started,
+    Suspend,
+)
 from messiahs.executor.starter.end_reports import end_of, truths
 from messiahs.executor.starter.journal import Began, Discarded, Finished, Journal, Record, Spawned
 from messiahs.executor.starter.leftovers import Clearing
-from messiahs.executor.starter.memory_use import Weighing
+from messiahs.executor.starter.memory_use import MemoryUse
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import end_group, next_dead, signal_group
+from messiahs.executor.starter.process_trees import ProcessTrees
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
-from messiahs.executor.starter.suspending import Suspended
-from messiahs.executor.starter.trees import Trees
+from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.watchdog import Watch
 
-_STARTS_PER_TURN = 8
+_STARTS_PER_STEP = 8
 _REPORT_BYTES = 65_536
 _STOP_GRACE_NS = 2_000_000_000
 
@@ -55,12 +65,12 @@ class Runner:
         self._records: list[Record] = []
         self._unreported: dict[AttemptId, Ended] = {}
         self._is_disk_full = False
-        self._trees = Trees(children, pool, self._processes)
+        self._trees = ProcessTrees(children, pool, self._processes)
         self.degraded = self._trees.degraded
         """Why tasks are less contained than elsewhere; empty if they are not."""
         self._clearing = Clearing(children=children, trees=self._trees, pool=pool, leaders=self._processes)
         self._suspended = Suspended(self._table, self._trees, self._processes)
-        self._weighing = Weighing(self._table, self._trees)
+        self._memory_use = MemoryUse(self._table, self._trees)
 
     def recover(self) -> bool:
         """Restore attempts from the journal: those that have not ended are lost. Return whether the machine rebooted.
@@ -95,8 +105,8 @@ class Runner:
                 self._end(command)
             case Suspend() | Resume():
                 self._pause(command)
-            case Weigh():
-                self._weighing.ask(command.attempts)
+            case MeasureMemory():
+                self._memory_use.ask(command.attempts)
             case Extend():
                 self._table.extend(command.claim, command.until)
             case Discard():
@@ -126,7 +136,7 @@ class Runner:
         """When the next step is due without an event; 0 for at once."""
         if self._is_disk_full:
             return NEVER
-        if self._records or self._weighing.is_asked or (not self.is_stopping and self._table.startable(1)):
+        if self._records or self._memory_use.is_asked or (not self.is_stopping and self._table.startable(1)):
             return 0
         return min(self._table.next_due, self._suspended.due_at)
 
@@ -159,8 +169,8 @@ class Runner:
         for held in self._staging.copy():
             self._read_report(held, now)
         self._suspended.step(now)
-        if self._weighing.is_asked and (weighed := self._weighing.weigh()) is not None:
-            self.reports.append(weighed)
+        if self._memory_use.is_asked and (measured := self._memory_use.measure()) is not None:
+            self.reports.append(measured)
         for held, cause in self._table.due_by(now):
             if held.phase is Phase.QUEUED:
                 self._finish(held, cause=cause)
@@ -177,7 +187,7 @@ class Runner:
 
     def settle(self) -> None:
         """Write ends and starts to the journal, then report the ends and start the attempts."""
-        starting = [] if self.is_stopping else self._table.startable(_STARTS_PER_TURN)
+        starting = [] if self.is_stopping else self._table.startable(_STARTS_PER_STEP)
         records = [*self._records, *(Began(attempt=held.attempt) for held in starting)]
         if not records:
             return

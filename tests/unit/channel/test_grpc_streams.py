@@ -1,4 +1,4 @@
-"""What trouble of gRPC passes, and what does not."""
+"""Which errors of gRPC are temporary, and which are permanent."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from messiahs.errors import ChannelError, ProtocolError
 
 @dataclass(frozen=True, slots=True)
 class _Broken:
-    """An end of a stream that gRPC has ended, in its own words."""
+    """An end of a stream that gRPC has ended with its own error."""
 
     details: str
 

@@ -1,4 +1,4 @@
-"""Connections that never finish their handshake: they cannot take the files that everything else needs."""
+"""Connections that never finish their handshake cannot take the file descriptors of the rest of the daemon."""
 
 import asyncio
 import resource
@@ -54,7 +54,7 @@ async def refused_at_once() -> int:
 
 
 def test_strangers_take_half_of_the_files_at_most() -> None:
-    """Those beyond that are hung up on; the others after ten seconds, which the test does not wait for."""
+    """Excess connections are closed at once; the others after ten seconds, for which the test does not wait."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""Keys and certificates: what they say, and whom they let in."""
+"""Keys and certificates: their content, and the peers that they admit."""
 
 import stat
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The peer that speaks the local API is a fixture here."""
+"""The peer with a local API as a fixture."""
 
 from tests.unit.client.local_api_peer import start_peer
 

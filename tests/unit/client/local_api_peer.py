@@ -1,4 +1,4 @@
-"""A peer that speaks the local API over a Unix socket, with answers that the test lays out."""
+"""A peer with a local API on a Unix socket, whose answers the test sets."""
 
 import hashlib
 import json

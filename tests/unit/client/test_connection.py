@@ -1,4 +1,4 @@
-"""Whoever is kept waiting by a module is told of it."""
+"""A user who waits for a module is informed."""
 
 import re
 import socket
@@ -16,7 +16,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 @pytest.fixture
 def listener(tmp_path: Path) -> socket.socket:
-    """Listen as a module does whose process is stopped: the kernel takes connections, and nobody answers."""
+    """Listen like a module whose process is suspended: the kernel accepts connections, and nothing answers."""
     made = socket.socket(socket.AF_UNIX)
     made.bind(str(tmp_path / "left.sock"))
     made.listen()

@@ -1,4 +1,4 @@
-"""Outputs on their way to the user, against a real HTTP server."""
+"""Fetching outputs, against a real HTTP server."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which files a user's words mean, what they are called in the working directory, and what is wrong with them."""
+"""Input files: which files the user's arguments mean, their names in the working directory, and their problems."""
 
 import hashlib
 import os

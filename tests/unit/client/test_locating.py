@@ -1,4 +1,4 @@
-"""Which module is meant, and where its socket is."""
+"""Finding the right module and its socket."""
 
 import os
 import socket
@@ -105,7 +105,7 @@ def test_the_number_of_a_member_is_read_from_its_id(task: str, member: int) -> N
 
 
 def as_another_account(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Look for modules with the rights of an account that owns nothing."""
+    """Search for modules with the permissions of an account that owns nothing."""
     script = (
         "import os, sys; os.setgid(65534); os.setuid(65534)\n"
         "from pathlib import Path\n"

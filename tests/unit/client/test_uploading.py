@@ -1,4 +1,4 @@
-"""Files on their way to the module, against a real HTTP server."""
+"""Uploading files to the module, against a real HTTP server."""
 
 from pathlib import Path
 

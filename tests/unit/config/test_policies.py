@@ -1,4 +1,4 @@
-"""Policy files on disk: what cannot be read is a problem like any other."""
+"""Policy files on disk: an unreadable file is reported like any other problem."""
 
 from pathlib import Path
 

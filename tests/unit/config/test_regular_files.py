@@ -1,4 +1,4 @@
-"""Files that somebody named: regular ones of bounded size are read, and nothing else is waited for."""
+"""Files named by users: only regular ones of bounded size are read, and no command waits for other kinds."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ _HANG_SECONDS = 60
 
 @pytest.fixture
 def fifo(tmp_path: Path) -> Iterator[Path]:
-    """Make a FIFO that somebody holds open for writing, so that whoever reads from it waits for ever."""
+    """Make a FIFO that is held open for writing, so that a reader waits forever."""
     path = tmp_path / "a.policytest"
     os.mkfifo(path)
     held = os.open(path, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Files that are written in one step, on a real disk; only what the kernel is told about the disk is listened to."""
+"""Files that are written atomically, on a real disk; only system calls that concern the disk are observed."""
 
 import os
 import resource
@@ -13,7 +13,7 @@ from messiahs.config.whole_files import sync_folder, write_whole
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Give what is synced and renamed, in order."""
+    """Record what is synced and renamed, in order."""
     heard: list[tuple[str, str]] = []
     sync, rename = os.fsync, os.replace
 
@@ -32,7 +32,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """Let no file of this process grow beyond 1 KiB, as on a full disk."""
+    """Limit files of this process to 1 KiB, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_024, before[1]))
     yield

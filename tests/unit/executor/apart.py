@@ -1,4 +1,4 @@
-"""Acts of tests in a process of their own: what they do to it does not last, and it has no other children."""
+"""Acts of tests in a separate process: their effects do not last, and the process has no other children."""
 
 import os
 import traceback
@@ -9,7 +9,7 @@ _NOBODY = 65534
 
 
 def in_own_process(act: Callable[[], None]) -> None:
-    """Act in a child of this process; what fails there fails here."""
+    """Run in a child of this process; a failure there is a failure here."""
     child = os.fork()
     if child == 0:
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.linux.kernel import boottime_ns
-from messiahs.executor.protocol.frames import Suspend, Weigh, Weighed
+from messiahs.executor.protocol.frames import MeasureMemory, MemoryMeasured, Suspend
 from messiahs.executor.starter.runner import Runner
 from tests.unit.executor.runner_rig import SECOND_NS, attempt_of, make_runner, start_of, turn
 from tests.waiting import eventually
@@ -67,8 +67,8 @@ def _looked(runner: Runner, counting: Counting) -> list[int]:
 def _weighed(runner: Runner, counting: Counting, attempts: tuple[AttemptId, ...]) -> list[int]:
     runner.reports.clear()
     counts, before = [], counting.opened
-    runner.apply(Weigh(attempts=attempts))
-    while not any(isinstance(report, Weighed) for report in runner.reports):
+    runner.apply(MeasureMemory(attempts=attempts))
+    while not any(isinstance(report, MemoryMeasured) for report in runner.reports):
         turn(runner)
         counts.append(counting.opened - before)
         before = counting.opened

@@ -1,4 +1,4 @@
-"""The starter's journal: what a new starter learns of its predecessor."""
+"""The starter's journal: what a new starter learns from it."""
 
 import resource
 from pathlib import Path

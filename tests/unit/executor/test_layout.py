@@ -1,4 +1,4 @@
-"""Where the folders of attempts lie, and what is refused there."""
+"""Places of the folders of attempts, and what is refused there."""
 
 import os
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def test_whoever_takes_our_name_among_others_first_gets_nothing_of_ours(
 
 
 def _plant(root: Path, kind: str) -> None:
-    """Make what someone else could make."""
+    """Create what another account could create."""
     match kind:
         case "link":
             target = root.with_name("target")

@@ -1,4 +1,4 @@
-"""Names of inputs and outputs at the executor, should one ever come past the checks of the wire."""
+"""Names of inputs and outputs at the executor, if one ever passed the checks of the wire."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What goes wrong with one attempt ends that attempt, and no other one."""
+"""A problem with one attempt ends that attempt, and no other."""
 
 import os
 import resource
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.executor.attempt_values import folder_name
-from messiahs.executor.protocol.frames import Suspend, Weigh
+from messiahs.executor.protocol.frames import MeasureMemory, Suspend
 from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.runner import Runner
 from tests.unit.executor.apart import as_ordinary_user, in_own_process
@@ -81,9 +81,9 @@ def test_an_attempt_ends_once_children_can_be_listed_again(tmp_path: Path) -> No
     in_own_process(act)
 
 
-@pytest.mark.parametrize("command", [Suspend(attempt=SECOND), Weigh(attempts=(SECOND,))])
+@pytest.mark.parametrize("command", [Suspend(attempt=SECOND), MeasureMemory(attempts=(SECOND,))])
 def test_attempts_are_suspended_and_weighed_though_children_cannot_be_listed(
-    tmp_path: Path, command: Suspend | Weigh
+    tmp_path: Path, command: Suspend | MeasureMemory
 ) -> None:
     def act() -> None:
         runner = make_runner(tmp_path)

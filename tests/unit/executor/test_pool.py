@@ -1,4 +1,4 @@
-"""The folders of attempts: what is used again, and what is repaired where tasks share the daemon's account."""
+"""Folders of attempts: which are reused, and which are repaired where tasks share the daemon's account."""
 
 import fcntl
 import os
@@ -163,7 +163,7 @@ def test_a_log_that_cannot_be_closed_does_not_keep_the_other_one_open() -> None:
 def test_a_removal_that_cannot_be_looked_at_any_more_is_left_out(tmp_path: Path) -> None:
     def act() -> None:
         (tmp_path / "tasks").mkdir()
-        pool = Pool(tmp_path / "tasks", Owner(uid=os.geteuid(), gid=os.getegid(), powers=nullcontext()))
+        pool = Pool(tmp_path / "tasks", Owner(uid=os.geteuid(), gid=os.getegid(), capabilities=nullcontext()))
         pool.open(set())
         for name in ("first", "second"):
             Path(pool.take(name).folder, "work", "file").touch()

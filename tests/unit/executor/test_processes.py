@@ -1,4 +1,4 @@
-"""Processes that are named, and signalled only while they are the ones that were meant."""
+"""Processes are signalled only while they are the intended ones."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What the starter tells its daemon of attempts that came and went between two messages."""
+"""Reports about attempts that started and ended between two messages."""
 
 from messiahs.core.model.ids import AttemptId, Epoch, SystemId, TaskId
 from messiahs.executor.attempt_values import Ended

@@ -1,4 +1,4 @@
-"""When a terminal says that somebody uses the console, in a name space that has no others."""
+"""Use of the console as terminals show it, in a namespace without other terminals."""
 
 import json
 import os
@@ -16,7 +16,7 @@ ONE_TERMINAL = (
 
 
 def alone(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command where there are no terminals but its own."""
+    """Run a command where there are no terminals except its own."""
     as_root = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     arguments = ["unshare", *as_root, "--mount", "sh", "-c", ONE_TERMINAL, "sh", *command]
     return subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)

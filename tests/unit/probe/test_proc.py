@@ -44,7 +44,7 @@ def test_a_folder_that_is_not_made_yet_is_measured_where_it_will_be(tmp_path: Pa
 def test_a_busy_processor_shows_in_the_load(tmp_path: Path) -> None:
     probe = ProcProbe({}, tmp_path)
     deadline = time.monotonic() + 20
-    # Asking without a pause keeps one processor busy.
+    # Measuring without a pause keeps one processor busy.
     while integer(probe.measure().description()["load"]) < 5_000 // (os.cpu_count() or 1):
         assert time.monotonic() < deadline
 

@@ -1,4 +1,4 @@
-"""Control characters in texts that people read: refused when they arrive, escaped before they are sent."""
+"""Control characters in texts for people are refused on receipt and escaped before sending."""
 
 from collections.abc import Callable
 

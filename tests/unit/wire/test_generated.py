@@ -1,4 +1,4 @@
-"""The committed code of the wire format is what its proto files say."""
+"""The committed code of the wire format matches its proto files."""
 
 from pathlib import Path
 

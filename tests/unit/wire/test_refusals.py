@@ -1,4 +1,4 @@
-"""What a neighbor may not send: each refusal in a message that is otherwise well-formed."""
+"""Refused values from neighbors: each in a message that is otherwise well-formed."""
 
 from collections.abc import Callable
 from dataclasses import replace

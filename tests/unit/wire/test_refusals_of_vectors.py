@@ -1,4 +1,4 @@
-"""What is refused of update vectors that a neighbor sends."""
+"""Refused update vectors from neighbors."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Who is warned that only terminals tell when a machine is used."""
+"""Warnings for machines whose use is known from terminals only."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Extensions that a policy reads and nobody says: what a topology must have for a warning, and what takes it away."""
+"""Extension attributes that a policy reads and no system reports: when there is a warning, and when not."""
 
 from pathlib import Path
 

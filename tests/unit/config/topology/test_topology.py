@@ -1,4 +1,4 @@
-"""The topology file: what it says, and where each mistake in it is."""
+"""The topology file: its meaning, and the place of each mistake in it."""
 
 from pathlib import Path
 

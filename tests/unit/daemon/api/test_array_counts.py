@@ -1,4 +1,4 @@
-"""The counts of an array add up, and reading one page of members after the other leaves none out."""
+"""The counts of an array add up, and reading members page by page omits none."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The local API's connections: nobody holds it with requests that never become whole."""
+"""Connections of the local API: incomplete requests of one user do not block others."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ PATIENT = Limits(of_one=16, of_all=32, head_seconds=3_600.0, body_seconds=3_600.
 
 
 class Lab:
-    """An API with two questions: one is answered at once, the other one when `release` is set (mutable)."""
+    """An API with two requests: one is answered at once, the other when `release` is set (mutable)."""
 
     def __init__(self, folder: Path) -> None:
         self.path, self.release, self.held, self.read = folder / "a.sock", asyncio.Event(), 0, 0
@@ -56,7 +56,7 @@ class Lab:
             return refusal(400, str(error))
 
     async def endless(self, request: web.Request) -> web.StreamResponse:
-        """Answer for as long as somebody reads."""
+        """Answer for as long as the client reads."""
         response = web.StreamResponse()
         await response.prepare(request)
         with self.noting_hangups():
@@ -65,7 +65,7 @@ class Lab:
 
     @contextmanager
     def noting_hangups(self) -> Iterator[None]:
-        """Note what a handler is told when its client hangs up."""
+        """Record what a handler sees when its client closes the connection."""
         try:
             yield
         except ConnectionError as error:
@@ -73,7 +73,7 @@ class Lab:
             raise
 
     async def damaged(self, _: web.Request) -> web.Response:
-        """Find rows that cannot be read."""
+        """Find unreadable rows."""
         raise StoreError("a row is damaged: restore it")
 
     async def hold(self, _: web.Request) -> web.Response:
@@ -93,7 +93,7 @@ class Lab:
         return reader, writer
 
     async def until_read(self, count: int) -> None:
-        """Wait until the bodies of so many requests are being read."""
+        """Wait until the bodies of `count` requests are being read."""
         async with self.changed:
             await self.changed.wait_for(lambda: self.read >= count)
 
@@ -136,7 +136,7 @@ def test_600_half_sent_requests_keep_nobody_waiting(tmp_path: Path) -> None:
     async def test(lab: Lab) -> None:
         half = [await lab.say(HALF) for _ in range(600)]
         assert await status_of(await lab.say(WHOLE)) == 200
-        # The oldest ones made room.
+        # The oldest ones have made room.
         assert await half[0][0].read() == b""
 
     run(tmp_path, PATIENT, test)

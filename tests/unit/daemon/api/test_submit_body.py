@@ -1,4 +1,4 @@
-"""What a submit may not say, and what makes it another one than that whose key it has."""
+"""Refused submits, and differences between submits with the same key."""
 
 import dataclasses
 

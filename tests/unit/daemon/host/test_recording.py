@@ -1,4 +1,4 @@
-"""Switching a recording on and off, and finding it switched on after a restart."""
+"""Starting and stopping a recording, and continuing it after a restart."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which policy a daemon follows: its own file, or what was loaded in its place, also after a restart."""
+"""The policy in force in a daemon: its own file, or one that was loaded in its place, also after a restart."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What SIGHUP means to a process with and without a terminal."""
+"""The effect of SIGHUP on a process with and without a terminal."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ def _standard_input(descriptor: int) -> Iterator[None]:
 
 def _hold_one() -> None:
     hold_hangups()
-    # To this thread alone: others of this process hold nothing.
+    # To this thread only, because other threads of this process do not block it.
     signal.pthread_kill(threading.get_ident(), signal.SIGHUP)
 
 

@@ -1,4 +1,4 @@
-"""The daemon's log: no text of others forges a record or steers a terminal, and nobody rotates the rest of it away."""
+"""The daemon's log: input from others cannot forge a record, steer a terminal, or rotate other records away."""
 
 import logging
 from pathlib import Path

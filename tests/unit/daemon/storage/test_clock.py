@@ -1,4 +1,4 @@
-"""The clock in several lives of a daemon: within one run of the machine the wall clock is looked at once."""
+"""The clock in several processes of a daemon: within one boot, the wall clock is read once."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ NEVER = Instant(0)
 
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_wall_clock_that_was_set_while_the_daemon_was_down_changes_nothing(hours: int) -> None:
-    # As if the wall clock had been so much behind or ahead when the first life began.
+    # As if the wall clock had been behind or ahead when the first process started.
     first = Clock(NEVER).boot_offset()
     first = replace(first, offset_ns=first.offset_ns + hours * HOUR)
     assert Clock(NEVER, first).boot_offset() == first

@@ -1,4 +1,4 @@
-"""Bits that flip inside rows and notes, where SQLite sees nothing wrong."""
+"""Flipped bits inside rows and facts, which SQLite does not detect."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def flipped(content: bytes) -> Iterator[bytes]:
 
 def test_a_row_with_a_flipped_bit_is_noticed_when_the_state_is_opened(path: Path) -> None:
     _, _, body = encode_row(TASK)
-    # The first byte says which release wrote it.
+    # The first byte is the release that wrote it.
     for spoiled in [*flipped(body)][8::50]:
         change(path, "UPDATE rows SET body = ?", spoiled)
         with pytest.raises(UnusableStateError, match=r"module\.db: .* restore the state directory from a backup"):

@@ -1,4 +1,4 @@
-"""What the local API says of a task."""
+"""Documents of the local API about a task."""
 
 from collections import Counter
 from dataclasses import replace

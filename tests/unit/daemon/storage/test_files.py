@@ -1,4 +1,4 @@
-"""The store of files: what is whole, what is refused, what stays and what goes."""
+"""The store of files: which are complete, refused, kept and deleted."""
 
 import asyncio
 import hashlib

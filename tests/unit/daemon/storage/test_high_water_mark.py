@@ -1,4 +1,4 @@
-"""The mark beside the database: an older copy is noticed, and nothing else is taken for one."""
+"""The mark beside the database: an older copy is detected, and nothing else is mistaken for one."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Outputs on their way home from executors that may lie: what is stored, what is refused, and what is left of it."""
+"""Fetching outputs from executors that may lie: what is stored, what is refused, and what remains."""
 
 import asyncio
 import errno
@@ -28,7 +28,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(kw_only=True)
 class Executor:
-    """An executor that sends what a test wants, whatever it announced before."""
+    """An executor that sends what the test sets, whatever it announced before."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
     is_endless: bool = False
@@ -58,7 +58,7 @@ class Executor:
 
 @dataclass(kw_only=True)
 class Scene:
-    """A module that brings outputs home from an executor."""
+    """A module that fetches outputs from an executor."""
 
     outputs: Outputs
     home: Path
@@ -66,14 +66,14 @@ class Scene:
     address: str
 
     def fetch(self, **sizes: int) -> FetchOutputs:
-        """Ask for outputs of these announced sizes."""
+        """Fetch outputs with these announced sizes."""
         outputs = tuple(Output(name=name.replace("__", "/"), size_bytes=size) for name, size in sizes.items())
         return FetchOutputs(
             attempt=attempt(1), executor=CS, address=self.address, claim=CLAIM, ticket=TICKET, outputs=outputs
         )
 
     def files(self) -> list[Path]:
-        """List what is there of large outputs."""
+        """List existing large outputs."""
         return [path for path in self.home.rglob("*") if path.is_file()]
 
 

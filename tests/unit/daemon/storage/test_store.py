@@ -1,4 +1,4 @@
-"""The rows on disk: what a torn, damaged or foreign database file does, and that nothing overwrites it."""
+"""Rows on disk: torn, damaged and foreign database files are detected and not overwritten."""
 
 import shutil
 import sqlite3

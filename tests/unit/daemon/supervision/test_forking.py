@@ -1,4 +1,4 @@
-"""What daemons need is there before the first of them is forked."""
+"""The code and data of daemons are loaded before the first of them is forked."""
 
 import subprocess
 import sys

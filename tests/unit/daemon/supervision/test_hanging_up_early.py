@@ -1,4 +1,4 @@
-"""SIGHUP to a daemon that is only just starting: its starter waits at a pipe, long after its policy was read."""
+"""SIGHUP to a daemon that is still starting: its starter waits at a pipe, after the policy was read."""
 
 import json
 import os

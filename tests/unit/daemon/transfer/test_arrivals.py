@@ -1,4 +1,4 @@
-"""Inputs that a peer brings: what counts against its claim, what stays of it, and what is stored together."""
+"""Inputs from a peer: which count against its claim, which remain, and which are stored together."""
 
 import asyncio
 import hashlib
@@ -24,7 +24,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(kw_only=True)
 class Scene:
-    """A store of files to which one origin brings some, in the claims that are there."""
+    """A store of files, and one origin that sends some for its claims."""
 
     arrivals: ArrivingFiles
     claims: dict[ClaimId, GrantedClaimRow]
@@ -37,7 +37,7 @@ class Scene:
         return receipt
 
     async def cut(self, file: PutFile, *, size: int, claim: ClaimId = CLAIM) -> None:
-        """Bring a part of a file, and let the stream break."""
+        """Send a part of a file, then break the stream."""
         receipt = await self.begin(file, claim=claim)
         await receipt.add(b"x")
         await receipt.close()
@@ -45,7 +45,7 @@ class Scene:
         os.truncate(draft, size)
 
     def drafts(self) -> set[str]:
-        """Name what there is of incomplete files."""
+        """Return the incomplete files."""
         return {path.name.partition(".")[0] for path in (self.folder / "drafts").iterdir()}
 
 
@@ -166,7 +166,7 @@ def test_small_files_count_against_the_claim_whatever_comes_before_they_are_stor
         receipt = await scene.begin(*map(file_of, contents))
         for content in contents:
             await receipt.add(content)
-        # The two have come, and are in no draft and not in the store.
+        # Both have arrived, and are neither in a draft nor in the store.
         await (await scene.begin(large(1, MEGABYTE))).close()
         await receipt.finish()
         await receipt.close()

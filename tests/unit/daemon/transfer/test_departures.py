@@ -1,4 +1,4 @@
-"""Tasks with inputs on their way: what rides, what goes before, and what happens when it cannot."""
+"""Sending tasks with inputs: files that are sent with them, files that are sent before, and failures."""
 
 import asyncio
 import hashlib
@@ -57,7 +57,7 @@ def test_files_come_before_their_tasks_and_a_large_one_travels_once_for_all_who_
         sending = Sending(nyneve.files, nyneve.channels, on_event=events.append)
         before = counted(cs)
         jobs = [asyncio.create_task(sending.send(sends(cs, small, large, count=10))) for _ in range(10)]
-        # In every turn of the loop, since it does not last.
+        # In every iteration of the loop, because it is short-lived.
         while sending.bringing != {CLAIM} and not all(job.done() for job in jobs):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
         assert sending.bringing == {CLAIM}

@@ -1,4 +1,4 @@
-"""Files that nobody needs are deleted."""
+"""Files without a use are deleted."""
 
 import asyncio
 import logging

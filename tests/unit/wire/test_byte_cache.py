@@ -1,8 +1,8 @@
-"""A cache that is bounded by bytes keeps many small answers or few large ones."""
+"""A cache that is bounded by bytes keeps many small entries or few large ones."""
 
 import pytest
 
-from messiahs.wire.caching import cached_by_bytes
+from messiahs.wire.byte_cache import cached_by_bytes
 
 
 def test_many_small_answers_are_kept_and_the_one_not_asked_for_longest_goes_first() -> None:

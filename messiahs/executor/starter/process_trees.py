@@ -16,9 +16,9 @@ from messiahs.executor.linux.strays import Child, Children, belongs_to
 from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.attempt_marks import Marks
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.process_owners import NOBODYS, Seen, Sightings
+from messiahs.executor.starter.process_owners import NOBODYS, ProcessOwners, Seen
 
-PER_TURN = 32
+PER_STEP = 32
 """Maximum number of attempts in one step; everything else waits meanwhile."""
 _AWAKE = frozenset((b"R", b"S"))
 _AT_REST = frozenset((b"T", b"t", b"Z", b"X"))
@@ -29,13 +29,13 @@ Roots = Mapping[str, list[tuple[bytes, int]]]
 """By folder, where the search for an attempt's processes begins: numbers in /proc and start times."""
 
 
-class Trees:
+class ProcessTrees:
     """Finds processes below the starter; `leaders` are the first processes of attempts, by their numbers there."""
 
     def __init__(self, children: Children, pool: Pool, leaders: Mapping[int, Held]) -> None:
         self._children, self._pool, self._leaders = children, pool, leaders
         self._prefix = os.fsencode(f"{pool.root}/{ATTEMPTS}/")
-        self._sightings = Sightings()
+        self._owners = ProcessOwners()
         self._marks = Marks()
         self.degraded = self._marks.degraded
         """Why processes that hide their attempts are recognised later than elsewhere; empty if they are not."""
@@ -55,7 +55,7 @@ class Trees:
         for name, child in children.items():
             if child.number != self._pool.remover:
                 found.setdefault(self._owner(name, children), []).append((name, child.started))
-        for name, seen in self._sightings.all():
+        for name, seen in self._owners.all():
             if name not in children:
                 found.setdefault(seen.folder, []).append((name, seen.started))
         return found
@@ -65,14 +65,14 @@ class Trees:
 
         A process in uninterruptible sleep stops when it wakes up.
         """
-        is_still = True
+        is_stopped = True
         for name, standing in self._members(folder, roots):
             if standing.state not in _AT_REST:
                 self._signal(name, standing.started, signal.SIGSTOP)
-            is_still = is_still and standing.state not in _AWAKE
-        return is_still
+            is_stopped = is_stopped and standing.state not in _AWAKE
+        return is_stopped
 
-    def go_on(self, folder: str, roots: Roots) -> None:
+    def resume(self, folder: str, roots: Roots) -> None:
         """Resume all processes of an attempt."""
         for name, standing in list(self._members(folder, roots)):
             self._signal(name, standing.started, signal.SIGCONT)
@@ -95,7 +95,7 @@ class Trees:
             folder = self._owner(name, children)
             if folder in running:
                 continue
-            signal_if(child.number, signal.SIGKILL, partial(_is_still, name, child.started))
+            signal_if(child.number, signal.SIGKILL, partial(_is_same, name, child.started))
             left.add(folder)
         return left
 
@@ -103,11 +103,11 @@ class Trees:
         """Note that a child of the starter is gone."""
         name = self._children.reaped(number)
         if name is not None:
-            self._sightings.drop(name)
+            self._owners.drop(name)
 
     def forget(self, folder: str) -> None:
         """Note that an attempt has ended without remaining processes."""
-        self._sightings.forget(folder)
+        self._owners.forget(folder)
         self._marks.forget(folder)
 
     def _owner(self, name: bytes, children: Mapping[bytes, Child]) -> str:
@@ -116,12 +116,12 @@ class Trees:
         leader = self._leaders.get(child.number)
         if leader is not None:
             return leader.folder
-        seen = self._sightings.of(name, child.started)
+        seen = self._owners.of(name, child.started)
         if seen is not None and seen.folder != NOBODYS:
             return seen.folder
         folder = self._shown(name, children)
         if folder != NOBODYS:
-            self._sightings.note(name, Seen(child.started, child.number, folder))
+            self._owners.note(name, Seen(child.started, child.number, folder))
         return folder
 
     def _shown(self, name: bytes, children: Mapping[bytes, Child]) -> str:
@@ -147,23 +147,23 @@ class Trees:
                 continue
             standing = standing_of(name)
             if standing is None or started not in (None, standing.started):
-                self._sightings.drop(name)
+                self._owners.drop(name)
                 continue
             visited.add(name)
-            seen = self._sightings.of(name, standing.started)
+            seen = self._owners.of(name, standing.started)
             if seen is None or seen.folder != folder:
-                self._sightings.note(name, Seen(standing.started, self._children.own_number(name), folder))
+                self._owners.note(name, Seen(standing.started, self._children.own_number(name), folder))
             yield name, standing
             waiting.extend((child, None) for child in _children_of(name))
 
     def _signal(self, name: bytes, started: int, number: int) -> None:
         """Signal a process that was seen, if its number still refers to it."""
-        seen = self._sightings.of(name, started)
+        seen = self._owners.of(name, started)
         if seen is not None and seen.number:
-            signal_if(seen.number, number, partial(_is_still, name, started))
+            signal_if(seen.number, number, partial(_is_same, name, started))
 
 
-def _is_still(name: bytes, started: int) -> bool:
+def _is_same(name: bytes, started: int) -> bool:
     standing = standing_of(name)
     return standing is not None and standing.started == started
 

@@ -14,7 +14,7 @@ from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.starter.process_groups import signal_group
 from messiahs.executor.starter.process_owners import NOBODYS
-from messiahs.executor.starter.trees import PER_TURN, Roots, Trees
+from messiahs.executor.starter.process_trees import PER_STEP, ProcessTrees, Roots
 
 _LOOK_NS = 1_000_000_000
 """Interval of checks: another task of the account could resume them."""
@@ -28,7 +28,7 @@ class Suspended:
     `leaders` are the first processes of all attempts.
     """
 
-    def __init__(self, table: Table, trees: Trees, leaders: Mapping[int, Held]) -> None:
+    def __init__(self, table: Table, trees: ProcessTrees, leaders: Mapping[int, Held]) -> None:
         self._table, self._trees, self._leaders = table, trees, leaders
         self._fresh: dict[AttemptId, Held] = {}
         self._due: dict[AttemptId, tuple[int, Held]] = {}
@@ -72,19 +72,19 @@ class Suspended:
 
     def _wake(self) -> None:
         roots = self._trees.roots()
-        for held in list(islice(self._waking.values(), PER_TURN)):
+        for held in list(islice(self._waking.values(), PER_STEP)):
             del self._waking[held.attempt]
             # An attempt that was suspended again meanwhile was resumed for a moment only.
             if held.phase is Phase.RUNNING and not held.suspended_at:
-                self._trees.go_on(held.folder, roots)
+                self._trees.resume(held.folder, roots)
         if self._has_stopped_nobodys:
-            self._trees.go_on(NOBODYS, roots)
+            self._trees.resume(NOBODYS, roots)
             self._trees.forget(NOBODYS)
             self._has_stopped_nobodys = False
 
     def _calm(self) -> None:
         """Stop fresh attempts, and processes that they were starting meanwhile."""
-        awake = list(islice(self._fresh.values(), PER_TURN))
+        awake = list(islice(self._fresh.values(), PER_STEP))
         for held in awake:
             del self._fresh[held.attempt]
         for _ in range(_PASSES):
@@ -97,7 +97,7 @@ class Suspended:
 
     def _keep(self, now: int) -> None:
         """Stop processes that were resumed; those that they may have started are found in the next step."""
-        due = [held for at, held in islice(self._due.values(), PER_TURN) if at <= now]
+        due = [held for at, held in islice(self._due.values(), PER_STEP) if at <= now]
         if due:
             roots = self._trees.roots()
             for held in due:
@@ -112,9 +112,9 @@ class Suspended:
         if held.phase is not Phase.RUNNING:
             return True
         signal_group(held.process, signal.SIGSTOP)
-        is_still = self._trees.stop(held.folder, roots)
+        is_stopped = self._trees.stop(held.folder, roots)
         self._due[held.attempt] = boottime_ns() + _LOOK_NS, held
-        return is_still
+        return is_stopped
 
     def _stop_nobodys(self, roots: Roots) -> bool:
         """Stop processes that may be of any attempt if no attempt may run; False if one was running."""

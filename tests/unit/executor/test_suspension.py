@@ -1,4 +1,4 @@
-"""What it costs to keep attempts suspended, and to weigh them: in files of /proc that are read."""
+"""The cost of keeping attempts suspended, and of measuring their memory, in files of /proc that are read."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from messiahs.executor.starter.trees import PER_TURN
+from messiahs.executor.starter.process_trees import PER_STEP
 
 pytestmark = pytest.mark.processes
 
@@ -16,8 +16,8 @@ EACH = 8
 
 @pytest.fixture(scope="module")
 def counts() -> tuple[list[int], list[int]]:
-    """Count what each turn opens to look at many attempts, and to weigh them."""
-    command = [sys.executable, "-m", "tests.unit.executor.lone_runner", str(3 * PER_TURN)]
+    """Count the files that each step opens to check many attempts, and to measure them."""
+    command = [sys.executable, "-m", "tests.unit.executor.lone_runner", str(3 * PER_STEP)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     looked, weighed = json.loads(done.stdout)
     return looked, weighed
@@ -25,10 +25,10 @@ def counts() -> tuple[list[int], list[int]]:
 
 def test_what_is_read_grows_with_the_attempts_and_not_with_their_square(counts: tuple[list[int], list[int]]) -> None:
     for turns in counts:
-        assert 3 * PER_TURN <= sum(turns) <= 3 * PER_TURN * EACH
+        assert 3 * PER_STEP <= sum(turns) <= 3 * PER_STEP * EACH
 
 
 def test_no_turn_looks_at_all_attempts_if_they_are_many(counts: tuple[list[int], list[int]]) -> None:
     for turns in counts:
-        assert max(turns) <= PER_TURN * EACH
+        assert max(turns) <= PER_STEP * EACH
         assert len(turns) >= 3

@@ -3,7 +3,7 @@
 from messiahs.core.interface.messages import TaskAccept, TaskDeny, TaskRequest
 from messiahs.core.model.ids import MessageId, SearchId
 from messiahs.wire.limits import amount, counter, predicate_text, secret, system_id
-from messiahs.wire.scheduling import read_reasons, read_trust, write_reasons, write_trust
+from messiahs.wire.sched_requests import read_reasons, read_trust, write_reasons, write_trust
 from messiahs.wire.v1 import control_pb2
 
 
