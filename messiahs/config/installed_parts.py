@@ -1,4 +1,4 @@
-"""Parts of policies that are installed beside messiahs: the entry points of the group `messiahs.policies`."""
+"""Parts of policies from other distributions: the entry points of the group `messiahs.policies`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _NAME: Final = r"[a-z_][a-z0-9_]{0,63}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSource:
-    """From where a part of a policy came: the name of the part, its distribution and the version of that."""
+    """The origin of a part: its name, its distribution and the version of the distribution."""
 
     name: str
     distribution: str
@@ -27,12 +27,12 @@ class PartSource:
 
 
 def catalogue() -> Catalogue:
-    """Give what policies may name on this machine; what is installed is looked up when a policy names a part."""
+    """Return the parts that policies may name here; installed ones are loaded when a policy first names one."""
     return Catalogue(find=_installed)
 
 
 def why_not_as_recorded(parts: Iterable[PartSource]) -> tuple[str, ...]:
-    """Say of each part that is not installed as it was recorded what is missing."""
+    """Return a text for each part that is missing, or installed in another version than recorded."""
     return tuple(
         f"the part `{each.name}` was recorded with {each.distribution} {each.version}, {found}"
         for each in parts
@@ -49,13 +49,13 @@ def _other_version(part: PartSource) -> str:
 
 
 def _installed() -> Found:
-    """Load all entry points; what is wrong with one is told to whoever names it, and concerns nobody else."""
+    """Load all entry points; a broken one is reported only where a policy names it."""
     loaded: dict[str, list[DeclaredPart]] = {}
     broken: dict[str, str] = {}
     for point in entry_points(group=GROUP):
         try:
             part = _loaded(point)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - code of others may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
             broken[point.name] = f"{_origin(point)} cannot be used: {type(error).__name__}: {error}"
         else:
             loaded.setdefault(part.name, []).append(part)
@@ -86,7 +86,7 @@ def _loaded(point: EntryPoint) -> DeclaredPart:
         return Guarded(kind, made)
 
     distribution = point.dist
-    assert distribution is not None, "it was found in one"
+    assert distribution is not None, "installed entry points have a distribution"
     return replace(part, make=guarded, distribution=distribution.name, version=distribution.version)
 
 

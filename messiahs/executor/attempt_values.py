@@ -1,4 +1,4 @@
-"""Attempts as the table of attempts and the starter's frames name them: how they begin, and how they ended."""
+"""Values about attempts that the table of attempts and the starter's frames share: their starts, states and ends."""
 
 import hashlib
 import re

@@ -13,8 +13,8 @@ class FixedProbe:
     """Reports the configured attributes; only the use of a configured console is measured."""
 
     def __init__(self, attributes: Mapping[str, Value], console: Path | None = None) -> None:
-        said = {name: value for name, value in attributes.items() if name not in CORES_OWN}
-        self._sdv, self._console = SDV(sorted_pairs(said)), console
+        reported = {name: value for name, value in attributes.items() if name not in CORES_OWN}
+        self._sdv, self._console = SDV(sorted_pairs(reported)), console
 
     def measure(self) -> SDV:
         """Return the same description every time, except `keyboard_idle` if there is a console."""

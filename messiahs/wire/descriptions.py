@@ -144,8 +144,8 @@ def read_vector(wire: descriptions_pb2.Vector) -> Vector:
 def _is_before(one: MachineClass, other: MachineClass) -> bool:
     """Compare two classes by `sort_key` at the first attribute in which they differ; whole keys are expensive."""
     at = 0
-    for said, other_said in zip(one.attributes, other.attributes, strict=False):
-        if said != other_said:
+    for value, other_value in zip(one.attributes, other.attributes, strict=False):
+        if value != other_value:
             break
         at += 1
     return sort_key(_from(one, at)) <= sort_key(_from(other, at))
