@@ -1,1 +1,1 @@
-"""The boundary of the core: messages, rows, events, actions and timers, and what policies and predicates implement."""
+"""The boundary of the core: messages, rows, events, actions, timers, and the Protocols of policies and predicates."""

@@ -1,6 +1,6 @@
-"""Everything that a module asks of its host. An action's outcome comes back as an event.
+"""All actions that a module requires of its host. The outcome of an action returns as an event.
 
-The host commits the `Store` and `Forget` of a batch first, and only then does the rest, in order (batches.py).
+The host commits the `Store` and `Forget` actions of a batch first, then performs the others in order (batches.py).
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class SendControl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendVector:
-    """Send a status vector; a newer one may replace it on its way."""
+    """Send a status vector; a newer one may replace it while it is queued."""
 
     to: SystemId
     message: StatusVector
@@ -32,7 +32,7 @@ class SendVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendTasks:
-    """Bring tasks to their executor through the task channel at `address`; trouble comes back as `TransferFailed`."""
+    """Send tasks to their executor through the task channel at `address`; a failure returns as `TransferFailed`."""
 
     to: SystemId
     address: str
@@ -41,23 +41,23 @@ class SendTasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Keep a row, in place of an older one with its key."""
+    """Store a row, in place of an older one with its key."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """Drop a row; it need not exist."""
+    """Delete a row; it need not exist."""
 
     key: RowKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartAttempt:
-    """Run a command as soon as fewer than `places` attempts of its claim run; a repeated start changes nothing.
+    """Run a command as soon as fewer than `places` attempts of its claim run; a repeated start has no effect.
 
-    It is ended (`time_limit`) when it ran for `limit_ns`, and (`lease_expired`) when the claim's lease ran out.
+    It is ended with `time_limit` after it has run for `limit_ns`, and with `lease_expired` when the claim's lease ends.
     """
 
     attempt: AttemptId
@@ -72,7 +72,7 @@ class StartAttempt:
 class EndAttempt:
     """End an attempt: SIGTERM, and SIGKILL after `grace_ns`; `AttemptEnded` follows, also if it never started.
 
-    With `only_if_queued` an attempt that has started goes on, whether or not its start has been reported yet.
+    With `only_if_queued` an attempt that has started continues, whether or not its start has been reported yet.
     """
 
     attempt: AttemptId
@@ -83,28 +83,28 @@ class EndAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspendAttempt:
-    """Stop everything of a running attempt where it is; its time limit stands still, its lease does not."""
+    """Stop all processes of a running attempt; its time limit is paused, its lease is not."""
 
     attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeAttempt:
-    """Let a suspended attempt go on; one that runs just does so."""
+    """Continue a suspended attempt; without effect on one that runs."""
 
     attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureAttempts:
-    """Say what memory running attempts use; `AttemptsMeasured` follows."""
+    """Measure the memory that running attempts use; `AttemptsMeasured` follows."""
 
     attempts: tuple[AttemptId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtendLease:
-    """Attempts of a claim may now run until `until`."""
+    """Let attempts of a claim run until `until`."""
 
     claim: ClaimId
     until: Instant
@@ -112,14 +112,14 @@ class ExtendLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardAttempt:
-    """The origin has taken the result: what the attempt left behind is no longer needed."""
+    """Delete the files of an attempt: its origin has the result."""
 
     attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOutputs:
-    """Bring home what an ended attempt left behind; `OutputsHome` or `OutputsFailed` follows."""
+    """Fetch the outputs of an ended attempt; `OutputsHome` or `OutputsFailed` follows."""
 
     attempt: AttemptId
     executor: SystemId
@@ -131,7 +131,7 @@ class FetchOutputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndFetch:
-    """Stop bringing home the outputs of an attempt, and remove what has come; no event follows."""
+    """Stop fetching the outputs of an attempt, and delete what has arrived; no event follows."""
 
     attempt: AttemptId
 
@@ -145,7 +145,7 @@ class DropLink:
 
 
 class ReportCode(StrEnum):
-    """What a neighbor did that it should not do."""
+    """The kind of a protocol violation by a neighbor."""
 
     NO_COMMON_VERSION = "no_common_version"
     NOT_ITS_NAME = "not_its_name"
@@ -159,7 +159,7 @@ class ReportCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A neighbor broke the protocol: its message was dropped and is counted under its name."""
+    """A neighbor violated the protocol: its message is dropped and counted under its name."""
 
     neighbor: SystemId
     code: ReportCode
@@ -168,7 +168,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One line for the log: what was decided about a task (or about a search for several), and why."""
+    """One line of the log: a decision about a task (or about a search for several), and its reason."""
 
     what: str
     task: str
@@ -177,7 +177,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Answer a local user: the id of what was submitted or cancelled, or (`problem`) why not."""
+    """Answer a local user: the id of the task submitted or cancelled, or in `problem` the reason of a refusal."""
 
     answer_to: AnswerTo
     task: TaskId | None = None
@@ -186,7 +186,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnded:
-    """A task of this origin reached its final state: whoever waits for it can be told."""
+    """A task of this origin has reached its final state: clients that wait for it can be notified."""
 
     task: TaskId
 

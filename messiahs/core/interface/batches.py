@@ -1,6 +1,6 @@
-"""Write-ahead: the rows of a batch of actions are stored in one transaction before the rest of it is performed.
+"""Write-ahead: the rows of a batch of actions are stored in one transaction before its other actions are performed.
 
-One batch is stored at a time. What comes meanwhile makes up the next one.
+One batch is stored at a time. Actions that arrive meanwhile form the next one.
 """
 
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from messiahs.core.interface.actions import Action, Effect, Forget, Store
 from messiahs.core.interface.events import StoreChanged
 
 HostWrite = TypeVar("HostWrite")
-"""What a host stores in its transactions beside the rows of the core."""
+"""A write of the host itself, stored in its transactions together with the rows of the core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Generic[HostWrite]):
-    """Both parts are in the order in which they came."""
+    """Both parts are in order of arrival."""
 
     writes: tuple[Store | Forget | HostWrite, ...]
     effects: tuple[Effect, ...]
@@ -24,27 +24,27 @@ class Batch(Generic[HostWrite]):
 
 @dataclass(slots=True)
 class Batches(Generic[HostWrite]):
-    """The actions of one module on their way to be performed (mutable)."""
+    """The actions of one module that have not been performed yet (mutable)."""
 
     storing: Batch[HostWrite] | None = None
-    """The batch that was begun last, until it is stored."""
+    """The latest batch, until it is stored."""
     has_failed: bool = False
-    """It could not be stored when that was tried last."""
+    """Whether the last attempt to store it failed."""
     _writes: list[Store | Forget | HostWrite] = field(default_factory=list)
     _effects: list[Effect] = field(default_factory=list)
 
     @property
     def waiting_writes(self) -> int:
-        """How many writes the next batch would hold."""
+        """The number of writes in the next batch."""
         return len(self._writes)
 
     @property
     def is_idle(self) -> bool:
-        """Say whether nothing waits and nothing is being stored."""
+        """Whether no actions wait and no batch is being stored."""
         return not (self.storing or self._writes or self._effects)
 
     def add(self, actions: Iterable[Action]) -> None:
-        """Put actions into the next batch."""
+        """Add actions to the next batch."""
         for action in actions:
             if isinstance(action, Store | Forget):
                 self._writes.append(action)
@@ -52,11 +52,11 @@ class Batches(Generic[HostWrite]):
                 self._effects.append(action)
 
     def add_write(self, write: HostWrite) -> None:
-        """Have something of the host's own stored with the next batch."""
+        """Add a write of the host itself to the next batch."""
         self._writes.append(write)
 
     def begin(self) -> Batch[HostWrite] | None:
-        """Give all that waits, to be stored; None if nothing waits, or the last batch is still being stored."""
+        """Return all waiting actions, to be stored; None if there are none, or the last batch is still being stored."""
         if self.storing is not None or self.is_idle:
             return None
         self.storing = Batch(writes=tuple(self._writes), effects=tuple(self._effects))
@@ -64,11 +64,11 @@ class Batches(Generic[HostWrite]):
         return self.storing
 
     def on_stored(self) -> StoreChanged | None:
-        """End the batch that was begun: its effects are performed next, and the event is handled after them."""
+        """Complete the current batch: its effects are performed next, and the returned event is handled after them."""
         had_failed, self.storing, self.has_failed = self.has_failed, None, False
         return StoreChanged(has_space=True) if had_failed else None
 
     def on_failed(self) -> StoreChanged | None:
-        """Keep the batch that was begun: it is to be stored again, and none of it is performed before."""
+        """Keep the current batch: it is to be stored again, and none of it is performed before."""
         had_failed, self.has_failed = self.has_failed, True
         return None if had_failed else StoreChanged(has_space=False)

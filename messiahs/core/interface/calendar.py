@@ -1,4 +1,4 @@
-"""Instants as calendar time, for policies that look at the clock."""
+"""Instants as calendar time, for policies that depend on the time of day."""
 
 from datetime import UTC, datetime
 
@@ -7,10 +7,10 @@ from messiahs.core.model.instants import SECOND, Instant
 
 
 def calendar_time(moment: datetime) -> CalendarTime:
-    """Read a moment in the time zone that it is in."""
+    """Return a moment as calendar time in its own time zone."""
     return CalendarTime(clock=60 * moment.hour + moment.minute, weekday=moment.isoweekday(), day=moment.day)
 
 
 def utc(instant: Instant) -> CalendarTime:
-    """Read an instant as nanoseconds since 1970 in UTC; a host in another time zone brings its own."""
+    """Convert an instant, as nanoseconds since 1970, in UTC; a host in another time zone supplies its own function."""
     return calendar_time(datetime.fromtimestamp(instant // SECOND, UTC))

@@ -11,7 +11,7 @@ from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
 
 AnswerTo = NewType("AnswerTo", int)
-"""The host's number for a question of a local user; the core's `Answer` names it."""
+"""The host's number for a request of a local user; the core's `Answer` refers to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class VectorReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferReceived:
-    """A task channel brought tasks; `sender` is the system that its certificate names."""
+    """Tasks arrived on a task channel; `sender` is the system named by its certificate."""
 
     sender: SystemId
     message: TaskTransfer
@@ -40,25 +40,25 @@ class TransferReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFailed:
-    """Tasks sent in this claim may or may not have arrived: the task channel broke, or they were refused on it."""
+    """Tasks sent in this claim may or may not have arrived: the task channel failed, or they were refused on it."""
 
     claim: ClaimId
     text: str
     is_refused: bool = False
     is_untrusted: bool = False
-    """No stream can be opened: one side does not trust the certificate of the other."""
+    """No stream can be opened, because one side does not trust the certificate of the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkUp:
-    """A connection with a neighbor was made; nothing has been said on it yet."""
+    """A connection with a neighbor was opened; no message has been sent on it yet."""
 
     neighbor: SystemId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkDown:
-    """The connection with a neighbor ended, and everything in flight on it is lost."""
+    """The connection with a neighbor ended; all messages in transit on it are lost."""
 
     neighbor: SystemId
     text: str = ""
@@ -66,17 +66,17 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The probe measured the own machine (`free_slots`, `queue_length` and `utilization` are the core's own)."""
+    """The probe measured the own machine (`free_slots`, `queue_length` and `utilization` are computed by the core)."""
 
     sdv: SDV
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A local user submits tasks; the `Answer` is the id, the same one for the same `key`.
+    """A local user submits tasks; the `Answer` has their id, which is the same for the same `key`.
 
     `members` is 0 for a single task; `items` and `member_inputs` are empty or have one entry for each member. `waits`
-    is False for a task that is rather denied than kept waiting.
+    is False for tasks that are to be denied rather than kept waiting.
     """
 
     answer_to: AnswerTo
@@ -95,7 +95,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequested:
-    """A local user wants a task ended, or with member 0 all tasks of a submission."""
+    """A local user cancels a task, or with member 0 all tasks of a submission."""
 
     answer_to: AnswerTo
     task: TaskId
@@ -103,9 +103,9 @@ class CancelRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequested:
-    """A local user wants tasks of one submission that failed to run again; the host hands in all its stored rows.
+    """A local user requests another run of failed tasks of one submission; `tried` has all its stored rows.
 
-    `member` is the only one that is meant; 0 means all of them.
+    `member` selects one of them; 0 selects all.
     """
 
     answer_to: AnswerTo
@@ -116,9 +116,9 @@ class RetryRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeRequested:
-    """The administrator wants attempts off the own machine: with `kills` at once, else with the policy's grace.
+    """The administrator removes attempts from the own machine: at once with `kills`, else with the policy's grace.
 
-    `text` is the reason that their origins are told. The `Answer` comes when the revocation is stored.
+    `text` is the reason sent to their origins. The `Answer` follows when the revocation is stored.
     """
 
     answer_to: AnswerTo
@@ -136,10 +136,10 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptEnded:
-    """An attempt is over, and nothing of it runs any more.
+    """An attempt has ended, and none of its processes runs any more.
 
-    Either it exited (`exit_code`), or a signal ended it (`signal`), or neither, and `cause` says why it never ran or
-    was ended.
+    Either it exited (`exit_code`), or a signal ended it (`signal`), or neither is set and `cause` is the reason why it
+    never ran or was ended.
     """
 
     attempt: AttemptId
@@ -153,23 +153,23 @@ class AttemptEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptsMeasured:
-    """The back end measured what memory attempts use, in bytes; those that have ended meanwhile are not named."""
+    """The back end measured the memory used by attempts, in bytes; attempts that have ended meanwhile are omitted."""
 
     memory: tuple[tuple[AttemptId, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsHome:
-    """Everything that an ended attempt left behind is safe at the origin."""
+    """All outputs of an ended attempt are stored at the origin."""
 
     attempt: AttemptId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputsFailed:
-    """What an ended attempt left behind could not be fetched now.
+    """The outputs of an ended attempt could not be fetched now.
 
-    `is_gone` says that it never can be, `is_full` that there is no room for it at home.
+    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin.
     """
 
     attempt: AttemptId
@@ -180,7 +180,7 @@ class OutputsFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputsMoving:
-    """Large inputs of a claim's tasks are on their way, from here or to here, and the tasks come after them."""
+    """Large inputs of a claim's tasks are being sent or received; the tasks follow them."""
 
     claim: ClaimId
 
@@ -194,7 +194,7 @@ class StoreChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChanged:
-    """The administrator has put another policy in place of the running one."""
+    """The administrator has replaced the running policy."""
 
     policy: Policy
 

@@ -1,7 +1,7 @@
 """Every message between scheduling modules (MESSIAHS 5.3, 6.2); `id` and `request` are the header's message ids.
 
-The scheduling messages are answered to whoever sent them. The messages of a claim (from `TaskStatus` on) name it,
-and each hop passes them along the path on which the claim was granted.
+The answer to a scheduling message goes to its sender. The messages of a claim (from `TaskStatus` on) name the claim,
+and each hop forwards them along the path on which it was granted.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class TaskState(StrEnum):
 
 
 class Substate(StrEnum):
-    """What an executing task does at the moment, for people."""
+    """The current activity of an executing task, as shown to users."""
 
     QUEUED = "queued"
     STAGING = "staging"
@@ -55,10 +55,10 @@ class DenyCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why one module denied, with the reasons of those that it had asked in turn.
+    """Why one module denied, with the reasons of the modules that it had asked in turn.
 
-    `rule` and `why`, the comparisons that were against it with the values found, are for its own people: what others
-    see is the text that the rule names for them.
+    `rule` and `why` (the failed comparisons with the values found) are for its local users only: other systems get the
+    text that the rule provides for them.
     """
 
     module: SystemId
@@ -71,27 +71,27 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdsGiven:
-    """How many submissions and claims a module has numbered; numbers that were skipped count."""
+    """How many submissions and claims a module has numbered, including skipped numbers."""
 
     submissions: int = 0
     claims: int = 0
 
     def exceeds(self, other: "IdsGiven") -> bool:
-        """Say whether this counts ids that the other one does not know of."""
+        """Return whether this includes ids that are unknown to the other."""
         return self.submissions > other.submissions or self.claims > other.claims
 
     def joined(self, other: "IdsGiven") -> "IdsGiven":
-        """Count what either of them counts."""
+        """Return the greater count of each kind."""
         submissions, claims = max(self.submissions, other.submissions), max(self.claims, other.claims)
         return IdsGiven(submissions=submissions, claims=claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """Opens every connection: what wire versions the sender speaks, and in which epoch it gives out ids.
+    """Opens every connection: the wire versions of the sender, and the epoch in which it issues ids.
 
-    It has given out so many; it remembers that the receiver had given out `heard` in `heard_epoch`. Said again, at most
-    every 10 s, when more ids were given out.
+    It has issued `given` ids, and remembers that the receiver had issued `heard` in `heard_epoch`. Repeated, at most
+    every 10 s, when more ids have been issued.
     """
 
     system: SystemId
@@ -107,9 +107,10 @@ class Hello:
 class SchedRequest:
     """Ask for up to `count` places for tasks of one shape: a TDV, and a requirement over SDVs (empty: none).
 
-    Every answer names `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration. With `answers`
-    the tasks were promised to the sender of that `task_request`: who remembers it first asks the neighbor that brought
-    it. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by digests).
+    Every answer refers to `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration. With
+    `answers` the tasks were promised to the sender of that `task_request`: hops that remember it first ask the neighbor
+    from which it came. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by
+    digests).
     """
 
     id: MessageId
@@ -128,10 +129,10 @@ class SchedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedAccept:
-    """Grant a claim: `places` at its executor, reached for tasks at `address` with `ticket`.
+    """Grant a claim: `places` at its executor, which accepts tasks at `address` with `ticket`.
 
     `window` is how many attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If
-    fewer places are granted than were asked for, more accepts or one deny for the rest follow.
+    fewer places are granted than requested, more accepts or one deny for the rest follow.
     """
 
     request: MessageId
@@ -146,7 +147,7 @@ class SchedAccept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedDeny:
-    """Close what is left of a request: no (more) places, and why."""
+    """Close the rest of a request: there are no places, or no more, for these reasons."""
 
     request: MessageId
     reasons: tuple[Reason, ...]
@@ -157,9 +158,9 @@ class SchedDeny:
 class TaskRequest:
     """Ask for up to `count` tasks whose TDVs match a predicate (empty: any); the sender is willing to run them.
 
-    Those that wait go first, then those that run and that their machine's owner lets go. It is passed on and its
-    budgets shrink as those of a `sched_request`. `requester` is named as the last border shows it, `trust` names its
-    roots.
+    Waiting tasks are promised first, then running ones that the owner of their machine offers. It is forwarded, and its
+    budgets shrink, as for a `sched_request`. `requester` is the name shown by the last border, and `trust` names the
+    roots of the requester.
     """
 
     id: MessageId
@@ -175,9 +176,9 @@ class TaskRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAccept:
-    """Promise `count` tasks: a `sched_request` for them that names the request follows, along the same way.
+    """Promise `count` tasks: a `sched_request` for them that names the request follows, along the same path.
 
-    If fewer tasks are promised than were asked for, more accepts or one deny for the rest follow.
+    If fewer tasks are promised than requested, more accepts or one deny for the rest follow.
     """
 
     request: MessageId
@@ -187,7 +188,7 @@ class TaskAccept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDeny:
-    """Close what is left of a request for tasks: none (more) that match, or none that may go, and why."""
+    """Close the rest of a request for tasks: none, or no more, match or may leave, for these reasons."""
 
     request: MessageId
     reasons: tuple[Reason, ...]
@@ -196,7 +197,7 @@ class TaskDeny:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A file that an attempt left behind at its executor: `stdout`, `stderr`, or `work/PATH` for a declared output."""
+    """An output file of an attempt at its executor: `stdout`, `stderr`, or `work/PATH` for a declared output."""
 
     name: str
     size_bytes: int
@@ -205,11 +206,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStatus:
-    """What became of one attempt.
+    """The status of one attempt.
 
-    `exit_code` and `signal` are set when the process ended by itself or by a signal; `cause` is a `Cause`, or a word of
-    a newer release. `text` is for people; while an attempt is suspended or vacating, it is the reason that the owner of
-    the machine gives.
+    `exit_code` or `signal` is set when the process ended by itself or by a signal; `cause` is a `Cause`, or a word of
+    a newer release. `text` is for users; while an attempt is suspended or vacating, it is the reason given by the owner
+    of the machine.
     """
 
     attempt: AttemptId
@@ -227,9 +228,8 @@ class AttemptStatus:
 class TaskStatus:
     """Executor to origin: states of attempts, and the claim's current window.
 
-    With `renewal` above 0 it renews the claim's lease, and with what was said since the last renewal `attempts` lists
-    all that the executor holds of the claim.
-    Without attempts and renewal it says only that the window has changed.
+    With `renewal` above 0 it renews the claim's lease; `attempts`, with those reported since the last renewal, then
+    lists all attempts that the executor holds for the claim. Without attempts and renewal it only reports a new window.
     """
 
     claim: ClaimId
@@ -240,9 +240,9 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatusAck:
-    """Origin to executor: final states taken, attempts that are not bound (any more), the renewal answered.
+    """Origin to executor: acknowledged final states, attempts that are not or no longer bound, the renewal answered.
 
-    With a renewal `moving` names all attempts of the claim of which the origin was told that they are to run elsewhere.
+    With a renewal, `moving` names all attempts of the claim that are to run elsewhere as far as the origin knows.
     """
 
     claim: ClaimId
@@ -254,7 +254,7 @@ class TaskStatusAck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStatusQuery:
-    """Origin to executor: say what became of these attempts."""
+    """Origin to executor: report these attempts."""
 
     claim: ClaimId
     attempts: tuple[AttemptId, ...]
@@ -264,7 +264,7 @@ class TaskStatusQuery:
 class TaskKill:
     """Origin to executor: end these attempts.
 
-    With `is_move` it answers a `task_revoke`: there are other places for them.
+    With `is_move` it answers a `task_revoke`: there are other places for their tasks.
     """
 
     claim: ClaimId
@@ -274,11 +274,11 @@ class TaskKill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRevoke:
-    """Executor to origin: these are all attempts of the claim that are to run elsewhere, for this reason.
+    """Executor to origin: all attempts of the claim that are to run elsewhere, for this reason.
 
-    They run on until a `task_kill` for a move comes, or their machine's owner waits no longer. With `answers` they may
-    as well stay, and are offered to the sender of that `task_request`; `toward` is the parent or sibling from which it
-    came to whoever passes this on, for those whose neighbor that is too.
+    They continue until a `task_kill` for a move arrives, or until the owner of their machine ends them. With `answers`
+    they may also stay, and are offered to the sender of that `task_request`; `toward` is the parent or sibling from
+    which it reached the forwarding module, for receivers that have this neighbor too.
     """
 
     claim: ClaimId
@@ -290,9 +290,9 @@ class TaskRevoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEnd:
-    """From the origin: no further task comes in this claim. From the executor: none is taken any more.
+    """From the origin: no more tasks follow in this claim. From the executor: no more are accepted.
 
-    With `is_forgotten` it answers a task_status_query: the executor, or a hop on the way, does not know the claim.
+    With `is_forgotten` it answers a task_status_query: the executor, or a hop on the path, does not know the claim.
     """
 
     claim: ClaimId
@@ -305,7 +305,7 @@ class SystemStatusQuery:
 
 
 class VectorKind(IntEnum):
-    """Which of the three sums a status vector is (MESSIAHS 7.2)."""
+    """The kind of sum in a status vector (MESSIAHS 7.2)."""
 
     FOR_PARENTS = 1
     FOR_CHILDREN = 2
@@ -316,12 +316,12 @@ class VectorKind(IntEnum):
 class StatusVector:
     """The only message of the update channel.
 
-    `age_ns` is the age of the vector's oldest part, `period_ns` when the next one is due at the latest. `hears`
-    names, to a parent, the siblings from which the sender gets vectors itself. `waiting` counts the tasks that wait
-    at the systems whose machines the vector sums up; 0 if that is not told. With `makes_room` one of them may make room
-    for a task that comes before those that run: it is worth asking though nothing is free. With `lets_go` some that run
-    at one of them may go to whoever asks for tasks. A child of another primary parent is told these three of the
-    sender and what is below it alone, without what the child has said itself.
+    `age_ns` is the age of the vector's oldest part, and the next vector is due within `period_ns`. To a parent, `hears`
+    names the siblings from which the sender receives vectors itself. `waiting` counts the tasks waiting at the systems
+    whose machines the vector sums up; 0 if that is not reported. With `makes_room` one of these may make room for a
+    task that ranks above running ones: a request may succeed although nothing is free. With `lets_go` running tasks at
+    one of them may move to a system that requests tasks. For a child of another primary parent, these three cover only
+    the sender and the systems below it, without the child's own report.
     """
 
     kind: VectorKind
@@ -336,7 +336,7 @@ class StatusVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file that a task finds at `name`, a relative path in its working directory; its hash says what is in it."""
+    """An input file of a task: `name` is a relative path in its working directory, the hash identifies the content."""
 
     name: str
     sha256: bytes
@@ -346,9 +346,9 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What a task runs: argument vector, and environment variables beside the standard ones.
+    """The command of a task: argument vector, and environment variables beside the standard ones.
 
-    `outputs` are relative paths of files and folders in its working directory that must be there when it has ended.
+    `outputs` are relative paths of files and folders in its working directory that must exist when it has ended.
     """
 
     argv: tuple[str, ...]
@@ -359,7 +359,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTask:
-    """One task on its way to its executor, under the attempt that was bound to the claim."""
+    """One task as it is sent to its executor, with the attempt that was bound to the claim."""
 
     attempt: AttemptId
     command: Command

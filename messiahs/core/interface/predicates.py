@@ -1,4 +1,4 @@
-"""Predicates of the paper (MESSIAHS 5.4), as a Protocol that the language implements and the host hands in."""
+"""The paper's predicates (MESSIAHS 5.4), as a Protocol that the language implements and the host supplies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,35 +15,35 @@ Truth = Callable[[Values], bool]
 
 
 class Predicate(Protocol):
-    """A predicate of the paper's language (MESSIAHS 5.4): judges one description, or many classes at once.
+    """A predicate of the paper's language (MESSIAHS 5.4), evaluated over one description or many classes at once.
 
-    It is judged far more often than names and types change. So what depends on these is settled before, by `bound_to`
-    for descriptions and by a vector for its classes; what is left is to compare values.
+    It is evaluated far more often than names and types change. So everything that depends on these is prepared in
+    advance, by `bound_to` for descriptions and by a vector for its classes; only values remain to be compared.
     """
 
     @property
     def text(self) -> str:
-        """The predicate as it was written."""
+        """The source text of the predicate."""
 
     def holds(self, description: Description, /) -> bool:
-        """Say whether it is true; False if any of its variables is not set."""
+        """Return whether the predicate is true; False if any of its variables is unset."""
 
     def bound_to(self, layout: Layout, /) -> Truth:
-        """Give what `holds` says of descriptions of one layout, as a function of their values."""
+        """Return `holds` for descriptions of one layout, as a function of their values."""
 
     def over(self, classes: Classes, /) -> Judged:
-        """Say of which classes it is true for every machine that they may stand for, and of which for some machine."""
+        """Return the classes for which it is true of every machine, and those for which it may be true of some."""
 
     def cost(self, classes: Classes, /) -> int:
-        """Give how many looks `over` takes: one for each comparison, and for each value of another attribute."""
+        """Return the cost of `over`: one for each comparison, and one for each value of another attribute."""
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
-        """Name the variables that the description does not set, each once, in order of name."""
+        """Return the variables that the description does not set, each once, in order of name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadPredicate:
-    """A text that is no predicate, and why."""
+    """A text that is not a predicate; `text` is the reason."""
 
     text: str
 

@@ -1,6 +1,6 @@
-"""What a module must not forget: rows, stored before anything that depends on them is done.
+"""Rows: the state of a module that survives a restart, stored before any action that depends on it is performed.
 
-The core's tables hold these very rows; everything else it knows is soft and is made anew after a restart.
+The core's tables hold these rows themselves; all other state is rebuilt after a restart.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from messiahs.core.model.instants import Instant
 
 
 class RowKind(IntEnum):
-    """The tables; the numbers are stored and never change."""
+    """The tables; the numbers are stored and must not change."""
 
     COUNTERS = 1
     SUBMISSION = 2
@@ -27,7 +27,7 @@ class RowKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedEpoch:
-    """An epoch in which no more ids are given out, and the last submission that was numbered in it."""
+    """An earlier epoch, in which no more ids are issued, and the last submission numbered in it."""
 
     epoch: Epoch
     submissions: int
@@ -35,24 +35,24 @@ class EndedEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersRow:
-    """How many submissions and claims were numbered, in which epoch now (None: the first one), and in which before."""
+    """How many submissions and claims were numbered, in the present epoch (None: the first), and the earlier epochs."""
 
     submissions: int = 0
     claims: int = 0
     epoch: Epoch | None = None
     earlier: tuple[EndedEpoch, ...] = ()
     renewed_at: Instant | None = None
-    """When an older copy of the state was noticed last."""
+    """When an older copy of the state was last detected."""
 
     @property
     def given(self) -> IdsGiven:
-        """How many ids were given out."""
+        """The number of issued ids."""
         return IdsGiven(submissions=self.submissions, claims=self.claims)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntriedEnd:
-    """Members `first` to `last` of a submission, which ended before they were tried."""
+    """Members `first` to `last` of a submission that ended before they were tried."""
 
     first: int
     last: int
@@ -63,7 +63,7 @@ class UntriedEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedMembers:
-    """How many members of a submission ended in one state with one exit code (None if they had none)."""
+    """How many members of a submission ended in one state with one exit code (None: without one)."""
 
     state: TaskState
     exit_code: int | None
@@ -72,11 +72,11 @@ class EndedMembers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionRow:
-    """What a user submitted in one call; `members` is 0 for a single task, else tasks 1 to `members`.
+    """The tasks that a user submitted in one call; `members` is 0 for a single task, else they are 1 to `members`.
 
     A member without a `TaskRow` was never tried: it waits, or has ended with one of the runs in `untried`. `tdv`,
-    `command` and `name` are templates (members.py), with one of `items`, or its number, for each member;
-    `member_inputs` are inputs of one member alone.
+    `command` and `name` are templates (array_members.py) that each member fills with its entry of `items`, or its
+    number; `member_inputs` are inputs of single members.
     """
 
     id: TaskId
@@ -101,7 +101,7 @@ class SubmissionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """One step in the life of a task, for people: an attempt bound, suspended, resumed, lost, ended."""
+    """One step in the life of a task, shown to users: an attempt bound, suspended, resumed, lost, ended."""
 
     at: Instant
     event: str
@@ -112,7 +112,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """A task at its origin, and with `claim` the binding of its current attempt.
+    """A task at its origin; `claim` is the binding of its current attempt.
 
     `attempt` counts from 1; 0 means never bound. A row with a final `state` never changes again.
     """
@@ -126,19 +126,19 @@ class TaskRow:
     started_at: Instant | None = None
     ended_at: Instant | None = None
     executed_on: str = ""
-    """Where the present or last attempt is or was; empty while the task waits for a place."""
+    """The system of the present or last attempt; empty while the task waits for a place."""
     failures: int = 0
     is_cancelled: bool = False
-    """It is over for its user, though its attempt may still run: cancelled, or overdue if there is a `result`."""
+    """It has ended for its user, though its attempt may still run: cancelled, or overdue if there is a `result`."""
     result: AttemptStatus | None = None
     reasons: tuple[Reason, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
     suspended_at: Instant | None = None
-    """Since when the present attempt is suspended."""
+    """When the present suspension of its attempt began; None while it is not suspended."""
     suspended_ns: int = 0
-    """How long the present attempt was suspended before that."""
+    """Total length of earlier suspensions of the present attempt."""
     is_wanted_again: bool = False
-    """It is cancelled (or was overdue), and is to be tried again as soon as its last attempt is over."""
+    """It is cancelled (or was overdue), and is to be tried again as soon as its last attempt has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,14 +154,14 @@ class HeldClaimRow:
     requirement: str
     answered_at: Instant
     is_answer: bool = False
-    """It was granted to tasks that were promised to whoever asked for some: it takes none of those that are kept."""
+    """Whether it was granted for tasks promised to a task_request: it leaves the tasks that the policy keeps here."""
     places: int = 1
-    """How many places were granted."""
+    """The number of places granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedClaimRow:
-    """A claim at the executor that granted it; its lease runs out at `lease_until` unless a renewal is answered."""
+    """A claim at the executor that granted it; its lease expires at `lease_until` unless a renewal is answered."""
 
     id: ClaimId
     origin: SystemId
@@ -172,30 +172,30 @@ class GrantedClaimRow:
     lease_ns: int
     lease_until: Instant
     is_ending: bool = False
-    """It takes nothing more, and each place is free for others as soon as its attempt has ended."""
+    """Whether it accepts no more tasks, and each place is free for others as soon as its attempt has ended."""
     is_answer: bool = False
-    """It was granted to a search that answers a task_request: its tasks are not offered again."""
+    """Whether it was granted to a search that answers a task_request: its tasks are not offered again."""
     slots: int = 0
-    """How many slots each task gets; 0: as many as it asks for."""
+    """Slots granted to each task; 0: as many as it requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedClaimRow:
-    """A claim that was granted through this module: where its messages go, in both directions."""
+    """A claim that was granted through this module, with the next hop of its messages in both directions."""
 
     id: ClaimId
     toward_origin: SystemId
     toward_executor: SystemId
     tdv: TDV
     slots: int
-    """What all its places take, as it was granted."""
+    """The slots of all its places together, as granted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRow:
-    """An attempt at its executor, from the moment it was taken until its origin has taken the result.
+    """An attempt at its executor, from its acceptance until its origin has acknowledged the result.
 
-    A final `status` is repeated until it is acknowledged, and never taken back.
+    A final `status` is repeated until it is acknowledged, and never changes.
     """
 
     id: AttemptId
@@ -206,7 +206,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedRow:
-    """What a neighbor said of its ids: in which epoch it gives them out, and how many it has given out at least."""
+    """The ids issued by a neighbor: in which epoch, and the least number of them."""
 
     system: SystemId
     epoch: Epoch
@@ -221,7 +221,7 @@ RowKey = tuple[RowKind, RowId]
 
 
 def key_of(row: Row) -> RowKey:
-    """Give the key under which a row is stored; a later row with the same key replaces it."""
+    """Return the key under which a row is stored; a later row with the same key replaces it."""
     match row:
         case CountersRow():
             return (RowKind.COUNTERS, None)

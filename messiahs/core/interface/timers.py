@@ -1,4 +1,4 @@
-"""Timeouts that fire in one order everywhere: by deadline, then kind, then key (MESSIAHS 6.1)."""
+"""Timeouts, which fire in one order on every host: by deadline, then kind, then key (MESSIAHS 6.1)."""
 
 import heapq
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from messiahs.core.model.instants import Instant
 
 
 class TimerKind(IntEnum):
-    """What a timeout is for, and what its key names; `Timeout` gives the type of the key."""
+    """The purpose of a timeout, and the subject of its key; `Timeout` gives the type of the key."""
 
     OUTPUT = 1  # the own system: advertise to every neighbor (an output timeout)
     CHANGE = 2  # the own system: advertise what changed
     INPUT = 3  # a neighbor that was silent for too long (an input timeout)
-    SEARCH = 4  # a request that we forwarded: the neighbor has not answered
+    SEARCH = 4  # a forwarded request: the neighbor has not answered
     SEEN = 5  # a search that has ended everywhere by now
-    ROUND = 6  # the number of a shape: look again for places
-    DEADLINE = 7  # a submission: what still waits is denied
+    ROUND = 6  # the number of a shape: start another round
+    DEADLINE = 7  # a submission: tasks still waiting are denied
     HELD_LEASE = 8  # a claim at the origin: its attempts are lost
-    FETCH = 9  # a task at the origin: try again to bring outputs home
+    FETCH = 9  # a task at the origin: try again to fetch outputs
     RESEND = 10  # a claim at the origin: send tasks again that may not have arrived
     RENEWAL = 11  # a claim at the executor: renew the lease
     GRANTED_LEASE = 12  # a claim at the executor: its attempts must end
@@ -29,10 +29,10 @@ class TimerKind(IntEnum):
     QUERY = 15  # a claim at the origin: ask for its status
     OWNER_RULES = 16  # the own system: evaluate the owner rules over running tasks
     ASK = 17  # the index of an `ask` rule of the policy: evaluate it
-    OFFER = 18  # a task_request: tasks that were offered to its sender and still run here stay
-    SUM = 19  # the own system: go on with a sum, or with sending it to children
+    OFFER = 18  # a task_request: withdraw the offers that were not taken
+    SUM = 19  # the own system: continue a sum, or sending it to children
     RESERVATION = 20  # the own system: check whether a reservation was used, or has expired
-    KILL = 22  # a claim at the origin: kill again what was cancelled
+    KILL = 22  # a claim at the origin: repeat the kill of cancelled tasks
     LIMIT = 23  # a task at the origin: it should have ended by its time limit
 
 
@@ -92,7 +92,7 @@ class Timers:
     @overload
     def set(self, kind: _OfClaim, key: ClaimId, /, at: Instant) -> None: ...
     def set(self, kind: TimerKind, key: TimerKey, /, at: Instant) -> None:
-        """Fire at `at`, in place of an earlier deadline of the same kind and key."""
+        """Set a timeout for `at`, in place of an earlier deadline of the same kind and key."""
         if self._deadlines.get((kind, key)) == at:
             return
         self._deadlines[kind, key] = at
@@ -102,32 +102,32 @@ class Timers:
             heapq.heapify(self._heap)
 
     def is_set(self, kind: TimerKind, key: TimerKey, /) -> bool:
-        """Say whether a timeout waits."""
+        """Return whether a timeout is set."""
         return (kind, key) in self._deadlines
 
     def deadline_of(self, kind: TimerKind, key: TimerKey, /) -> Instant | None:
-        """Give when a timeout fires; None if there is none."""
+        """Return when a timeout fires; None if it is not set."""
         return self._deadlines.get((kind, key))
 
     def cancel(self, kind: TimerKind, key: TimerKey, /) -> None:
-        """Forget a timeout, if there is one."""
+        """Remove a timeout, if it is set."""
         self._deadlines.pop((kind, key), None)
 
     def waiting(self) -> Iterator[tuple[TimerKind, TimerKey, Instant]]:
-        """Give every timeout with its deadline; the order says nothing."""
+        """Yield every timeout with its deadline, in no particular order."""
         return ((kind, key, deadline) for (kind, key), deadline in self._deadlines.items())
 
     def next_deadline(self) -> Instant | None:
-        """Give the earliest deadline."""
+        """Return the earliest deadline; None without timeouts."""
         self._drop_superseded()
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: Instant) -> Iterator[Timeout]:
-        """Take out each timeout due by `now`, in order; those that are set meanwhile are included."""
+        """Yield and remove each timeout due by `now`, in order, including those set meanwhile."""
         while (deadline := self.next_deadline()) is not None and deadline <= now:
             _, kind, key = heapq.heappop(self._heap)
             del self._deadlines[kind, key]
-            # `set` takes nothing else.
+            # `set` accepts no other combination.
             yield cast("Timeout", (kind, key))
 
     def _drop_superseded(self) -> None:

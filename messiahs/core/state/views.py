@@ -1,4 +1,4 @@
-"""What neighbors have said through the update channel, and what was made of it (MESSIAHS 5.3.1, 7.2)."""
+"""The status vectors received from neighbors, and the sums computed from them (MESSIAHS 5.3.1, 7.2)."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -18,32 +18,32 @@ from messiahs.core.vectors.vectors import EMPTY, Vector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a neighbor last said, and when it arrived."""
+    """The last status vector of a neighbor, and when it arrived."""
 
     message: StatusVector
     received_at: Instant
 
     def age_ns(self, now: Instant) -> int:
-        """Return how old the oldest part of it is by now."""
+        """Return the present age of its oldest part."""
         return now - self.received_at + self.message.age_ns
 
 
 class Beside(NamedTuple):
-    """What a vector says beside its machines."""
+    """The annotations of a vector beside its machines."""
 
     waiting: int = 0
-    """How many tasks wait where the machines are, as far as that is known."""
+    """Tasks known to wait for these machines."""
     makes_room: bool = False
-    """One of the machines may make room for a task though nothing is free."""
+    """Whether one of the machines may make room for a task although nothing is free."""
     lets_go: bool = False
-    """Tasks that run on one of them may go to whoever asks for some."""
+    """Whether tasks that run on one of them may move to the sender of a task_request."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Sums:
-    """U and every D as they leave, of what they were last computed from; they fill up (mutable).
+    """U and every D as they are sent, with the values from which they were computed; filled in on use (mutable).
 
-    Nothing depends on whether it is there: it only saves the work of computing the same again.
+    They only save repeated work: every result is the same without them.
     """
 
     own: Vector
@@ -51,109 +51,109 @@ class Sums:
     neighbors: Mapping[SystemId, Neighbor]
     policy: Policy
     passed_on: Mapping[tuple[SystemId, VectorKind], Vector]
-    """What was heard, less what the policy does not pass on."""
+    """The received vectors, without the parts that the policy does not pass on."""
     up: Division | None = None
     everything: Division | None = None
-    """D and beside it U of all primary children."""
+    """D together with U of all primary children."""
     memory_up: Memory = field(default_factory=Memory)
     memory_everything: Memory = field(default_factory=Memory)
     down: dict[frozenset[SystemId], Vector] = field(default_factory=dict)
-    """By the primary children that are not in it."""
+    """D by the primary children that are left out of it."""
     revealed_up: dict[Hashable, tuple[Vector, Vector]] = field(default_factory=dict)
-    """By audience: a vector U, and what is told of it."""
+    """By audience: a vector U, and the part of it that is sent."""
     revealed_down: dict[tuple[frozenset[SystemId], Hashable], Vector] = field(default_factory=dict)
-    """What is told of one of `down`, by audience."""
+    """By audience: the part of one of `down` that is sent."""
 
 
 class Count(NamedTuple):
-    """What several neighbors say beside their vectors: how many tasks wait, and how many neighbors say the rest."""
+    """The annotations of several neighbors: their waiting tasks, and the number of neighbors with each flag."""
 
     waiting: int = 0
     makes_room: int = 0
     lets_go: int = 0
 
     def plus(self, other: "Count", sign: int = 1) -> "Count":
-        """Add another count, or with a sign of -1 take it off."""
+        """Add another count; with a sign of -1, subtract it."""
         return Count(*(one + sign * more for one, more in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What all neighbors say beside their vectors, and when the oldest part of each came about."""
+    """The annotations of all neighbors, with the age of the oldest part of each."""
 
     primary_children: Mapping[SystemId, View]
-    """Those that have said something, the one with the oldest part first."""
+    """Views of the primary children that have sent one, the one with the oldest part first."""
     here: Beside
     below: Count
     above: Count
-    """Of everything that stands in D."""
+    """The annotations of all that D contains."""
     oldest_above: Instant | None
 
 
 @dataclass(slots=True, kw_only=True)
 class Snapshot:
-    """What was known at one instant, and is summed up and told in several turns (mutable)."""
+    """The facts known at one instant, which are summed up and sent in several turns (mutable)."""
 
     own: Vector
     views: dict[tuple[SystemId, VectorKind], View]
     turns: int = 0
-    """How many turns have worked on the sum."""
+    """The number of turns that have worked on the sum."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
     """Derived from the rest, with the policy and the neighbors."""
 
 
 @dataclass(slots=True)
 class Round:
-    """Children that are still to be told something, one turn after the other (mutable)."""
+    """Children to which vectors remain to be sent, in one turn after the other (mutable)."""
 
     unsent: dict[SystemId, bool] = field(default_factory=dict)
-    """True: also if it says nothing new."""
+    """True: sent even if unchanged."""
     again: dict[SystemId, bool] = field(default_factory=dict)
-    """Children that are told their last vector once more: a period has come while the round goes on."""
+    """Children that are sent their last vector again: a period began during the round."""
     is_going: bool = False
-    """Some of them are told in a further turn."""
+    """Whether a further turn of the round follows."""
     snapshot: Snapshot | None = None
-    """What they are told of. None: each is told again what it was told last, with its age."""
+    """The facts that are sent. None: each child is sent its last vector again, with its age."""
 
 
 @dataclass(slots=True)
 class Updates:
-    """The update channel's side of a module (mutable)."""
+    """The state of the update channel (mutable)."""
 
     links: dict[SystemId, bool] = field(default_factory=dict)
-    """Neighbors that are connected; True once they have said hello."""
+    """Connected neighbors; True once their hello has arrived."""
     views: dict[tuple[SystemId, VectorKind], View] = field(default_factory=dict)
     queried: dict[SystemId, bool] = field(default_factory=dict)
-    """Silent neighbors that were asked for their status."""
+    """Silent neighbors that were queried for their status."""
     sent: dict[tuple[SystemId, VectorKind], StatusVector] = field(default_factory=dict)
     oldest_sent: dict[tuple[SystemId, VectorKind], Instant | None] = field(default_factory=dict)
-    """When the oldest part of what was sent came about; None if it was of the own machine alone."""
+    """The origin time of the oldest part of each vector sent; None if it described the own machine alone."""
     sent_at: Instant | None = None
     round: Round = field(default_factory=Round)
     others_have_news: bool = False
     children_have_news: bool = False
-    """Something has changed of which parents and siblings, or children, are to be told."""
+    """Whether parents and siblings, or children, have not been sent the latest change."""
     up_rests_until: Instant | None = None
     down_rests_until: Instant | None = None
     asked_rests_until: Instant | None = None
-    """U, D, and either for whoever asked, have taken so much work that they rest until then."""
+    """When U, D, and answers to queries may be computed again: they pause in proportion to their cost."""
     measured: SDV | None = None
     described: SDV | None = None
-    """What the own machine was last said to be."""
+    """The last description of the own machine."""
     own: Vector = EMPTY
-    """The vector {x}, as it was advertised last."""
+    """The vector {x}, as last advertised."""
     up: Vector = EMPTY
-    """U, as it was computed last."""
+    """U, as last computed."""
     oldest_up: Instant | None = None
-    """When its oldest part came about."""
+    """The origin time of its oldest part."""
     is_up_obsolete: bool = False
-    """U was computed under a policy that has changed: it is not sent again."""
+    """Whether U was computed under an earlier policy: it is not sent again."""
     summing: Snapshot | None = None
-    """U is being computed from it, in more than one turn."""
+    """The snapshot from which U is being computed, in more than one turn."""
     has_news: bool = True
-    """A view or a link has changed since every neighbor was told of what did."""
+    """Whether a view or a link has changed since the last advertisement to all neighbors."""
     had_waiting: bool = False
-    """Tasks waited here when neighbors were told last."""
+    """Whether tasks waited here at the last advertisement."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
-    """Derived from the rest: it may be dropped at any time."""
+    """Derived from the other fields: it may be dropped at any time."""
     overview: Overview = field(default_factory=Overview, compare=False, repr=False)
