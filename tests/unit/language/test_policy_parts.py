@@ -1,0 +1,148 @@
+"""Parts that a policy names: `part(NAME = LITERAL, ...)` in every block, checked with the place of what is wrong."""
+
+import pytest
+
+from messiahs.core.interface.parts import PartKind
+from messiahs.core.model.attributes import Kind
+from messiahs.errors import PolicyError
+from messiahs.language.compiler.files import parse_policy
+from messiahs.language.explaining.parts import parts_of
+from messiahs.language.syntax.formatting import format_policy
+from messiahs.language.syntax.problems import Code
+from messiahs.policy.built_in import Catalogue, Found
+from messiahs.policy.location import RoundRobin
+from messiahs.policy.parts import DeclaredPart, Parameter
+from messiahs.policy.update import key_changes
+from tests.unit.language.policy_rig import Draws, candidate, policy, ranked, ranking
+from tests.unit.language.trial_rig import came
+
+TURNS = """
+    candidate "a" { free_slots = 1; relation = "parent"; }
+    candidate "b" { free_slots = 1; relation = "child"; }
+    candidate "full" { free_slots = 0; }
+"""
+
+
+def _choosy(name: str, *, penalty: int) -> RoundRobin:
+    if penalty == 13:
+        raise ValueError(f"{name} has no luck")
+    return RoundRobin()
+
+
+CHOOSY = DeclaredPart(
+    kind=PartKind.LOCATION,
+    name="choosy",
+    meaning="for this test",
+    make=_choosy,
+    parameters=(
+        Parameter(name="penalty", meaning="of some kind", low=1, high=20),
+        Parameter(name="name", meaning="whose", kind=Kind.STRING, choices=("x", "y"), default="x"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "code", "message", "hint"),
+    [
+        ("rank candidates by arrival();", "1:20", Code.UNKNOWN_PART, "`arrival` is no part", "a part of `rank tasks`"),
+        ("rank tasks by nobody();", "1:15", Code.UNKNOWN_PART, "`nobody` is no part of `rank tasks`", "are arrival"),
+        ("allocate by as_aksed();", "1:13", Code.UNKNOWN_PART, "`as_aksed` is no part", "`as_asked`"),
+        ("migrate by most() { }", "1:12", Code.SYNTAX, "a name is missing before `most`", ""),
+        ("migrate by least_run(x = 1) { }", "1:22", Code.PARAMETER, "`x` is no parameter", "it has no parameters"),
+        ("rank candidates by choosy();", "1:20", Code.PARAMETER, "`choosy` needs penalty", "are penalty, name"),
+        ("rank candidates by choosy(penalty = 0);", "1:37", Code.PARAMETER_VALUE, "from 1 to 20", "without a unit"),
+        ("rank candidates by choosy(penalty = 3s);", "1:37", Code.PARAMETER_VALUE, "is a plain number", ""),
+        ('rank candidates by choosy(penalty = "3");', "1:37", Code.PARAMETER_VALUE, "is a plain number", ""),
+        ("rank candidates by choosy(penalty = 13);", "1:20", Code.PARAMETER_VALUE, "ValueError: x has no luck", ""),
+        (
+            'rank candidates by choosy(penalty = 3, name = "z");',
+            "1:47",
+            Code.PARAMETER_VALUE,
+            "`name` is one of x, y",
+            "quotes",
+        ),
+        ("rank candidates by choosy(penalty = 3, penalty = 3);", "1:40", Code.TWICE, "`penalty` stands twice", ""),
+        ("rank candidates by round_robin(), choosy(penalty = 3);", "1:35", Code.TWICE, "has one part at most", ""),
+        ("rank neighbors by least $load;", "1:19", Code.MEANING, "takes one part, and no keys", "most_waiting"),
+        ("rank neighbors by most_waiting(), random;", "1:19", Code.MEANING, "takes one part, and no keys", ""),
+        ("rank candidates by broken();", "1:20", Code.UNKNOWN_PART, "`broken` is no part", "b 1.0 cannot be used"),
+        ("allocate by as_asked(); allocate by as_asked();", "1:25", Code.TWICE, "`allocate` stands twice", ""),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_told_at_its_place(
+    text: str, place: str, code: Code, message: str, hint: str
+) -> None:
+    catalogue = Catalogue(find=lambda: Found(parts=(CHOOSY,), broken={"broken": "b 1.0 cannot be used: ..."}))
+    with pytest.raises(PolicyError) as refused:
+        parse_policy(text, file="a.policy", catalogue=catalogue)
+    problem = refused.value.problems[0]
+    assert (f"{problem.line}:{problem.column}", problem.code) == (place, code)
+    assert message in problem.message
+    assert hint in problem.hint
+
+
+def test_what_is_installed_is_looked_up_only_when_a_part_is_named() -> None:
+    def find() -> Found:
+        raise AssertionError("nobody has named a part")
+
+    catalogue = Catalogue(find=find)
+    parse_policy(
+        "advertise every 3s or after change of 5% { } rank candidates by random;", file="a", catalogue=catalogue
+    )
+    with pytest.raises(AssertionError, match="nobody has named"):
+        parse_policy("allocate by as_asked();", file="a", catalogue=catalogue)
+
+
+@pytest.mark.parametrize("head", ["every 30s by key_changes(share = 12.5%)", "every 30s or after change of 12.5%"])
+def test_what_is_worth_telling_is_one_part_in_either_form(head: str) -> None:
+    rules = policy(f"advertise {head} {{ }}")
+    assert rules.update == key_changes(1250)
+    assert rules.timeouts.update_period_ns == 30 * 10**9
+
+
+def test_the_default_by_name_asks_like_the_default() -> None:
+    query = ranking(candidate("many", {"free_slots": 8}), candidate("few", {"free_slots": 2}), candidate("full"))
+    named = policy("rank candidates by weighted_free_slots();")
+    for draw in range(20):
+        draws = (draw, draw * 7, draw * 3)
+        assert ranked(named, query, Draws(*draws)) == ranked(policy(""), query, Draws(*draws))
+    assert policy("rank tasks by arrival();").selection.keeps_arrival
+
+
+def test_candidates_that_are_equal_by_a_key_stand_in_the_order_of_the_part() -> None:
+    rules = policy('rank candidates by first where $cand.relation eq "child", round_robin();')
+    query = ranking(*(candidate(name) for name in "cab"))
+    order, state = rules.location.decide(query, (("a",),), Draws())
+    assert (order, state) == (("b", "c", "a"), (("b",),))
+
+
+def test_parts_are_told_by_name_parameters_and_whether_they_are_defaults() -> None:
+    rules = policy("advertise every 1s by key_changes(share = 5%) { } rank candidates by random, round_robin();")
+    assert [(each.kind.value, each.text, each.is_default) for each in parts_of(rules)] == [
+        ("advertise", "key_changes(share = 5%)", False),
+        ("rank candidates", "round_robin()", False),
+        ("rank neighbors", "most_waiting()", True),
+        ("rank tasks", "arrival()", True),
+        ("migrate", "least_run()", True),
+        ("allocate", "as_asked()", True),
+    ]
+    assert [each.kind.value for each in parts_of(policy("rank candidates by random; rank tasks by random;"))] == [
+        "advertise",
+        "rank neighbors",
+        "migrate",
+        "allocate",
+    ]
+
+
+def test_a_part_is_written_without_a_gap_before_its_parentheses() -> None:
+    written = "advertise every 1s by key_changes ( share=05% ) { }\nrank candidates by round_robin ();\n"
+    formatted = "advertise every 1s by key_changes(share = 5%) { }\nrank candidates by round_robin();\n"
+    assert format_policy(written, file="a") == formatted
+    assert format_policy(formatted, file="a") == formatted
+
+
+def test_a_part_remembers_from_one_expectation_of_a_trial_to_the_next() -> None:
+    steps = f'{TURNS} expect rank "a", "b"; expect rank "b", "a"; expect rank "a", "b";'
+    assert came(steps, "rank candidates by round_robin();") == []
+    alone = f'{TURNS} expect rank "b", "a";'
+    assert came(alone, "rank candidates by round_robin();") == [('expect rank "b", "a"', '"a", "b"')]
