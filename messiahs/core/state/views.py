@@ -136,7 +136,7 @@ class Updates:
     up_rests_until: Instant | None = None
     down_rests_until: Instant | None = None
     asked_rests_until: Instant | None = None
-    """When U, D, and answers to queries may be computed again: they pause in proportion to their cost."""
+    """When U, D, and answers to queries may be computed again: they rest in proportion to their cost."""
     measured: SDV | None = None
     described: SDV | None = None
     """The last description of the own machine."""

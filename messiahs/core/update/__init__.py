@@ -1,1 +1,1 @@
-"""The update protocol: what a module says of its machines, to whom, and when (MESSIAHS 5.3.1, 7)."""
+"""The update protocol: the vectors that a module sends, their receivers, and the times (MESSIAHS 5.3.1, 7)."""

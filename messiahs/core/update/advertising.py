@@ -1,10 +1,10 @@
-"""What a module says of the machines behind it, to whom and when (MESSIAHS 5.3.1, 7.2).
+"""Advertising the machines behind a module to its neighbors (MESSIAHS 5.3.1, 7.2).
 
-The policy decides what the own machine says, what is passed on, and who is told anything. Parents and siblings are told
-the same U, at once; what children are told stands in child_vectors.py.
+The policy decides what the own machine reports, what is passed on, and which neighbors are sent vectors. Parents and
+siblings are sent the same U, at once; child_vectors.py sends D to children.
 
-With many neighbors, U is computed in several turns, and not again before that has become a small part of all time
-(pacing.py). Whoever is due to be told by then is told the last one again, with its age.
+With many neighbors, U is computed in several turns, and then rests until its cost is a small part of all time
+(pacing.py). A vector that is due before that is the last one again, with its age.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from messiahs.core.state.changes import CHANGE_INTERVAL_NS, mark_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot
 from messiahs.core.update.annotations import account_of, oldest_below, oldest_in
-from messiahs.core.update.child_vectors import begin_or_go_on, begin_round, send_to_child, take_another_turn
+from messiahs.core.update.child_vectors import begin_or_continue, begin_round, send_to_child, take_another_turn
 from messiahs.core.update.outgoing import begun_up, classes_in, revealed_up, sums_of, up, vector_for
 from messiahs.core.update.pacing import (
     DOWN_SHARE,
@@ -46,36 +46,36 @@ from messiahs.core.vectors.division import Division
 
 
 def note_waiting(state: ModuleState, now: Instant) -> None:
-    """Advertise soon if tasks began to wait here, or wait no longer; how many there are can wait for the period."""
+    """Schedule an advertisement if tasks began or ceased to wait here; their number is sent with the next period."""
     if bool(state.origin.waiting) != state.updates.had_waiting:
         mark_changed(state, now)
 
 
 def advertise_to(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Send one neighbor its vectors now, as it asked or because its link is new."""
+    """Send one neighbor its vectors now, because it asked or because its link is new."""
     updates, neighbor, turn = state.updates, state.neighbors[system], turn_of(state, now)
-    # Who asks again and again is told the same again; that keeps no news from others.
+    # Repeated queries are answered with the same vectors, without delaying changes for others.
     is_anew = (
         not is_resting(updates.asked_rests_until, now)
         and updates.summing is None
         and fits_a_turn(classes_in(turn.sums))
     )
-    told: list[SendVector] = []
+    sent: list[SendVector] = []
     if neighbor.is_parent or neighbor.is_sibling:
         if is_anew:
             division = up(turn.sums)
             turn.work_ns += division.work_ns
             _note_up(state, division, turn.account)
-        told.extend(_send_up(state, turn, (neighbor,), only_changed=False))
+        sent.extend(_send_up(state, turn, (neighbor,), only_changed=False))
     if neighbor.is_child:
-        told.extend(send_to_child(state, turn, neighbor, is_anew=is_anew))
+        sent.extend(send_to_child(state, turn, neighbor, is_anew=is_anew))
     if is_anew:
         updates.asked_rests_until = after_work(updates.asked_rests_until, now, work_ns=turn.work_ns, share=DOWN_SHARE)
-    return _in_order(state, told)
+    return _in_order(state, sent)
 
 
 def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[StatusVector, ...]:
-    """Give the vectors that say to one neighbor what is known now."""
+    """Return the vectors for one neighbor as of now."""
     neighbor, turn = state.neighbors[system], turn_of(state, now)
     return tuple(
         message_to(
@@ -90,7 +90,7 @@ def vectors_for(state: ModuleState, system: SystemId, now: Instant) -> tuple[Sta
 
 
 def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[Action, ...]:
-    """Send every neighbor its vectors, or with `only_changed` those that say something new."""
+    """Send every neighbor its vectors, or with `only_changed` those that have changed."""
     updates = state.updates
     updates.sent_at = now
     has_waiting = bool(state.origin.waiting)
@@ -102,46 +102,46 @@ def advertise(state: ModuleState, now: Instant, *, only_changed: bool) -> tuple[
     if only_changed and not updates.others_have_news:
         return ()
     turn = turn_of(state, now)
-    told = [
+    sent = [
         *_send_to_others(state, turn, only_changed=only_changed),
         *begin_round(state, turn, only_changed=only_changed),
     ]
-    return _in_order(state, told)
+    return _in_order(state, sent)
 
 
 def on_sum_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Go on with what one turn had no time for: U first, then what children are told."""
+    """Continue work that did not fit into one turn: first U, then the vectors of children."""
     updates, turn = state.updates, turn_of(state, now)
     if updates.summing is None:
-        return _in_order(state, begin_or_go_on(state, turn))
-    told = _go_on_summing(state, turn, updates.summing, only_changed=True)
+        return _in_order(state, begin_or_continue(state, turn))
+    sent = _continue_sum(state, turn, updates.summing, only_changed=True)
     if updates.round.is_going or updates.children_have_news:
         take_another_turn(state, now)
-    return _in_order(state, told)
+    return _in_order(state, sent)
 
 
 def _send_to_others(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
-    """Tell all parents and siblings; U is computed without any, too, since the policy may ask for it."""
+    """Send U to all parents and siblings; U is computed even without any, since the policy may use it."""
     updates = state.updates
     if updates.summing is None and not is_resting(updates.up_rests_until, turn.now):
         updates.others_have_news = False
-        return _go_on_summing(state, turn, snapshot_of(state, turn), only_changed=only_changed)
+        return _continue_sum(state, turn, snapshot_of(state, turn), only_changed=only_changed)
     if updates.others_have_news and not state.timers.is_set(TimerKind.CHANGE, state.system):
         at = max(after(turn.now, CHANGE_INTERVAL_NS), rested_at(updates.up_rests_until, turn.now))
         state.timers.set(TimerKind.CHANGE, state.system, at)
     if only_changed:
         return ()
-    told = _send_up(state, turn, _others(state), only_changed=False)
+    sent = _send_up(state, turn, _others(state), only_changed=False)
     _rest(state, turn)
-    return told
+    return sent
 
 
-def _go_on_summing(
+def _continue_sum(
     state: ModuleState, turn: Turn, snapshot: Snapshot, /, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
-    """Compute U as far as one turn has time for it, and tell parents and siblings once it is done.
+    """Compute U as far as fits into one turn, and send it to parents and siblings once it is done.
 
-    A period does not wait for that: they are told the last one at once.
+    A period does not wait for that: they are sent the last U at once.
     """
     division = begun_up(sums_of(state, snapshot))
     is_done = is_summed_up(turn, snapshot, division)
@@ -151,9 +151,9 @@ def _go_on_summing(
     else:
         state.updates.summing = snapshot
         take_another_turn(state, turn.now)
-    told = _send_up(state, turn, _others(state), only_changed=only_changed) if is_done or not only_changed else ()
+    sent = _send_up(state, turn, _others(state), only_changed=only_changed) if is_done or not only_changed else ()
     _rest(state, turn)
-    return told
+    return sent
 
 
 def _note_up(state: ModuleState, division: Division, account: Account) -> None:
@@ -164,19 +164,19 @@ def _note_up(state: ModuleState, division: Division, account: Account) -> None:
 def _send_up(
     state: ModuleState, turn: Turn, neighbors: tuple[Neighbor, ...], /, *, only_changed: bool
 ) -> tuple[SendVector, ...]:
-    """Tell some parents and siblings U as it was computed last."""
+    """Send U, as last computed, to some parents and siblings."""
     updates = state.updates
     if updates.is_up_obsolete:
         return ()
-    told: list[SendVector] = []
+    sent: list[SendVector] = []
     for neighbor in neighbors:
         summed = Summed(revealed_up(state, neighbor, updates.up, turn.sums), updates.oldest_up)
         for kind in kinds_for(neighbor):
             if kind is not VectorKind.FOR_CHILDREN:
                 message = message_to(state, turn, neighbor, kind, summed)
-                told.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
-    turn.work_ns += SENDING_NS * len(told)
-    return tuple(told)
+                sent.extend(send(state, neighbor, message, oldest=summed.oldest, only_changed=only_changed))
+    turn.work_ns += SENDING_NS * len(sent)
+    return tuple(sent)
 
 
 def _rest(state: ModuleState, turn: Turn) -> None:
@@ -193,12 +193,12 @@ def _others(state: ModuleState) -> tuple[Neighbor, ...]:
     )
 
 
-def _in_order(state: ModuleState, told: Iterable[SendVector]) -> tuple[SendVector, ...]:
-    """Put what is sent into the order of the neighbors, and of their kinds of vectors."""
+def _in_order(state: ModuleState, sent: Iterable[SendVector]) -> tuple[SendVector, ...]:
+    """Sort vectors in the order of the neighbors and of their kinds of vectors."""
     place = {
         key: number
         for number, key in enumerate(
             (system, kind) for system, each in state.neighbors.items() for kind in kinds_for(each)
         )
     }
-    return tuple(sorted(told, key=lambda each: place[each.to, each.message.kind]))
+    return tuple(sorted(sent, key=lambda each: place[each.to, each.message.kind]))

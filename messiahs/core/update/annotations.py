@@ -1,11 +1,11 @@
-"""What a vector says beside its machines: tasks that wait or may go, and its age (MESSIAHS 7.2).
+"""The annotations of a vector: waiting tasks, tasks that may move, and its age (MESSIAHS 7.2).
 
-It is put together as the machines are. Everything is added up once for all neighbors; what a child hears itself is then
-taken off for it, so a parent of a thousand children does not add a thousand numbers for each of them.
+They cover the same systems as the machines of the vector. One total is computed for all neighbors, and the part that a
+child receives itself is subtracted for it: so a parent of a thousand children does not add a thousand numbers for each.
 
-A child whose primary parent is another one is told of the module itself and of what is below it, without what comes
-from the child. Of what is beside and above, its primary parent tells it, and in that its own tasks may be counted:
-with those it would ask for its own tasks again and again.
+The annotations for a child with another primary parent cover this module and the systems below it, without the child's
+own report. Its primary parent reports the systems beside and above, and may count the child's own tasks there: with
+those included, the child would request its own tasks again and again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,11 +20,11 @@ from messiahs.core.update.sums import Heard, in_down, in_up
 
 _MOST_WAITING = 1_000_000_000
 _OLDEST_NS = 24 * HOUR
-"""An age beyond this says nothing more, and would grow out of its field if a neighbor wants that."""
+"""Largest age that is sent: a greater one has no further meaning, and a neighbor could make it overflow its field."""
 
 
 def account_of(state: ModuleState, views: Mapping[Heard, View]) -> Account:
-    """Add up what neighbors have said."""
+    """Add up the annotations of all neighbors."""
     neighbors = state.neighbors.values()
     below = sorted(_heard(views, in_up(neighbors)), key=lambda each: (_since(each[1]), each[0]))
     above = [view for _, view in _heard(views, in_down(neighbors))]
@@ -38,7 +38,7 @@ def account_of(state: ModuleState, views: Mapping[Heard, View]) -> Account:
 
 
 def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
-    """Name the primary children that are not in what a child is told of: itself, and those that it hears."""
+    """Return the primary children that are left out of the vector for a child: itself, and those that it hears."""
     view = state.updates.views.get((child, VectorKind.FOR_PARENTS))
     hears = view.message.hears if view is not None else ()
     return frozenset(
@@ -47,7 +47,7 @@ def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
 
 
 def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Beside:
-    """Give what a neighbor is told beside a vector: nothing if it is told of no machines."""
+    """Return the annotations of a vector for a neighbor; none if no machines are revealed to it."""
     if not state.policy.disclosure.reveals_to(neighbor):
         return Beside()
     count, here = account.below, account.here
@@ -64,7 +64,7 @@ def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind
 
 
 def oldest_in(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Instant | None:
-    """Give when the oldest part of a vector came about; None if nothing is in it but the own machine."""
+    """Return the origin time of the oldest part of a vector; None if it holds only the own machine."""
     if kind is not VectorKind.FOR_CHILDREN:
         return oldest_below(account)
     kept = kept_from(state, neighbor.system)
@@ -73,20 +73,20 @@ def oldest_in(state: ModuleState, account: Account, neighbor: Neighbor, kind: Ve
 
 
 def oldest_below(account: Account) -> Instant | None:
-    """Give when the oldest part of U came about."""
+    """Return the origin time of the oldest part of U; None if it holds only the own machine."""
     return next(map(_since, account.primary_children.values()), None)
 
 
 def age_ns(oldest: Instant | None, now: Instant) -> int:
-    """Give the age of a vector whose oldest part came about then."""
+    """Return the age of a vector whose oldest part dates from `oldest`."""
     return min(_OLDEST_NS, max(0, now - oldest)) if oldest is not None else 0
 
 
 def _waiting_below_stepchild(state: ModuleState, account: Account, child: Neighbor) -> int:
-    """Give how many tasks that wait below were told by a child of another primary parent, which may be below, too.
+    """Return how many tasks waiting below a child of another primary parent are included in the count below.
 
-    Nobody says which of them are the same. If one of the primary children speaks of at least as many, they are taken
-    to be among those.
+    The systems of both may overlap, but the reports do not identify tasks. If a primary child reports at least as many
+    waiting tasks, those of the child are assumed to be among them.
     """
     view = state.updates.views.get((child.system, VectorKind.FOR_PARENTS))
     waiting = view.message.waiting if view is not None else 0
@@ -113,5 +113,5 @@ def _since(view: View) -> Instant:
 
 
 def _total(views: Iterable[View]) -> Count:
-    said = [(view.message.waiting, view.message.makes_room, view.message.lets_go) for view in views]
-    return Count(*map(sum, zip(*said, strict=True))) if said else Count()
+    values = [(view.message.waiting, view.message.makes_room, view.message.lets_go) for view in views]
+    return Count(*map(sum, zip(*values, strict=True))) if values else Count()

@@ -1,9 +1,8 @@
-"""Telling children D, one after the other: many of them take several turns, and are told less often (MESSIAHS 7.2).
+"""Sending D to children, one after the other; many of them take several turns, less often (MESSIAHS 7.2).
 
-A round tells every child, or only those for whom there is something new. While a rest is due (pacing.py), the round of
-a period tells each child again what it was told last, with its age; what changes is told once the rest is over. A
-period that comes while a round goes on does the same, and adds nothing to the round: else one that takes longer than a
-period would never end.
+A round sends D to every child, or only to those for which it has changed. During a rest (pacing.py), the round of a
+period sends each child its last vector again, with its age, and changes follow once the rest has ended. A period that
+begins during a round does the same and adds nothing to the round, since a round longer than a period would never end.
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ _DOWN = VectorKind.FOR_CHILDREN
 
 
 def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tuple[SendVector, ...]:
-    """Begin to tell all children, or with `only_changed` those that do not know it yet, unless a rest is due."""
+    """Send D to all children, or with `only_changed` to those without the latest change, if no rest is due."""
     updates, current = state.updates, state.updates.round
     children = [
         system for system, neighbor in state.neighbors.items() if neighbor.is_child and updates.links.get(system)
@@ -49,21 +48,21 @@ def begin_round(state: ModuleState, turn: Turn, /, *, only_changed: bool) -> tup
     if is_free:
         updates.children_have_news = False
     if updates.summing is not None or turn.work_ns > TURN_NS // 2:
-        # There are many neighbors: to sum up U is enough for one turn.
-        _go_on_later(state, turn.now)
+        # There are many neighbors: computing U is enough work for one turn.
+        _continue_later(state, turn.now)
         return ()
-    return go_on(state, turn)
+    return continue_round(state, turn)
 
 
-def begin_or_go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
-    """Go on with the round, or begin another one for what has changed."""
+def begin_or_continue(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
+    """Continue the round, or begin another one for what has changed."""
     if state.updates.children_have_news and not state.updates.round.is_going:
         return begin_round(state, turn, only_changed=True)
-    return go_on(state, turn)
+    return continue_round(state, turn)
 
 
-def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
-    """Tell as many children as one turn has time for."""
+def continue_round(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
+    """Send D to as many children as fit into one turn."""
     updates, current = state.updates, state.updates.round
     begun_ns = turn.work_ns
     sent = [*_send_again(state, turn, current.again)]
@@ -76,7 +75,7 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
         updates.down_rests_until, turn.now, work_ns=turn.work_ns - begun_ns, share=DOWN_SHARE
     )
     if current.unsent or current.again:
-        _go_on_later(state, turn.now)
+        _continue_later(state, turn.now)
         return tuple(sent)
     current.snapshot = None
     if updates.children_have_news:
@@ -85,16 +84,16 @@ def go_on(state: ModuleState, turn: Turn, /) -> tuple[SendVector, ...]:
 
 
 def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_anew: bool) -> tuple[SendVector, ...]:
-    """Tell one child now, as it asked or because its link is new; if not anew, what it was told last.
+    """Send D to one child now, because it asked or because its link is new; unless `is_anew`, its last vector again.
 
-    One that was told nothing yet is told of the own machine, and of the others as soon as a round may begin: a rest may
-    be longer than it waits before it takes this module for lost.
+    A child without a last vector is sent the own machine, and the others as soon as a round may begin: a rest may be
+    longer than the child waits before it counts this module as lost.
     """
     current = state.updates.round
     if is_anew:
         division = everything(turn.sums)
         turn.work_ns += division.work_ns + division.parting_ns
-        # A round that goes on would tell it of an older snapshot.
+        # A round in progress would send it an older snapshot.
         current.unsent.pop(neighbor.system, None)
         summed = _summed(state, turn.sums, turn.account, neighbor)
         return _send(state, turn, neighbor, summed, only_changed=False)
@@ -109,7 +108,7 @@ def send_to_child(state: ModuleState, turn: Turn, neighbor: Neighbor, /, *, is_a
 
 
 def take_another_turn(state: ModuleState, now: Instant, /) -> None:
-    """Go on soon: first comes what has happened meanwhile."""
+    """Schedule another turn; events that have arrived meanwhile come first."""
     state.timers.set(TimerKind.SUM, state.system, after(now, _NEXT_TURN_NS))
 
 
@@ -125,7 +124,7 @@ def _send_anew(state: ModuleState, turn: Turn, snapshot: Snapshot) -> Iterator[S
 
 
 def _send_again(state: ModuleState, turn: Turn, unsent: dict[SystemId, bool]) -> Iterator[SendVector]:
-    """Tell children what each was told last; one that was never told anything is told when the rest is over."""
+    """Send children their last vectors again; a child without one is served after the rest."""
     for neighbor, only_changed in _next_of(unsent, state, turn):
         last = _last(state, neighbor.system)
         if last is None:
@@ -135,7 +134,7 @@ def _send_again(state: ModuleState, turn: Turn, unsent: dict[SystemId, bool]) ->
 
 
 def _next_of(unsent: dict[SystemId, bool], state: ModuleState, turn: Turn) -> Iterator[tuple[Neighbor, bool]]:
-    """Take children from those that are still to be told, and whether only something new, while the turn has time."""
+    """Yield the next children of a round, each with `only_changed`, as long as they fit into the turn."""
     while unsent and turn.work_ns < TURN_NS:
         system = next(iter(unsent))
         only_changed = not unsent.pop(system)
@@ -162,7 +161,7 @@ def _last(state: ModuleState, system: SystemId) -> Summed | None:
     return Summed(sent.vector, state.updates.oldest_sent[system, _DOWN]) if sent is not None else None
 
 
-def _go_on_later(state: ModuleState, now: Instant) -> None:
+def _continue_later(state: ModuleState, now: Instant) -> None:
     state.updates.round.is_going = True
     take_another_turn(state, now)
 

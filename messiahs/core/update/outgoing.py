@@ -1,4 +1,4 @@
-"""Vectors as they leave, each computed once: U, D for each child, and what is revealed of them (MESSIAHS 7.2, 7.3)."""
+"""Outgoing vectors, each computed once: U, D for each child, and the revealed part of them (MESSIAHS 7.2, 7.3)."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from messiahs.core.vectors.vectors import EMPTY, Vector
 
 
 def sum_up(state: ModuleState) -> Sums:
-    """Give the sums of what is known now; what was computed of the same before is not computed again."""
+    """Return the sums of the present views; results for unchanged parts are reused."""
     heard = _heard(state.updates.views)
     known = state.updates.sums
     if known is not None and (known.policy is not state.policy or known.neighbors != state.neighbors):
@@ -26,58 +26,58 @@ def sum_up(state: ModuleState) -> Sums:
 
 
 def sums_of(state: ModuleState, snapshot: Snapshot) -> Sums:
-    """Give the sums of what was known then."""
+    """Return the sums of a snapshot."""
     if snapshot.sums is None:
         snapshot.sums = _new_sums(state, _heard(snapshot.views), own=snapshot.own)
     return snapshot.sums
 
 
 def up(sums: Sums) -> Division:
-    """Give U (equation 19), which is S (equation 21)."""
+    """Return U (equation 19), which is S (equation 21)."""
     return _done(begun_up(sums))
 
 
 def begun_up(sums: Sums) -> Division:
-    """Give U, which may not be done."""
+    """Return U, whose computation may not have ended."""
     if sums.up is None:
         sums.up = Division(
-            (sums.own,), _said(sums, in_up(sums.neighbors.values())), keys=sums.policy.keys, memory=sums.memory_up
+            (sums.own,), _received(sums, in_up(sums.neighbors.values())), keys=sums.policy.keys, memory=sums.memory_up
         )
     return sums.up
 
 
 def everything(sums: Sums) -> Division:
-    """Give D and beside it U of all primary children, from which each child is told what it does not hear itself."""
+    """Return D together with U of all primary children, from which the parts that a child receives are removed."""
     return _done(begun_everything(sums))
 
 
 def begun_everything(sums: Sums) -> Division:
-    """Give `everything`, which may not be done."""
+    """Return `everything`, whose computation may not have ended."""
     if sums.everything is None:
         above = tuple(sums.passed_on.get(key, EMPTY) for key in in_down(sums.neighbors.values()))
         if not any(above):
             sums.everything = begun_up(sums)
         else:
-            below = _said(sums, in_up(sums.neighbors.values()))
+            below = _received(sums, in_up(sums.neighbors.values()))
             sums.everything = Division((sums.own, *above), below, keys=sums.policy.keys, memory=sums.memory_everything)
     return sums.everything
 
 
 def classes_in(sums: Sums) -> int:
-    """Count the classes that go into U and D together."""
+    """Count the classes in U and D together."""
     return sum(len(vector.classes) for vector in sums.passed_on.values())
 
 
 def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: Sums, /) -> Vector:
-    """Give what a neighbor is told: `reveal` comes last, once for all that are told the same.
+    """Return the vector for a neighbor; `reveal` is applied last, once for all neighbors of an audience.
 
-    A child is told D and beside it the U of those primary children that it does not hear itself: beyond equation 20.
-    That equation has a system hear all its siblings. Here it may hear only some of them (`hears`), so its primary
-    parent adds exactly the others: each machine still stands once in what the child knows of its primary tree.
+    A child is sent D together with the U of those primary children that it does not hear itself: beyond equation 20. In
+    that equation a system hears all its siblings. Here it may hear only some of them (`hears`), so its primary parent
+    adds exactly the others: each machine is still counted once in what the child knows of its primary tree.
 
-    A child of another primary parent hears none of them as siblings, so it is told of all: a search that it sends here
-    descends to them. With equation 20 alone it would not know that they are there. It only views this vector, and sums
-    it up into nothing; tasks that wait, and whether they may go, are told to it otherwise (annotations.py).
+    A child of another primary parent hears none of them as siblings, so it is sent all: a search that it sends here
+    descends to them. With equation 20 alone they would be unknown to it. It uses this vector only as a view, not in
+    sums; waiting tasks, and whether they may move, are reported to it separately (annotations.py).
     """
     if kind is not VectorKind.FOR_CHILDREN:
         return revealed_up(state, neighbor, up(sums).vector, sums)
@@ -85,7 +85,7 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
     if place not in sums.revealed_down:
         if place[0] not in sums.down:
             if len(sums.down) > len(sums.neighbors):
-                # A child may say every time that it hears others.
+                # Bounded, because a child may report other siblings each time.
                 sums.down.clear()
                 sums.revealed_down.clear()
             sums.down[place[0]] = everything(sums).without(place[0])
@@ -94,7 +94,7 @@ def vector_for(state: ModuleState, neighbor: Neighbor, kind: VectorKind, sums: S
 
 
 def revealed_up(state: ModuleState, neighbor: Neighbor, vector: Vector, sums: Sums, /) -> Vector:
-    """Give what a parent or sibling is told of U as it is, or as it was computed last."""
+    """Return the part of U, given as `vector`, that is revealed to a parent or sibling."""
     audience = state.policy.disclosure.audience_of(neighbor)
     known = sums.revealed_up.get(audience)
     if known is None or known[0] is not vector:
@@ -103,7 +103,7 @@ def revealed_up(state: ModuleState, neighbor: Neighbor, vector: Vector, sums: Su
 
 
 def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | None = None) -> Sums:
-    """Begin anew, but for U if nothing below has changed since the `known` sums."""
+    """Begin new sums; U is kept from the `known` sums if nothing below has changed."""
     sums = Sums(
         own=own,
         heard=heard,
@@ -119,7 +119,7 @@ def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | No
 
 
 def passed_on(heard: Views, policy: Policy, *, known: Sums | None = None) -> Views:
-    """Give what was heard, less what the policy does not pass on of what children said."""
+    """Return the received vectors, without the parts of children's vectors that the policy does not pass on."""
     passed: dict[Heard, Vector] = {}
     for key, vector in heard.items():
         if key[1] is not VectorKind.FOR_PARENTS:
@@ -136,7 +136,7 @@ def _done(division: Division) -> Division:
     return division
 
 
-def _said(sums: Sums, keys: tuple[Heard, ...]) -> Mapping[SystemId, Vector]:
+def _received(sums: Sums, keys: tuple[Heard, ...]) -> Mapping[SystemId, Vector]:
     return {key[0]: sums.passed_on[key] for key in keys if key in sums.passed_on}
 
 

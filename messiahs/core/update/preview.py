@@ -1,4 +1,4 @@
-"""What a neighbor would be sent now, under the running policy or another one; nothing changes (MESSIAHS 7.2)."""
+"""The vectors for a neighbor under the running policy or another one, without changing any state (MESSIAHS 7.2)."""
 
 from dataclasses import replace
 
@@ -12,8 +12,8 @@ from messiahs.core.update.self_description import describe
 
 
 def preview(state: ModuleState, neighbor: SystemId, policy: Policy, /, now: Instant) -> tuple[StatusVector, ...]:
-    """Give all vectors that a neighbor of this module would get at a period that ends now."""
-    # What is computed anew is written into a copy; everything else of the state is only read.
+    """Return all vectors that a neighbor of this module would receive at a period that ends now."""
+    # Results are written into a copy; the rest of the state is only read.
     updates = replace(state.updates, sums=None)
     copy = replace(state, policy=policy, updates=updates)
     describe(copy, now, only_changed=False)

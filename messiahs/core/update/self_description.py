@@ -1,4 +1,4 @@
-"""What the own machine says of itself, and when that has changed enough to be told at once (MESSIAHS 5.1, 5.3.1)."""
+"""The description of the own machine, and whether a change of it is sent at once (MESSIAHS 5.1, 5.3.1)."""
 
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import OwnChange
@@ -12,12 +12,12 @@ from messiahs.core.vectors.vectors import EMPTY, vector_of
 
 
 def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
-    """Describe the own machine anew; False if it has not changed enough to be worth a vector."""
+    """Update the description of the own machine; False if it has not changed enough to be sent."""
     described: SDV | None = None
     if state.updates.measured is not None:
         here = SDV(sorted_pairs(own_facts(state, now)))
         described = _public(state.policy.disclosure.describe_here(here, state.calendar(now)))
-    if only_changed and not _is_worth_telling(state, described, now):
+    if only_changed and not _is_worth_sending(state, described, now):
         return False
     state.updates.described = described
     vector = vector_of(described) if described is not None else EMPTY
@@ -26,12 +26,12 @@ def describe(state: ModuleState, now: Instant, *, only_changed: bool) -> bool:
     return is_new
 
 
-def _is_worth_telling(state: ModuleState, described: SDV | None, now: Instant) -> bool:
-    """Say whether the neighbors should know before the period is over."""
+def _is_worth_sending(state: ModuleState, described: SDV | None, now: Instant) -> bool:
+    """Return whether neighbors should know of the change before the period ends."""
     change = OwnChange(before=state.updates.described, after=described, keys=state.policy.keys, at=now)
     return decide(state, PartKind.UPDATE, state.policy.update, change)
 
 
 def _public(described: SDV) -> SDV:
-    """Leave out what never leaves the machine, whatever the policy says."""
+    """Remove the facts that never leave the machine, whatever the policy says."""
     return SDV(tuple(pair for pair in described.pairs if pair[0] not in OWNERS_FACTS))

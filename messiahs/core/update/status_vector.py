@@ -1,8 +1,8 @@
-"""The update channel: advertising state and listening to neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
+"""The update channel: advertising state and receiving that of neighbors (MESSIAHS 5.3.1, 6.1, 6.2 status_vector).
 
-Vectors go out at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
+Vectors are sent at the policy's period, and 10 ms after a change, but at most every 50 ms, and less often where many
 neighbors make sums expensive. A neighbor that is silent for the input timeout is queried once; if it stays silent, it
-is down and its view leaves every sum.
+counts as down and its view is removed from every sum.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def expect_vectors(state: ModuleState, system: SystemId, now: Instant) -> None:
-    """Begin to wait for the vectors of a neighbor, whose link has just opened if it has not said anything."""
+    """Start the input timeout of a neighbor; without a vector from it, the own update period is assumed."""
     views = (state.updates.views.get((system, kind)) for kind in VectorKind)
     periods_ns = [view.message.period_ns for view in views if view is not None]
     period_ns = max(periods_ns, default=state.policy.timeouts.update_period_ns)
@@ -66,12 +66,12 @@ def on_status_vector(
         return (Report(neighbor=sender, code=ReportCode.WRONG_VECTOR, text=message.kind.name.lower()),)
     previous = state.updates.views.get((sender, message.kind))
     if previous is not None and previous.message.vector == message.vector:
-        # It says the same again: what was found of its classes is kept with the one that came first.
+        # An unchanged vector: the earlier one is kept, with the verdicts stored for its classes.
         message = replace(message, vector=previous.message.vector)
     state.updates.views[sender, message.kind] = View(message=message, received_at=now)
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
-    if previous is None or _is_news(state, previous.message, message, sender=sender, now=now):
+    if previous is None or _affects_others(state, previous.message, message, sender=sender, now=now):
         mark_news(state, now)
     elif previous.message.vector == message.vector:
         return ()
@@ -80,14 +80,14 @@ def on_status_vector(
 
 
 def viewed(state: ModuleState, system: SystemId) -> Vector:
-    """Return the machines that can be reached through a neighbor, as it reported them last; empty for a stranger."""
+    """Return the machines that can be reached through a neighbor, as last reported; empty for an unknown neighbor."""
     neighbor = state.neighbors.get(system)
     view = state.updates.views.get((system, viewed_kind(neighbor))) if neighbor is not None else None
     return view.message.vector if view is not None else EMPTY
 
 
 def on_measured(state: ModuleState, event: Measured, now: Instant) -> tuple[Action, ...]:
-    """Note what the probe found on the own machine."""
+    """Record the measurement of the own machine."""
     if state.updates.measured != event.sdv:
         state.updates.measured = event.sdv
         mark_changed(state, now)
@@ -104,7 +104,7 @@ def on_input_timeout(state: ModuleState, system: SystemId, now: Instant) -> tupl
 
 
 def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Take a neighbor's views out of every sum: they belonged to a connection that ended, or are too old."""
+    """Remove a neighbor's views from every sum: its connection ended, or they are too old."""
     for kind in VectorKind:
         state.updates.views.pop((system, kind), None)
         forget_sent(state, system, kind)
@@ -115,7 +115,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
 
 
 def send_all_anew(state: ModuleState) -> None:
-    """Tell everybody anew at the next occasion, without a rest: what was told before may not be told any more."""
+    """Send all vectors anew at the next occasion, without a rest: earlier ones may show what is now withheld."""
     updates = state.updates
     updates.sent.clear()
     updates.oldest_sent.clear()
@@ -123,10 +123,10 @@ def send_all_anew(state: ModuleState) -> None:
     updates.up_rests_until = updates.down_rests_until = updates.asked_rests_until = None
 
 
-def _is_news(
+def _affects_others(
     state: ModuleState, before: StatusVector, after: StatusVector, /, *, sender: SystemId, now: Instant
 ) -> bool:
-    """Say whether others should know of a vector before the period is over."""
+    """Return whether other neighbors should know of a vector before the period ends."""
     change = HeardChange(neighbor=sender, before=before, after=after, keys=state.policy.keys, at=now)
     return decide(state, PartKind.UPDATE, state.policy.update, change)
 

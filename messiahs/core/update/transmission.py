@@ -1,4 +1,4 @@
-"""One vector for one neighbor, with what stands beside the machines in it (MESSIAHS 5.3.1, 6.2 status_vector)."""
+"""One vector for one neighbor, with its annotations (MESSIAHS 5.3.1, 6.2 status_vector)."""
 
 from dataclasses import dataclass
 
@@ -18,37 +18,37 @@ from messiahs.core.vectors.vectors import Vector
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One turn in which neighbors are sent vectors, with what is known in it (mutable)."""
+    """One turn in which vectors are sent to neighbors, with the facts known in it (mutable)."""
 
     now: Instant
     sums: Sums
     account: Account
     work_ns: int = 0
-    """What was done in this turn, as it is counted."""
+    """The work counted in this turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """A vector as it leaves, and when its oldest part came about (None: it has none but the own machine)."""
+    """An outgoing vector, with the origin time of its oldest part (None: it holds only the own machine)."""
 
     vector: Vector
     oldest: Instant | None
 
 
 def turn_of(state: ModuleState, now: Instant) -> Turn:
-    """Look at what is known now."""
+    """Return a turn with the present facts."""
     return Turn(now=now, sums=sum_up(state), account=account_of(state, state.updates.views))
 
 
 def snapshot_of(state: ModuleState, turn: Turn) -> Snapshot:
-    """Keep what is known now for further turns."""
+    """Return a snapshot of the present facts for further turns."""
     return Snapshot(own=state.updates.own, views=dict(state.updates.views), sums=turn.sums)
 
 
 def is_summed_up(turn: Turn, snapshot: Snapshot, division: Division, /) -> bool:
-    """Work on the division of a snapshot, for as long as a turn has time; say whether it is done.
+    """Work on the division of a snapshot as long as a turn allows; return whether it is done.
 
-    Only how many turns have worked on it decides that, not what was computed before.
+    The result depends only on the number of turns spent on it, not on results computed before.
     """
     if division.work(until_ns=snapshot.turns * TURN_NS):
         return True
@@ -60,7 +60,7 @@ def is_summed_up(turn: Turn, snapshot: Snapshot, division: Division, /) -> bool:
 
 
 def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
-    """Which vectors a neighbor gets: U if it is a parent, D if a child, S if a sibling."""
+    """Return the kinds of vectors that a neighbor receives: U as a parent, D as a child, S as a sibling."""
     kinds = (
         (neighbor.is_parent, VectorKind.FOR_PARENTS),
         (neighbor.is_child, VectorKind.FOR_CHILDREN),
@@ -70,7 +70,7 @@ def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
 
 
 def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: VectorKind, summed: Summed) -> StatusVector:
-    """Give the message that tells a neighbor of a vector."""
+    """Return the message with a vector for a neighbor."""
     beside = beside_vector(state, turn.account, neighbor, kind)
     return StatusVector(
         kind=kind,
@@ -87,10 +87,10 @@ def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: Vect
 def send(
     state: ModuleState, neighbor: Neighbor, message: StatusVector, /, *, oldest: Instant | None, only_changed: bool
 ) -> tuple[SendVector, ...]:
-    """Send a neighbor a vector, or with `only_changed` none if it knows that already, but for its age."""
+    """Send a neighbor a vector; with `only_changed`, only if it differs from the last one in more than its age."""
     key = neighbor.system, message.kind
     sent = state.updates.sent.get(key)
-    if only_changed and sent is not None and _is_said(sent, message):
+    if only_changed and sent is not None and _is_unchanged(sent, message):
         state.updates.oldest_sent[key] = oldest
         return ()
     state.updates.sent[key], state.updates.oldest_sent[key] = message, oldest
@@ -98,12 +98,12 @@ def send(
 
 
 def forget_sent(state: ModuleState, system: SystemId, kind: VectorKind, /) -> None:
-    """Forget that a neighbor was ever told."""
+    """Forget the last vector sent to a neighbor."""
     state.updates.sent.pop((system, kind), None)
     state.updates.oldest_sent.pop((system, kind), None)
 
 
-def _is_said(sent: StatusVector, message: StatusVector) -> bool:
+def _is_unchanged(sent: StatusVector, message: StatusVector) -> bool:
     return (
         sent.vector == message.vector
         and sent.hears == message.hears
@@ -114,7 +114,7 @@ def _is_said(sent: StatusVector, message: StatusVector) -> bool:
 
 
 def _hears(state: ModuleState, kind: VectorKind) -> tuple[SystemId, ...]:
-    """Name the siblings that are heard, to a parent."""
+    """Return the siblings that are heard, in a vector for a parent."""
     if kind is not VectorKind.FOR_PARENTS:
         return ()
     return tuple(sorted(system for system, kind in state.updates.views if kind is VectorKind.FOR_SIBLINGS))
