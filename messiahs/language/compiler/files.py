@@ -3,7 +3,7 @@
 Behind it stand, in the order of use, the room `syntax` (words, statements and trees), the other modules of this one
 (what each block says, and `draft`, which gathers it), and `runtime`, which decides.
 
-Every block is one line in `_BLOCKS`: its word, the function that reads it, and whether it has a body.
+What a block says of itself stands in `syntax/blocks.py`; `_READERS` names the function that reads it.
 """
 
 from collections.abc import Callable
@@ -33,26 +33,26 @@ from messiahs.language.compiler.small_blocks import (
 )
 from messiahs.language.predicate.places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
+from messiahs.language.syntax.blocks import BLOCKS, Body
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.syntax.structure import Item, items_of
 from messiahs.policy.built_in import Catalogue
 
-_NEVER, _ALWAYS, _EITHER = "never", "always", "either"
-_BLOCKS: Final[dict[str, tuple[Callable[[Item, Draft], None], str]]] = {
-    "policy": (read_header, _NEVER),
-    "attribute": (read_attribute, _NEVER),
-    "let": (read_let, _NEVER),
-    "advertise": (read_advertise, _ALWAYS),
-    "combine": (read_combine, _ALWAYS),
-    "reveal": (read_reveal, _EITHER),
-    "accept": (read_accept, _ALWAYS),
-    "rank": (read_rank, _NEVER),
-    "allocate": (read_allocate, _NEVER),
-    "migrate": (read_migrate, _ALWAYS),
-    "join": (read_join, _ALWAYS),
-    "running": (read_running, _ALWAYS),
-    "timeouts": (read_timeouts, _ALWAYS),
+_READERS: Final[dict[str, Callable[[Item, Draft], None]]] = {
+    "policy": read_header,
+    "attribute": read_attribute,
+    "let": read_let,
+    "advertise": read_advertise,
+    "combine": read_combine,
+    "reveal": read_reveal,
+    "accept": read_accept,
+    "rank": read_rank,
+    "allocate": read_allocate,
+    "migrate": read_migrate,
+    "join": read_join,
+    "running": read_running,
+    "timeouts": read_timeouts,
 }
 
 
@@ -100,17 +100,18 @@ def _read(draft: Draft) -> None:
 
 def _read_item(item: Item, draft: Draft) -> None:
     word = item.head.words[0]
-    if word in _BLOCKS:
+    if word in _READERS:
         _check_body(item, draft)
-        _BLOCKS[word][0](item, draft)
+        _READERS[word](item, draft)
     elif word.type != BAD:
-        hint = nearest(word, _BLOCKS) or f"a policy is made of {', '.join(_BLOCKS)}"
+        hint = nearest(word, _READERS) or f"a policy is made of {', '.join(_READERS)}"
         draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing", hint=hint)
 
 
 def _check_body(item: Item, draft: Draft) -> None:
-    word, rule = item.head.words[0], _BLOCKS[item.head.words[0]][1]
-    if rule == _ALWAYS and item.body is None:
+    word = item.head.words[0]
+    rule = BLOCKS[word].body
+    if rule is Body.ALWAYS and item.body is None:
         draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` needs a block", hint="write { ... }")
-    elif rule == _NEVER and item.body is not None:
+    elif rule is Body.NEVER and item.body is not None:
         draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` has no block", hint="end it with `;`")

@@ -4,19 +4,17 @@ It works on words and statements, so a block that is new needs nothing here.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 from lark import Token
 
 from messiahs.errors import PolicyError
+from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.layout import lay_out
-from messiahs.language.syntax.parsing import STARTS, keeps_limits, parse_statement
+from messiahs.language.syntax.parsing import keeps_limits, parse_statement
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
-from messiahs.language.syntax.structure import ITEM_WORDS, Item, items_of
+from messiahs.language.syntax.structure import Item, items_of
 from messiahs.language.syntax.words import words_of
-
-_STARTS: Final = {word: "header" if word == "POLICY" else word.lower() for word in ITEM_WORDS}
 
 
 def format_policy(text: str, *, file: str) -> str:
@@ -49,14 +47,15 @@ def _check(item: Item, notebook: Notebook) -> None:
     word = item.head.words[0]
     if word.type == BAD:
         return
-    start = _STARTS.get(word.type, "")
-    if start not in STARTS:
+    block = BLOCKS.get(word)
+    if block is None:
         notebook.error(word, Code.SYNTAX, f"`{word}` begins nothing")
         return
-    parse_statement(item.head, start, notebook)
+    head, *entry = block.starts
+    parse_statement(item.head, head, notebook)
     for statement in item.body or ():
-        if f"{start}_entry" in STARTS:
-            parse_statement(statement, f"{start}_entry", notebook)
+        if entry:
+            parse_statement(statement, entry[0], notebook)
         else:
             notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` has no block")
 

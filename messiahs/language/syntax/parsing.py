@@ -9,33 +9,12 @@ from lark import Lark, Token, Tree, UnexpectedToken
 
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError, bounded
 from messiahs.language.predicate.mistakes import before, misplaced
+from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD
 from messiahs.language.syntax.structure import Statement
 
-STARTS: Final = (
-    "header",
-    "attribute",
-    "let",
-    "advertise",
-    "advertise_entry",
-    "combine",
-    "combine_entry",
-    "reveal",
-    "reveal_entry",
-    "accept",
-    "accept_entry",
-    "rank",
-    "allocate",
-    "migrate",
-    "migrate_entry",
-    "join",
-    "join_entry",
-    "running",
-    "running_entry",
-    "timeouts",
-    "timeouts_entry",
-)
+STARTS: Final = tuple(start for block in BLOCKS.values() for start in block.starts)
 _WORDS: Final = {
     "VARIABLE": "an attribute ($...)",
     "TEXT": 'a string ("...")',

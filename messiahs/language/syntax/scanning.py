@@ -10,6 +10,7 @@ from messiahs.language.predicate.mistakes import CONTROL, SYMBOL_HINTS
 from messiahs.language.predicate.places import quoted
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.predicate.words import FORBIDDEN
+from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.quantities import NoQuantity, read_quantity
 
@@ -18,16 +19,11 @@ BAD: Final = "BAD"
 """The type of what is no word; its problem is noted already."""
 
 FILE_LIMIT_BYTES: Final = 256 << 10
-_SPELLED: Final = (
-    "policy version attribute let advertise combine reveal accept rank running allocate migrate join timeouts "
-    "offer keep at ask wanting allow "
-    "string int size duration percent optional every or after change of send all set when else key carry drop default "
-    "to nothing from require limit tasks per by first where most least random round robin "
-    "unless for grace then suspend resume vacate kill move "
-    "parent children siblings users any and xor not has in like "
-    "except only hide counts below as"
+_ANYWHERE: Final = "parent children siblings users any and xor or not has in like default"
+"""Words of senders and of predicates, which no block brings."""
+KEYWORDS: Final = frozenset(
+    word for text in (_ANYWHERE, *(f"{each.word} {each.words}" for each in BLOCKS.values())) for word in text.split()
 )
-KEYWORDS: Final = frozenset(_SPELLED.split())
 
 _TOKEN: Final = re.compile(
     r"""

@@ -10,11 +10,11 @@ from typing import Final
 from lark import Token
 
 from messiahs.language.predicate.places import quoted
+from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD
 
-_ITEMS: Final = "POLICY ATTRIBUTE LET ADVERTISE COMBINE REVEAL ACCEPT RANK RUNNING ALLOCATE MIGRATE JOIN TIMEOUTS"
-ITEM_WORDS: Final = frozenset(_ITEMS.split())
+ITEM_WORDS: Final = frozenset(word.upper() for word in BLOCKS)
 
 
 @dataclass(frozen=True, slots=True)

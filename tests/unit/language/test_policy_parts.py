@@ -1,8 +1,11 @@
 """Parts that a policy names: `part(NAME = LITERAL, ...)` in every block, checked with the place of what is wrong."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from messiahs.core.interface.parts import PartKind
+from messiahs.core.interface.parts import Failed, PartKind, PartState
+from messiahs.core.interface.policies import Randomness, TaskOrderQuery
 from messiahs.core.model.attributes import Kind
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
@@ -10,10 +13,11 @@ from messiahs.language.explaining.parts import parts_of
 from messiahs.language.syntax.formatting import format_policy
 from messiahs.language.syntax.problems import Code
 from messiahs.policy.built_in import Catalogue, Found
+from messiahs.policy.guarding import Guarded
 from messiahs.policy.location import RoundRobin
 from messiahs.policy.parts import DeclaredPart, Parameter
 from messiahs.policy.update import key_changes
-from tests.unit.language.policy_rig import Draws, candidate, policy, ranked, ranking
+from tests.unit.language.policy_rig import NOON, Draws, candidate, policy, ranked, ranking
 from tests.unit.language.trial_rig import came
 
 TURNS = """
@@ -146,3 +150,33 @@ def test_a_part_remembers_from_one_expectation_of_a_trial_to_the_next() -> None:
     assert came(steps, "rank candidates by round_robin();") == []
     alone = f'{TURNS} expect rank "b", "a";'
     assert came(alone, "rank candidates by round_robin();") == [('expect rank "b", "a"', '"a", "b"')]
+
+
+def test_an_order_fails_with_the_part_among_its_keys_and_the_other_keys_still_count() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Broken:
+        """Raises."""
+
+        initial: PartState = (("kept", 1),)
+
+        def decide(self, query: object, state: PartState, randomness: Randomness, /) -> tuple[object, PartState]:
+            """Raise."""
+            del query, randomness
+            raise KeyError(state[0][0])
+
+    def declared(kind: PartKind) -> DeclaredPart:
+        return DeclaredPart(kind=kind, name="bad", meaning="", make=lambda: Guarded(kind, Broken()))
+
+    parts = (declared(PartKind.LOCATION), declared(PartKind.SELECTION))
+    text = "rank candidates by least $load, bad(); rank tasks by most $task.waited, bad();"
+    rules = parse_policy(text, file="a", catalogue=Catalogue(find=lambda: Found(parts=parts)))
+    query = ranking(candidate("a", {"load": 900}), candidate("b", {"load": 100}))
+    tasks = TaskOrderQuery(tasks=({"waited": 1}, {"waited": 9}), here={}, now=NOON)
+    assert rules.location.decide(query, rules.location.initial, Draws(1)) == (
+        Failed(instead=("b", "a"), why="KeyError: 'kept'; weighted_free_slots() decides"),
+        (("kept", 1),),
+    )
+    assert rules.selection.decide(tasks, rules.selection.initial, Draws()) == (
+        Failed(instead=(1, 0), why="KeyError: 'kept'; tasks stay in the order in which they came"),
+        (("kept", 1),),
+    )
