@@ -222,14 +222,14 @@ def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
     program = """
 import sys
 from pathlib import Path
-from messiahs.channel import tls, vouching
+from messiahs.channel import tls, trusted_roots
 certificate, key, trust = map(Path, sys.argv[1:])
 same = (("cs", trust),)
 files = tls.TlsFiles(certificate_file=certificate, key_file=key, trust_file=trust, neighbor_trust_files=same)
 material = tls.load(files)
 context = {"x509_pem_cert": [material.certificate]}
-assert vouching.Vouching(material).is_vouched_for("xinu", context)
-assert vouching.trust_of(material).vouchers
+assert trusted_roots.Vouching(material).is_vouched_for("xinu", context)
+assert trusted_roots.trust_of(material).vouchers
 assert not [name for name in sys.modules if name.startswith("cryptography")]
 """
     paths = (files.certificate_file, files.key_file, files.trust_file)
