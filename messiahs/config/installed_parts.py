@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from re import fullmatch
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from messiahs.core.interface.parts import PartState
 from messiahs.core.model.attributes import Value
@@ -12,6 +11,9 @@ from messiahs.language.syntax.scanning import KEYWORDS
 from messiahs.policy.built_in import BUILT_IN, Catalogue, Found
 from messiahs.policy.guarding import SAFE, Guarded, why_no_state
 from messiahs.policy.parts import Decider, DeclaredPart
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "messiahs.policies"
 _NAME: Final = r"[a-z_][a-z0-9_]{0,63}"
@@ -41,6 +43,8 @@ def why_not_as_recorded(parts: Iterable[PartSource]) -> tuple[str, ...]:
 
 
 def _other_version(part: PartSource) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - see _installed
+
     try:
         found = version(part.distribution)
     except PackageNotFoundError:
@@ -50,6 +54,9 @@ def _other_version(part: PartSource) -> str:
 
 def _installed() -> Found:
     """Load all entry points; a broken one is reported only where a policy names it."""
+    # Few policies name a part, and this import is slow.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
     loaded: dict[str, list[DeclaredPart]] = {}
     broken: dict[str, str] = {}
     for point in entry_points(group=GROUP):
@@ -71,7 +78,7 @@ def _installed() -> Found:
     return Found(parts=tuple(parts), broken=broken)
 
 
-def _loaded(point: EntryPoint) -> DeclaredPart:
+def _loaded(point: "EntryPoint") -> DeclaredPart:
     part = point.load()
     for problem in _problems(point, part):
         raise TypeError(problem)
@@ -90,7 +97,7 @@ def _loaded(point: EntryPoint) -> DeclaredPart:
     return replace(part, make=guarded, distribution=distribution.name, version=distribution.version)
 
 
-def _problems(point: EntryPoint, part: object) -> Iterator[str]:
+def _problems(point: "EntryPoint", part: object) -> Iterator[str]:
     if not isinstance(part, DeclaredPart):
         yield f"{point.value} is no DeclaredPart"
         return
@@ -103,5 +110,5 @@ def _problems(point: EntryPoint, part: object) -> Iterator[str]:
             yield f"{name!r} cannot be written in a policy"
 
 
-def _origin(point: EntryPoint) -> str:
+def _origin(point: "EntryPoint") -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
