@@ -1,4 +1,4 @@
-"""Messages of a claim: passed on by a hop, or handled at the end of its path (MESSIAHS 6.2)."""
+"""Messages of a claim: forwarded by a hop, or handled at the end of their path (MESSIAHS 6.2)."""
 
 from messiahs.core.executor import attempts, claims
 from messiahs.core.interface.actions import Action, SendControl
@@ -21,7 +21,7 @@ from messiahs.core.state.module import ModuleState
 def on_claim_message(
     state: ModuleState, message: ClaimMessage, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Pass a message on, or handle it at the end of its path; one from off the path is reported."""
+    """Forward a message, or handle it at the end of its path; report a sender that is not on the path."""
     passed = state.hop.passed.get(message.claim)
     if passed is not None:
         return pass_on(state, passed, message, sender=sender, now=now)
@@ -30,7 +30,7 @@ def on_claim_message(
     if isinstance(message, TaskRevoke):
         return task_revoke.on_task_revoke(state, message, sender=sender, now=now)
     if isinstance(message, ClaimEnd) and message.claim in state.origin.claims:
-        # On one module both ends hear both words: the origin forgets a claim before it speaks its last about it.
+        # If both ends are this module: the origin forgets a claim before it sends the final claim_end to the executor.
         return task_status.on_claim_end(state, message, sender=sender, now=now)
     granted = state.executor.claims.get(message.claim)
     if granted is not None and granted.row.via == sender:
@@ -41,9 +41,9 @@ def on_claim_message(
 
 
 def _on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, sender: SystemId) -> tuple[Action, ...]:
-    """Answer for the executor, or as a hop that lost its row: then no message of this claim can pass here any more.
+    """Answer as the executor, or as a hop that lost its row: it can no longer forward messages of the claim.
 
-    A hop does not answer for attempts, since they may still run: the origin waits for the end of their lease.
+    A hop does not answer for attempts, which may still run: the origin waits until their lease expires.
     """
     if query.claim.executor == state.system:
         return attempts.on_query_of_unknown_claim(state, query, sender=sender)
@@ -68,4 +68,4 @@ def _at_executor(state: ModuleState, message: ClaimMessage, now: Instant) -> tup
         case ClaimEnd():
             return claims.on_claim_end(state, message.claim, now)
         case TaskStatus() | TaskRevoke():
-            raise AssertionError("it goes to the origin")
+            raise AssertionError("this message goes to the origin")

@@ -1,6 +1,6 @@
-"""What holds of a module's state between any two events, checked by tests and by the simulator.
+"""Invariants of a module's state between any two events, checked by tests and by the simulator.
 
-Each check yields a sentence per violation. None of them changes anything, and none raises on a broken state.
+Each check yields a sentence per violation. A check changes nothing, and does not raise on a broken state.
 """
 
 from collections import Counter
@@ -18,22 +18,22 @@ from messiahs.core.task_filter.local_resources import promised_slots, reserved_p
 
 
 def violations(state: ModuleState) -> tuple[str, ...]:
-    """Say which invariants a module's state breaks; empty if it is sound."""
+    """Return the violated invariants of a module's state; empty if it is sound."""
     checks = (_machine, _granted, _attempts, _held, _bindings, _shapes, _submissions, _searches, _links)
     return tuple(f"{state.system}: {violation}" for check in checks for violation in check(state))
 
 
 def _machine(state: ModuleState) -> Iterator[str]:
-    """Check that no more is promised than the machine has."""
-    said = state.updates.measured.description() if state.updates.measured is not None else {}
-    claims, slots = reserving_claims(state), said.get("slots")
+    """Check that no more resources are promised than the machine has."""
+    here = state.updates.measured.description() if state.updates.measured is not None else {}
+    claims, slots = reserving_claims(state), here.get("slots")
     promised = (
         ("slots", promised_slots(state, slots if isinstance(slots, int) else 0)),
         ("total_mem", sum(reserved_places(claim) * claim.need.mem_bytes for claim in claims)),
         ("total_disk", sum(reserved_places(claim) * claim.need.disk_bytes for claim in claims)),
     )
     for name, amount in promised:
-        there = said.get(name)
+        there = here.get(name)
         if isinstance(there, int) and amount > there:
             yield f"{amount} of {there} {name} are promised"
 
@@ -55,14 +55,14 @@ def _granted(state: ModuleState) -> Iterator[str]:
         if live != claim.live:
             yield f"granted claim {claim_id} counts {claim.live} live attempts of {live}"
         guards = [state.executor.guards.get(attempt) for attempt in claim.attempts]
-        still = sum(guard is not None and guard.suspended_at is not None for guard in guards)
-        if still != claim.suspended or claim.suspended > claim.live:
-            yield f"granted claim {claim_id} counts {claim.suspended} suspended attempts of {still}"
+        suspended = sum(guard is not None and guard.suspended_at is not None for guard in guards)
+        if suspended != claim.suspended or claim.suspended > claim.live:
+            yield f"granted claim {claim_id} counts {claim.suspended} suspended attempts of {suspended}"
         for attempt, row in zip(claim.attempts, rows, strict=True):
             if row is None or row.claim != claim_id:
                 yield f"granted claim {claim_id} lists {attempt}, which is not in it"
             if attempt in claim.acknowledged:
-                yield f"granted claim {claim_id} lists {attempt}, whose result was taken"
+                yield f"granted claim {claim_id} lists {attempt}, whose result was acknowledged"
         for attempt in (*claim.started, *claim.unreported):
             if attempt not in claim.attempts:
                 yield f"granted claim {claim_id} has started or reports {attempt}, which is not in it"
@@ -95,34 +95,34 @@ def _held(state: ModuleState) -> Iterator[str]:
         if claim.row.id != claim_id:
             yield f"held claim {claim_id} has the row of {claim.row.id}"
         if claim.shape.claims.count(claim_id) != 1:
-            yield f"held claim {claim_id} stands {claim.shape.claims.count(claim_id)} times in its shape"
+            yield f"held claim {claim_id} appears {claim.shape.claims.count(claim_id)} times in its shape"
         if not state.timers.is_set(TimerKind.HELD_LEASE, claim_id):
             yield f"held claim {claim_id} has no HELD_LEASE timer"
         for attempt in (*claim.unconfirmed, *claim.listed):
             if attempt not in claim.bound:
-                yield f"held claim {claim_id} waits for or has news of {attempt}, which is not bound to it"
+                yield f"held claim {claim_id} expects or lists {attempt}, which is not bound to it"
         if not claim.bound and (claim.is_ending or not expects_tasks(claim.shape)):
-            yield f"held claim {claim_id} has no task and gets none"
-        # How much is kept changes with everything that waits; such a claim is filled at the next news of it.
+            yield f"held claim {claim_id} has no task and expects none"
+        # The number of tasks kept here changes with every waiting task; such a claim is filled at its next report.
         if claim.shape.count and room_in(state, claim) and not claim.row.is_answer:
             yield f"held claim {claim_id} has room for {room_in(state, claim)} tasks, and {claim.shape.count} wait"
 
 
 def _bindings(state: ModuleState) -> Iterator[str]:
-    """Check that tables of attempts and of tasks say the same, and that only bound attempts bring results."""
+    """Check that tables of attempts and of tasks agree, and that only bound attempts have outputs fetched."""
     for claim_id, claim in state.origin.claims.items():
         for attempt in claim.bound:
             row = state.origin.tasks.get(attempt.task)
             if row is None or (row.attempt, row.claim) != (attempt.number, claim_id):
-                yield f"{attempt} is bound to {claim_id}, and its task knows nothing of it"
+                yield f"{attempt} is bound to {claim_id}, but not in the row of its task"
     for task, row in state.origin.tasks.items():
         if row.id != task or row.state is not TaskState.EXECUTING:
             yield f"task {task} is in the table of those that have not ended as {row.id}, {row.state}"
         if row.claim is not None and not _is_bound(state.origin.claims.get(row.claim), AttemptId(task, row.attempt)):
-            yield f"task {task} is bound to {row.claim}, which knows nothing of it"
+            yield f"task {task} is bound to {row.claim}, but not in that claim"
     for attempt in (*state.origin.fetching, *state.origin.fetch_failures):
         if not _is_bound(_claim_of(state, attempt), attempt):
-            yield f"{attempt} brings outputs home and is not bound"
+            yield f"outputs of {attempt} are being fetched, but it is not bound"
 
 
 def _is_bound(claim: HeldClaim | None, attempt: AttemptId) -> bool:
@@ -135,11 +135,11 @@ def _claim_of(state: ModuleState, attempt: AttemptId) -> HeldClaim | None:
 
 
 def _shapes(state: ModuleState) -> Iterator[str]:
-    """Check that a shape counts its waiting tasks, looks for places while it has any, and knows its claims."""
+    """Check that a shape counts its waiting tasks, searches while it has any, and lists its claims."""
     if sorted(state.origin.shapes_by_number) != sorted(shape.number for shape in state.origin.shapes.values()):
         yield "the two tables of shapes differ"
     if state.origin.waiting != sum(shape.count for shape in state.origin.shapes.values()):
-        yield f"{state.origin.waiting} tasks are counted as waiting, and shapes have others"
+        yield f"{state.origin.waiting} tasks are counted as waiting, but the shapes have another number"
     for key, shape in state.origin.shapes.items():
         waiting = sum(last - first + 1 for _, first, last in shape.waiting)
         if shape.key != key or waiting != shape.count:
@@ -147,20 +147,20 @@ def _shapes(state: ModuleState) -> Iterator[str]:
         if (shape.phase is ShapePhase.SEARCHING) != (shape.request is not None):
             yield f"shape {shape.number} is {shape.phase.value} with the request {shape.request}"
         if (shape.phase is ShapePhase.WAITING) != state.timers.is_set(TimerKind.ROUND, shape.number):
-            yield f"shape {shape.number} is {shape.phase.value}, and its ROUND timer says otherwise"
+            yield f"shape {shape.number} is {shape.phase.value}, but its ROUND timer does not match"
         if shape.phase is ShapePhase.SETTLED and (shape.count or not shape.claims):
-            yield f"shape {shape.number} looks for no places, or is of no use"
+            yield f"shape {shape.number} does not search although tasks wait, or it is unused"
         if shape.request is not None and state.origin.requests.get(shape.request) is not shape:
             yield f"the search of shape {shape.number} is not among the requests"
         for attempt in shape.moving:
             if not _is_bound(_claim_of(state, attempt), attempt):
-                yield f"{attempt} is to move, and is not bound"
+                yield f"{attempt} is to move, but is not bound"
         has_search = shape.phase is ShapePhase.SEARCHING or shape.answers is not None
         for attempt in shape.offered:
             if not shape.moving.get(attempt) and not has_search:
-                yield f"{attempt} is offered, and nobody looks for a place"
+                yield f"{attempt} is offered, but no search for it is in progress"
             if attempt not in shape.moving:
-                yield f"{attempt} is offered, and is not to move"
+                yield f"{attempt} is offered, but is not to move"
         for claim_id in shape.claims:
             claim = state.origin.claims.get(claim_id)
             if claim is None or claim.shape is not shape:
@@ -177,16 +177,16 @@ def _submissions(state: ModuleState) -> Iterator[str]:
         yield "a task waits twice"
     bound = [task for task, row in state.origin.tasks.items() if row.claim is not None]
     for task in sorted({*waiting} & {*bound}):
-        yield f"task {task} waits, and is bound"
+        yield f"task {task} both waits and is bound"
     open_members: dict[TaskId, int] = {}
     for task in (*waiting, *bound):
         key = task.submission
         open_members[key] = open_members.get(key, 0) + 1
     expected = {key: submission.open_members for key, submission in state.origin.submissions.items()}
     if open_members != expected:
-        yield f"open members are {open_members}, and counted as {expected}"
+        yield f"open members are {open_members}, but counted as {expected}"
     known = {*waiting, *bound}
-    yield from (f"task {task} is in no place" for task in state.origin.tasks if task not in known)
+    yield from (f"task {task} neither waits nor is bound" for task in state.origin.tasks if task not in known)
     for key, submission in state.origin.submissions.items():
         has_deadline = submission.row.deadline_at is not None
         if not has_deadline and state.timers.is_set(TimerKind.DEADLINE, key):
@@ -203,47 +203,47 @@ def _searches(state: ModuleState) -> Iterator[str]:
     asks = list(state.hop.asks.values())
     for key, search in state.hop.searches.items():
         if key != (search.asker.system, search.request.id):
-            yield f"the search {key} is of {search.asker.system}"
+            yield f"the search {key} belongs to {search.asker.system}"
         if sum(asked_for is search for asked_for in asks) != 1 or search.asked is None:
             yield f"the search {key} has not exactly one ask outstanding"
         if search.left <= 0 or search.asks_left < 0:
             yield f"the search {key} wants {search.left} places with {search.asks_left} asks"
         if not 0 < search.asked_left <= search.left:
-            yield f"the search {key} waits for {search.asked_left} of {search.left} places"
+            yield f"the search {key} has asked for {search.asked_left} of {search.left} places"
         if search.asked == search.asker.system:
             yield f"the search {key} went back to its asker"
     for ask, search in state.hop.asks.items():
         if state.hop.searches.get((search.asker.system, search.request.id)) is not search:
-            yield f"ask {ask} is of no search"
+            yield f"ask {ask} belongs to no search"
         if not state.timers.is_set(TimerKind.SEARCH, ask):
             yield f"ask {ask} has no SEARCH timer"
     for passed in state.hop.passed.values():
         if passed.toward_origin == passed.toward_executor:
-            yield f"claim {passed.id} goes back where it came from"
+            yield f"claim {passed.id} leads back to where it came from"
     if Counter(seen.asker for seen in state.hop.seen.values()) != state.hop.seen_from:
-        yield "searches that were seen are counted wrong"
-    yield from (f"search {each.hex()} is seen for ever" for each in _seen_for_ever(state))
+        yield "remembered searches are counted wrong"
+    yield from (f"search {each.hex()} is remembered without a timer" for each in _without_timer(state))
 
 
-def _seen_for_ever(state: ModuleState) -> Iterator[bytes]:
+def _without_timer(state: ModuleState) -> Iterator[bytes]:
     return (search for search in state.hop.seen if not state.timers.is_set(TimerKind.SEEN, search))
 
 
 def _links(state: ModuleState) -> Iterator[str]:
-    """Check that only neighbors that are connected have views and are asked, and that views grow old."""
+    """Check that only connected neighbors have views and are asked, and that every view can expire."""
     updates = state.updates
     for system in updates.links:
         if system not in state.neighbors:
-            yield f"{system} is linked and no neighbor"
+            yield f"{system} is linked but is not a neighbor"
     for system, kind in updates.views:
         if not updates.links.get(system):
             yield f"the view {kind.name} of {system} outlived its link"
         if not state.timers.is_set(TimerKind.INPUT, system):
-            yield f"the view of {system} never grows old"
+            yield f"the view of {system} never expires"
     is_at_work = bool(updates.round.unsent or updates.round.again) or updates.summing is not None
     if is_at_work and not state.timers.is_set(TimerKind.SUM, state.system):
-        yield "an advertisement takes further turns, and none is due"
+        yield "an advertisement needs further turns, but none is scheduled"
     for search in state.hop.searches.values():
         for party in (search.asker.system, search.asked):
             if party is not None and party != state.system and not updates.links.get(party):
-                yield f"a search goes on with {party}, which is not linked"
+                yield f"a search continues with {party}, which is not linked"

@@ -1,7 +1,7 @@
-"""Connections with neighbors: hello, and what both ends repeat after one was lost (MESSIAHS 5.3.2, 6.2).
+"""Connections with neighbors: hello, and the messages that both ends repeat after a loss (MESSIAHS 5.3.2, 6.2).
 
-Control channels forget what was in flight when they break. So after each connect both ends bring up the claims that go
-over the link: results, bindings and kills are repeated from rows until they are answered.
+A control channel that breaks loses its messages in transit. So after each connect both ends continue with the claims
+that use the link: results, bindings and kills are repeated from rows until they are answered.
 """
 
 from messiahs.core import epochs
@@ -18,7 +18,7 @@ from messiahs.core.update import advertising, status_vector
 
 
 def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Say hello on a new connection; nothing else is said before the neighbor's hello has come."""
+    """Send hello on a new connection; all other messages wait for the neighbor's hello."""
     if neighbor not in state.neighbors:
         return (DropLink(neighbor=neighbor, text=f"{neighbor} is no neighbor of {state.system}"),)
     dropped = on_link_down(state, neighbor, now) if neighbor in state.updates.links else ()
@@ -27,7 +27,7 @@ def on_link_up(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Ac
 
 
 def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Forget a neighbor's view, and what was asked over the connection."""
+    """Forget a neighbor's view, and the requests sent over the connection."""
     if state.updates.links.pop(neighbor, None) is None:
         return ()
     status_vector.forget_views(state, neighbor, now)
@@ -37,12 +37,12 @@ def on_link_down(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[
 
 
 def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Open a link to a neighbor that speaks a wire version of ours: vectors, then everything unanswered."""
+    """Open a link to a neighbor that supports a wire version of ours: send vectors, then everything unanswered."""
     if hello.system != sender:
-        return _refuse(sender, ReportCode.NOT_ITS_NAME, f"{sender} says that it is {hello.system}")
+        return _refuse(sender, ReportCode.NOT_ITS_NAME, f"{sender} claims to be {hello.system}")
     if not any(version in WIRE_VERSIONS for version in hello.wire_versions):
-        spoken = ", ".join(str(version) for version in hello.wire_versions)
-        text = f"{sender} (release {hello.release}) speaks wire versions {spoken}, this module only {WIRE_VERSIONS[0]}"
+        versions = ", ".join(str(version) for version in hello.wire_versions)
+        text = f"{sender} (release {hello.release}) supports wire versions {versions}, this module {WIRE_VERSIONS[0]}"
         return _refuse(sender, ReportCode.NO_COMMON_VERSION, text)
     noted = epochs.on_hello(state, hello, now)
     if state.updates.links.get(sender):
@@ -54,7 +54,7 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
 
 
 def _repeat(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Bring up every claim that goes over a link; the executor's renewal in answer makes the origin repeat its part."""
+    """Continue every claim that uses a link; the executor's renewal makes the origin repeat its messages."""
     actions: list[Action] = []
     for granted in state.executor.claims.values():
         if granted.row.via == neighbor:

@@ -1,7 +1,7 @@
 """The scheduling module as one deterministic state machine (MESSIAHS 6).
 
-A host hands in events and the time, performs the actions that come back, and keeps one timer. The same events give the
-same actions on any machine. Messages of a module to itself never leave it.
+A host passes in events and the time, performs the returned actions, and keeps one timer. The same events cause the same
+actions on any machine. Messages of a module to itself never leave it.
 """
 
 from collections import deque
@@ -58,19 +58,19 @@ _TO_A_MODULE: Final = (SendControl, SendTasks)
 
 
 class SchedulingModule:
-    """One module; its state may be read by the host between calls, and is changed here alone."""
+    """One module; the host may read its state between calls (see queries.py), and only this class changes it."""
 
     def __init__(self, state: ModuleState) -> None:
         self.state = state
 
     def resume(self, remains: Remains, now: Instant) -> tuple[Action, ...]:
-        """Start: take up what was left behind (nothing, the first time), and begin to advertise."""
+        """Start from the remains of an earlier run (empty the first time), and begin to advertise."""
         self.state.timers.set(TimerKind.OUTPUT, self.state.system, now)
         task_request.watch_asks(self.state, now)
         return self._settle(recovery.resume(self.state, remains, now), now)
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
-        """Take in a message or a local fact."""
+        """Handle a message or a local fact."""
         return self._settle(_on_event(self.state, event, now), now)
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
@@ -82,11 +82,11 @@ class SchedulingModule:
         )
 
     def next_deadline(self) -> Instant | None:
-        """Give the instant by which `expire` wants to be called."""
+        """Return the instant at which `expire` is due; None if no timeout is set."""
         return self.state.timers.next_deadline()
 
     def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
-        """Deliver what the module sends to itself, at the place where it would have left."""
+        """Deliver messages of the module to itself, in their place among the actions."""
         own = self.state.system
         if not any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
             advertising.note_waiting(self.state, now)
@@ -153,7 +153,7 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
 
 
 def _on_neighbor(state: ModuleState, sender: SystemId, message: ControlMessage, now: Instant) -> tuple[Action, ...]:
-    """Hear a neighbor: before its hello, nothing else is listened to."""
+    """Handle a control message; before the neighbor's hello, all others are refused."""
     greeted = state.updates.links.get(sender)
     if greeted is None or (not greeted and not isinstance(message, Hello)):
         text = f"{type(message).__name__} before hello"
@@ -183,7 +183,7 @@ def _on_control(state: ModuleState, sender: SystemId, message: ControlMessage, n
 
 def _on_timeout(state: ModuleState, timeout: Timeout, now: Instant, /) -> tuple[Action, ...]:
     match timeout[0]:
-        # The most frequent stand first.
+        # The most frequent kinds come first.
         case TimerKind.OUTPUT:
             return view_changes.on_output_timeout(state, now)
         case TimerKind.CHANGE:

@@ -1,6 +1,6 @@
-"""What hosts ask of a module's state between calls: pure functions, and frozen answers.
+"""Queries of hosts about a module's state between calls: pure functions with frozen answers.
 
-Hosts look at a state through this module alone. Traces hold a state whole, and checkers and tests may look inside.
+Hosts read a state only through this file. Traces hold the complete state, and checkers and tests may read it directly.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -35,43 +35,43 @@ class ModuleSummary:
     address: str
     neighbors: tuple[Neighbor, ...]
     linked: tuple[SystemId, ...]
-    """Neighbors that are connected and have said hello."""
+    """Connected neighbors whose hello has arrived."""
     heard: tuple[SystemId, ...]
-    """Neighbors of which a view is here, sorted."""
+    """Neighbors with a view, sorted."""
 
 
 def system_of(state: ModuleState) -> SystemId:
-    """Give the module's own name."""
+    """Return the module's own name."""
     return state.system
 
 
 def epoch_of(state: ModuleState) -> Epoch:
-    """Give the epoch in which the module gives out ids."""
+    """Return the epoch in which the module issues ids."""
     return state.epoch
 
 
 def ids_given(state: ModuleState) -> IdsGiven:
-    """Give the highest ids that the module has given out in its epoch."""
+    """Return the highest ids that the module has issued in its epoch."""
     return state.counters.given
 
 
 def renewed_at(state: ModuleState) -> Instant | None:
-    """Give when the module began a new epoch because its rows were an older copy; None if it never did."""
+    """Return when the module began a new epoch because its rows were an older copy; None if it never did."""
     return state.counters.renewed_at
 
 
 def has_space(state: ModuleState) -> bool:
-    """Say whether the module takes new work, as far as the room on its disk is concerned."""
+    """Return whether the module's disk has space for new work."""
     return state.has_space
 
 
 def policy_of(state: ModuleState) -> Policy:
-    """Give the policy in force."""
+    """Return the policy in force."""
     return state.policy
 
 
 def neighbors_of(state: ModuleState) -> Mapping[SystemId, Neighbor]:
-    """Give the neighbors by name."""
+    """Return the neighbors by name."""
     return MappingProxyType(state.neighbors)
 
 
@@ -89,7 +89,7 @@ def summary_of(state: ModuleState) -> ModuleSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayProgress:
-    """An array that has not ended: how many of its tasks have, and the rows of those that were tried and have not."""
+    """An array that has not ended: the number of ended tasks, and the rows of those that were tried and have not."""
 
     row: SubmissionRow
     ended: Mapping[tuple[TaskState, int | None], int]
@@ -98,18 +98,18 @@ class ArrayProgress:
 
 
 def submission_numbered(state: ModuleState, number: int) -> TaskId:
-    """Give the id of the submission of this module with a number, in whichever epoch it was given out."""
+    """Return the id of the submission of this module with a number, in whichever epoch it was issued."""
     return TaskId(state.system, epochs.epoch_of(state, number), number)
 
 
 def live_submission(state: ModuleState, task: TaskId) -> SubmissionRow | None:
-    """Give the submission that a task belongs to; None once it has ended."""
+    """Return the submission that a task belongs to; None once it has ended."""
     live = state.origin.submissions.get(task.submission)
     return live.row if live is not None else None
 
 
 def live_task(state: ModuleState, task: TaskId) -> TaskRow | None:
-    """Give a task of a local user that was tried and has not ended."""
+    """Return a task of a local user; None unless it was tried and has not ended."""
     return state.origin.tasks.get(task)
 
 
@@ -123,36 +123,36 @@ def array_progress(state: ModuleState, submission: TaskId) -> ArrayProgress | No
 
 
 def why_waiting(state: ModuleState, tdv: TDV, /, requirement: str) -> tuple[Reason, ...]:
-    """Give why the last round placed no more tasks of a shape; empty if it did, or if none waits."""
+    """Return why the last round left tasks of a shape without places; empty if it did not, or if none waits."""
     shape = state.origin.shapes.get((tdv, requirement))
     return shape.reasons if shape is not None else ()
 
 
 def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
-    """Give until when a cancelled or overdue task may run at the latest; None if it does not run."""
+    """Return the latest instant until which a cancelled or overdue task may still run; None if it does not run."""
     return task_kill.may_run_until(state, row)
 
 
 def held_claim(state: ModuleState, claim: ClaimId) -> HeldClaimRow | None:
-    """Give a claim that this module holds as an origin."""
+    """Return a claim that this module holds as an origin; None if it holds no such claim."""
     held = state.origin.claims.get(claim)
     return held.row if held is not None else None
 
 
 def is_wanted(state: ModuleState, attempt: AttemptId) -> bool:
-    """Say whether an attempt is still the latest one of a task of this module, and that is not cancelled."""
+    """Return whether an attempt is the latest one of a task of this module that is not cancelled."""
     row = state.origin.tasks.get(attempt.task)
     return row is not None and row.attempt == attempt.number and not row.is_cancelled
 
 
 class Access(Enum):
-    """Whether a peer may read what an attempt wrote here."""
+    """Whether a peer may read the outputs of an attempt here."""
 
     ALLOWED = auto()
     DENIED = auto()
-    """It is not the origin of the claim, or has not its ticket."""
+    """It is not the origin of the claim, or lacks its ticket."""
     GONE = auto()
-    """Nothing is known here of the claim, or of the attempt in it, and nothing will be."""
+    """The claim, or the attempt in it, is unknown here and stays so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,12 +167,12 @@ class LocalAttempt:
 
 
 def is_origin_of(claim: GrantedClaimRow, peer: SystemId, *, ticket: Ticket) -> bool:
-    """Say whether a peer may bring files for a claim and read what its attempts wrote: its origin, with its ticket."""
+    """Return whether a peer is the origin of a claim with its ticket, which may send inputs and fetch outputs."""
     return claim.origin == peer and claim.ticket == ticket
 
 
 def read_access(state: ModuleState, peer: SystemId, *, claim: ClaimId, ticket: Ticket, attempt: AttemptId) -> Access:
-    """Say whether a peer may read what an attempt of a claim wrote here."""
+    """Return whether a peer may read the outputs of an attempt of a claim here."""
     granted = state.executor.claims.get(claim)
     if granted is None:
         return Access.GONE
@@ -183,19 +183,19 @@ def read_access(state: ModuleState, peer: SystemId, *, claim: ClaimId, ticket: T
 
 
 def granted_claim(state: ModuleState, claim: ClaimId) -> GrantedClaimRow | None:
-    """Give a claim that this module has granted."""
+    """Return a claim that this module has granted; None if it has granted no such claim, or forgotten it."""
     granted = state.executor.claims.get(claim)
     return granted.row if granted is not None else None
 
 
 def is_executing(state: ModuleState, attempt: AttemptId) -> bool:
-    """Say whether an attempt is here and has not ended."""
+    """Return whether an attempt is here and has not ended."""
     row = state.executor.attempts.get(attempt)
     return row is not None and row.status.state is TaskState.EXECUTING
 
 
 def local_attempts(state: ModuleState) -> Iterator[LocalAttempt]:
-    """Give what runs or waits on the own machine, the oldest claim first."""
+    """Yield the attempts that run or wait on the own machine, the oldest claim first."""
     for claim in state.executor.claims.values():
         for attempt, taken_at in claim.attempts.items():
             if is_executing(state, attempt):
@@ -209,7 +209,7 @@ def local_attempts(state: ModuleState) -> Iterator[LocalAttempt]:
 
 
 def inputs_in_use(state: ModuleState) -> Collection[bytes]:
-    """Give the hashes of the inputs of submissions that have not ended, and of attempts that run or wait here."""
+    """Return the hashes of the inputs of submissions that have not ended, and of attempts that run or wait here."""
     live = [one.row for one in state.origin.submissions.values() if one.row.ended_at is None]
     held = [row for row in state.executor.attempts.values() if row.status.state is TaskState.EXECUTING]
     inputs = [row.command.inputs for row in live] + [row.command.inputs for row in held]
@@ -219,7 +219,7 @@ def inputs_in_use(state: ModuleState) -> Collection[bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSums:
-    """What the module knows of machines, as it is added up for others (MESSIAHS 7.2)."""
+    """The three sums of the machines known to the module (MESSIAHS 7.2)."""
 
     up: Vector
     down: Vector
@@ -228,25 +228,25 @@ class OwnSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighborView:
-    """What a neighbor has said of what is behind it."""
+    """The view of a neighbor: the machines that it reports, and the tasks that wait there."""
 
     vector: Vector
     age_ns: int
     """The age of its oldest part."""
     waiting: int
-    """How many tasks wait there."""
+    """The number of tasks waiting there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a neighbor is sent under a policy, and the name under which it sees denials from here."""
+    """The vectors for a neighbor under a policy, and the name under which it sees denials from here."""
 
     name: str
     vectors: tuple[StatusVector, ...]
 
 
 def own_sums(state: ModuleState) -> OwnSums:
-    """Add up what is known now."""
+    """Return the three sums of the present views, not compacted."""
     own, keys, neighbors = state.updates.own, state.policy.keys, tuple(state.neighbors.values())
     views = passed_on({key: view.message.vector for key, view in state.updates.views.items()}, state.policy)
     return OwnSums(
@@ -257,8 +257,8 @@ def own_sums(state: ModuleState) -> OwnSums:
 
 
 def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> NeighborView | None:
-    """Give what a neighbor has said; None while nothing of it is here."""
-    # Of a sibling that is a parent, too, both vectors are here: the one that is shown counts, if it has come.
+    """Return the view of a neighbor; None before its first vector."""
+    # A sibling that is also a parent sends two vectors: the one by which tasks are placed counts, once it has arrived.
     heard = [view for (system, _), view in state.updates.views.items() if system == neighbor.system]
     if not heard:
         return None
@@ -271,7 +271,7 @@ def neighbor_view(state: ModuleState, neighbor: Neighbor, now: Instant) -> Neigh
 
 
 def sight_of(state: ModuleState, neighbor: Neighbor, policy: Policy, /, now: Instant) -> Sight:
-    """Give what a neighbor would be sent now under a policy."""
+    """Return the vectors that a neighbor would be sent now under a policy, and the name that it would see."""
     return Sight(
         name=policy.disclosure.name_for(neighbor) or state.system,
         vectors=preview(state, neighbor.system, policy, now=now),

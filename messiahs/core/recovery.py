@@ -1,6 +1,6 @@
-"""Coming back after a restart: from stored rows, and from what the executor back end says is running.
+"""Resuming after a restart, from stored rows and from the attempts that the executor back end reports as running.
 
-Every action is idempotent under its attempt id, so what may have been done before the restart is simply done again.
+Every action is idempotent under its attempt id, so actions that may have been performed before are simply repeated.
 """
 
 from dataclasses import dataclass, replace
@@ -42,14 +42,14 @@ from messiahs.core.state.origin import HeldClaim
 from messiahs.core.task_filter.matching import need_of
 
 _RENEWAL_BITS = 48
-_WHY_LOST = {True: "the machine was started anew", False: "the executor knows nothing of it any more"}
+_WHY_LOST = {True: "the machine was rebooted", False: "the executor back end no longer knows it"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningAttempt:
-    """An attempt that the back end knows: queued or running, or with `ended` over.
+    """An attempt that the back end reports: queued, running, or ended if `ended` is set.
 
-    A running one has run for `ran_ns`, and may have been suspended for `suspended_ns`.
+    A running one has run for `ran_ns`, and has been suspended for `suspended_ns` (None: it is not suspended).
     """
 
     attempt: AttemptId
@@ -61,10 +61,10 @@ class RunningAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What a module left behind when it stopped.
+    """The remains of a module that has stopped.
 
-    After the machine `has_rebooted`, an attempt that the back end does not name may have run, and never starts again;
-    else it had not been started yet. If the rows are an older copy, `forgotten` says what was given out since.
+    If the machine `has_rebooted`, an attempt that the back end does not report may have run, and does not start again;
+    otherwise it had not been started yet. If the rows are an older copy, `forgotten` bounds the ids issued since.
     """
 
     rows: tuple[Row, ...] = ()
@@ -74,7 +74,7 @@ class Remains:
 
 
 def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, ...]:
-    """Take up everything where the rows say it was; the state must be new."""
+    """Restore the state from the rows and continue; `state` must be new."""
     members: dict[TaskId, list[TaskRow]] = {}
     submissions: list[SubmissionRow] = []
     held: list[HeldClaimRow] = []
@@ -108,7 +108,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
     if remains.forgotten is not None:
         actions.extend(on_older_copy(state, remains.forgotten, now))
     for holding in state.origin.claims.values():
-        # Before anything is searched for: else the own searches take the places that these tasks were bound to.
+        # Before any search: the own searches would otherwise take the places to which these tasks were bound.
         actions.extend(send_unconfirmed(state, holding))
         if any(is_cancelled(state, attempt) for attempt in holding.bound):
             state.timers.set(TimerKind.KILL, holding.row.id, now)
@@ -120,7 +120,7 @@ def resume(state: ModuleState, remains: Remains, now: Instant) -> tuple[Action, 
 def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> None:
     requirement = state.parse("")
     assert not isinstance(requirement, BadPredicate), "the empty predicate is always true"
-    # A lease that ran out while the module was down may not have been noticed by anybody yet.
+    # A lease that expired while the module was down may not have been handled yet.
     has_expired = row.lease_until <= now
     if has_expired:
         row = replace(row, is_ending=True)
@@ -132,17 +132,17 @@ def _resume_granted(state: ModuleState, row: GrantedClaimRow, now: Instant) -> N
         granted=max(1, row.places),
         phase=left if row.is_ending else GrantedPhase.OPEN,
     )
-    # Renewals from before the restart may still be answered, and must not be taken for those that are sent now.
+    # Renewals from before the restart may still be answered, and must not be confused with new ones.
     claim.renewals = state.randomness.bits(_RENEWAL_BITS)
     watch(state, claim, now)
 
 
 def _resume_passed(state: ModuleState, row: PassedClaimRow) -> tuple[Action, ...]:
-    """Take up a claim that passes here, or forget it if one of its two neighbors has left the topology.
+    """Restore a claim that passes through here, or forget it if one of its two neighbors has left the topology.
 
-    No message of it can pass any more, so its last one would never arrive. The neighbor that is left learns of it once
-    it is linked: its query is answered `is_forgotten`, its status by a claim_end (claim_messages.py). The origin waits
-    for the end of the lease in any case, since its attempts may still run.
+    Its messages can no longer be forwarded, so its final one would never arrive. The remaining neighbor learns of the
+    end when it is linked: its query is answered with `is_forgotten`, its status with a claim_end (claim_messages.py).
+    The origin waits until the lease expires in any case, since its attempts may still run.
     """
     if row.toward_origin in state.neighbors and row.toward_executor in state.neighbors:
         state.hop.passed[row.id] = row
@@ -164,7 +164,7 @@ def _resume_submission(state: ModuleState, row: SubmissionRow, tried: list[TaskR
 
 
 def _resume_held(state: ModuleState, row: HeldClaimRow, now: Instant) -> None:
-    # Its lease counts from now: the executor may have heard an answer just before the restart.
+    # Its lease counts from now: an answer may have reached the executor just before the restart.
     hold(state, HeldClaim(row=row, shape=shape_of(state, (row.tdv, row.requirement)), window=0), now)
 
 
@@ -218,10 +218,10 @@ def _resume_attempt(
     if found is not None and found.ended is not None:
         return on_attempt_ended(state, found.ended, now)
     if claim is None:
-        # Its claim ended before the restart, and so must it.
+        # Its claim ended before the restart, so the attempt ends too.
         return (EndAttempt(attempt=row.id, grace_ns=0, cause=Cause.UNBOUND),)
     if claim.phase is GrantedPhase.EXPIRED:
-        # The timeout of its lease is due at once, and ends it.
+        # The timeout of its lease is already due, and ends it.
         return ()
     if found is None or not found.is_running:
         return (start_action(claim, row),)

@@ -1,8 +1,8 @@
-"""Another policy takes the place of the running one (MESSIAHS 2: policy is apart from mechanism, and may change).
+"""Replacing the running policy by another (MESSIAHS 2: policy is apart from mechanism, and may change).
 
-What was granted, bound or searched for under the old one stays. The new one is asked from now on: neighbors hear at
-once what it tells them, tasks that wait get a new round, and what is waited for is counted from now. Parts that stand
-in both as they are keep what they remember.
+Claims, bindings and searches made under the old policy remain. The new one applies from now on: neighbors are sent the
+vectors that it allows at once, waiting tasks get a new round, and timeouts restart. Parts that are equal in both keep
+their state.
 """
 
 from messiahs.core import view_changes
@@ -18,7 +18,7 @@ from messiahs.core.update import status_vector
 
 
 def on_policy_changed(state: ModuleState, event: PolicyChanged, now: Instant) -> tuple[Action, ...]:
-    """Take up a policy."""
+    """Replace the policy."""
     replace_policy(state, event.policy)
     status_vector.wait_anew(state, now)
     task_request.watch_asks(state, now)

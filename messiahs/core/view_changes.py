@@ -1,4 +1,4 @@
-"""What a module knows of machines has changed: its own waiting tasks may have a place now (MESSIAHS 6.1, 6.2)."""
+"""Changes of the known machines, after which waiting tasks may find a place (MESSIAHS 6.1, 6.2)."""
 
 from messiahs.core import epochs
 from messiahs.core.interface.actions import Action
@@ -14,7 +14,7 @@ from messiahs.core.vectors.vectors import Vector
 def on_status_vector(
     state: ModuleState, message: StatusVector, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Save a neighbor's vector, then search for shapes that it newly could hold."""
+    """Store a neighbor's vector, then search for the shapes that it newly could hold."""
     before = status_vector.viewed(state, sender)
     actions = status_vector.on_status_vector(state, message, sender=sender, now=now)
     view = status_vector.viewed(state, sender)
@@ -23,14 +23,14 @@ def on_status_vector(
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Advertise to every neighbor, then search for shapes that the own machine newly could hold."""
-    reported, before = epochs.tell(state, now), state.updates.own
+    """Advertise to every neighbor, then search for the shapes that the own machine newly could hold."""
+    reported, before = epochs.report_ids(state, now), state.updates.own
     advertised = status_vector.on_output_timeout(state, now)
     return (*reported, *advertised, *_on_own_changed(state, before, now))
 
 
 def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Advertise what has changed, then search for shapes that the own machine newly could hold."""
+    """Advertise changes, then search for the shapes that the own machine newly could hold."""
     before = state.updates.own
     advertised = status_vector.on_change_timeout(state, now)
     return (*advertised, *_on_own_changed(state, before, now))

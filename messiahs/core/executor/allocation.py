@@ -1,4 +1,4 @@
-"""How many slots a task gets here, and how much of a request is granted: the one place where slots are given."""
+"""The slots of a task, and the places granted of a request: the one file in which slots are allotted."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from messiahs.core.task_filter.local_facts import own_facts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allotted:
-    """What one task of a request takes here, and how many places are granted if so many fit."""
+    """The needs of one task of a request at this executor, and the number of places to grant if they fit."""
 
     need: Need
     places: int
@@ -22,7 +22,7 @@ class Allotted:
 def allot(
     state: ModuleState, request: SchedRequest, need: Need, /, *, asker: Asker, wanted: int, now: Instant
 ) -> Allotted:
-    """Ask the policy how `wanted` places for tasks of one need are granted; none of it is granted yet."""
+    """Return how the policy grants `wanted` places for tasks of one need; nothing is reserved yet."""
     if not wanted:
         return Allotted(need=need, places=0)
     query = AllocationQuery(

@@ -1,1 +1,1 @@
-"""Searches for machines and for tasks, as they travel from module to module (MESSIAHS 6.2)."""
+"""Searches for places and for tasks, forwarded from module to module (MESSIAHS 6.2)."""

@@ -1,9 +1,9 @@
-"""Asking one neighbor after the other: what a search for places and one for tasks have in common (MESSIAHS 6.2).
+"""Asking one neighbor after the other: the common part of searches for places and for tasks (MESSIAHS 6.2).
 
 A search climbs, crosses once and descends. A request from a child or a local user may go to the module itself, its
-children, siblings and parents; one from a parent or sibling only to itself and its children: exactly what U and S
-promised. It never goes back to its asker, and one candidate is asked at a time (footnote 5). Accepts, of which there
-may be several, and one deny go back the same way.
+children, siblings and parents; one from a parent or sibling only to itself and its children, as U and S have promised.
+It never returns to its asker, and one candidate is asked at a time (footnote 5). One or more accepts, and one deny,
+return on the same path.
 """
 
 from dataclasses import dataclass, replace
@@ -37,18 +37,18 @@ HOPEFUL = (
     DenyCode.REQUIREMENT_UNMET,
     DenyCode.NO_CLASS,
 )
-"""Codes from the one that is nearest to a yes to the one that is farthest."""
+"""Codes in the order of how close they are to an accept."""
 MARGIN_NS = 20 * MILLISECOND
-"""What a hop keeps for itself of the time that a search has left."""
+"""Time that a hop keeps for itself from the rest of a search."""
 _Request = TypeVar("_Request", SchedRequest, TaskRequest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """A request that is worked on: who asks, and the predicate that it carries.
+    """A request in progress: its asker, and its parsed predicate.
 
-    With `is_first` nobody has asked here before in this search. Asked again, climbing, after it was asked descending,
-    a module itself and its children have answered already.
+    With `is_first` the search arrives for the first time. If it arrives again, climbing after it was descending, this
+    module and its children have already answered.
     """
 
     asker: Asker
@@ -57,21 +57,21 @@ class Arrived:
 
 
 def is_climbing(asker: Asker) -> bool:
-    """Say whether what somebody asks for may go on to siblings and parents."""
+    """Return whether a request of an asker may be forwarded to siblings and parents."""
     return asker.relation in (Relation.SELF, Relation.CHILD)
 
 
-def take_in(
+def register(
     state: ModuleState, request: SearchRequest, predicate: str, /, *, sender: SystemId, now: Instant
 ) -> Arrived | tuple[Action, ...]:
-    """Know a (bounded) request from now on, or give the actions by which it is refused at once."""
+    """Register a (bounded) request, or return the actions that refuse it at once."""
     if (sender, request.id) in state.hop.searches:
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"request {request.id} was made before"),)
     asker = Asker(system=sender, relation=_relation_of(state, sender))
     seen = state.hop.seen.get(request.search)
     refusal = _refuse_at_once(state, request, asker, seen) or why_too_many(state, asker)
     if refusal is None:
-        # Last of all: what is refused anyway must not cost its sender's predicate.
+        # Checked last: a request that is refused anyway must not cost the parsing of its predicate.
         parsed = state.parse(predicate)
         if not isinstance(parsed, BadPredicate):
             remember(state, request, asker, climbing=is_climbing(asker), now=now)
@@ -81,7 +81,7 @@ def take_in(
 
 
 def bounded(request: _Request, /) -> _Request:
-    """Give a request that cannot occupy us longer, send us further or want more than one of our own."""
+    """Return a request with the count, hops, asks and time limited to those of a request of our own."""
     return replace(
         request,
         count=min(request.count, ASK_LIMIT),
@@ -92,7 +92,7 @@ def bounded(request: _Request, /) -> _Request:
 
 
 def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[Neighbor, ...]:
-    """Give the neighbors that may be asked: linked, of one of these relations, and not the asker."""
+    """Return the neighbors that may be asked: linked, of one of these relations, and not the asker."""
     return tuple(
         neighbor
         for system, neighbor in state.neighbors.items()
@@ -101,12 +101,14 @@ def reachable(state: ModuleState, asker: SystemId, relations: tuple[Relation, ..
 
 
 def view_behind(state: ModuleState, neighbor: Neighbor) -> View | None:
-    """Give what a neighbor says of what is behind it, as tasks are placed with it; None before it has said any."""
+    """Return the view of a neighbor by which tasks are placed with it; None before its first vector."""
     return state.updates.views.get((neighbor.system, viewed_kind(neighbor)))
 
 
-def go_on(state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, *, now: Instant) -> tuple[Action, ...]:
-    """Ask others for what is left, one after the other; deny it when none is left."""
+def ask_others(
+    state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, *, now: Instant
+) -> tuple[Action, ...]:
+    """Ask other systems for the rest, one after the other; deny the rest when no candidate is left."""
     search.untried = list(untried)
     state.hop.searches[search.asker.system, search.request.id] = search
     return _ask_next(state, search, now)
@@ -115,16 +117,16 @@ def go_on(state: ModuleState, search: Search, untried: tuple[SystemId, ...], /, 
 def search_of(
     state: ModuleState, ask: MessageId, kind: type[SchedRequest] | type[TaskRequest], /, *, sender: SystemId
 ) -> Search | None:
-    """Find the search for which we asked a neighbor; None for an answer that nobody waits for (any more)."""
+    """Return the search for which this module asked a neighbor; None if the answer is not, or no longer, expected."""
     search = state.hop.asks.get(ask)
     if search is None or search.asked != sender or not isinstance(search.request, kind):
         return None
     return search
 
 
-def take_from(state: ModuleState, search: Search, ask: MessageId, /, *, given: int, asks_left: int) -> None:
-    """Count what a neighbor has given of what it was asked for; a search that has all it wanted is over."""
-    assert search.asked is not None, "somebody was asked"
+def count_given(state: ModuleState, search: Search, ask: MessageId, /, *, given: int, asks_left: int) -> None:
+    """Count the places or tasks given by a neighbor; a search that has all of them ends."""
+    assert search.asked is not None, "a neighbor was asked"
     search.left -= given
     search.asked_left -= given
     if is_child(state, search.asked):
@@ -136,9 +138,9 @@ def take_from(state: ModuleState, search: Search, ask: MessageId, /, *, given: i
 
 
 def after_accept(state: ModuleState, search: Search, ask: MessageId, /, *, now: Instant) -> tuple[Action, ...]:
-    """Ask the next one for the rest, if a neighbor has given all that it was asked for, which was less than that.
+    """Ask the next candidate for the rest, if a neighbor was asked for a part of it and has given all of that.
 
-    Such a neighbor says nothing more.
+    Such a neighbor sends no further answer.
     """
     if search.left == 0 or search.asked_left:
         return ()
@@ -149,7 +151,7 @@ def after_accept(state: ModuleState, search: Search, ask: MessageId, /, *, now: 
 def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Ask the next eligible system; when none is left, deny in turn (MESSIAHS 6.2).
 
-    A deny for a request that we no longer hold is late news, not an error, and changes nothing.
+    A deny for a request that is no longer held is late, not an error, and changes nothing.
     """
     search = search_of(state, deny.request, SchedRequest if isinstance(deny, SchedDeny) else TaskRequest, sender=sender)
     if search is None:
@@ -161,12 +163,12 @@ def on_deny(state: ModuleState, deny: SchedDeny | TaskDeny, *, sender: SystemId,
 
 
 def on_search_timeout(state: ModuleState, ask: MessageId, now: Instant) -> tuple[Action, ...]:
-    """Go on without the neighbor that we asked: it has been silent for all the time that it was given."""
+    """Continue without the neighbor that was asked: it has not answered within its time."""
     return _give_up_on(state, ask, DenyCode.TIMED_OUT, now)
 
 
 def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Count what a neighbor was asked as denied `lost`, and drop what it asked: a search is soft."""
+    """Count requests to a lost neighbor as denied with `lost`, and drop its own requests: searches are not stored."""
     actions: list[Action] = []
     for key, search in list(state.hop.searches.items()):
         if search.asker.system == neighbor:
@@ -182,7 +184,7 @@ def on_neighbor_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> tu
 def answer_deny(
     state: ModuleState, request: SearchRequest, asker: Asker, /, *, reason: Reason, asks_left: int, now: Instant
 ) -> tuple[Action, ...]:
-    """Deny what is left of a request, to whoever made it."""
+    """Deny the rest of a request, to its asker."""
     is_for_tasks = isinstance(request, TaskRequest)
     if asker.relation is Relation.SELF and not is_for_tasks:
         return placement.on_search_denied(state, request.id, (reason,), now)
@@ -210,7 +212,7 @@ def _refuse_at_once(state: ModuleState, request: SearchRequest, asker: Asker, se
 
 
 def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action, ...]:
-    """Ask the likeliest candidate that is left, with what is left of the search's budgets."""
+    """Ask the best remaining candidate, within the remaining budgets of the search."""
     remaining_ns = search.until - now
     while search.untried:
         if search.request.hops_left <= 0:
@@ -220,7 +222,7 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         system = search.untried.pop(0)
         if not state.updates.links.get(system) or (is_child(state, system) and not search.allowed):
             continue
-        # A quarter of the time is kept, so that one silent neighbor does not use up the whole search.
+        # A quarter of the time is kept, so that one silent neighbor cannot use up the whole search.
         given_ns = remaining_ns * 3 // 4 if search.untried else remaining_ns
         search.asked, search.asks_left = system, search.asks_left - 1
         search.asked_left = min(search.left, search.allowed) if is_child(state, system) else search.left
@@ -263,10 +265,10 @@ def _deny(state: ModuleState, search: Search, now: Instant, *, code: DenyCode) -
 
 
 def _answers(search: Search) -> list[DenyCode]:
-    """Give what those that were asked said: they know better than a view."""
+    """Return the codes of the asked systems, which are more exact than views."""
     codes = [hop.code for _, hop in search.hops if hop.code in HOPEFUL]
     if isinstance(search.request, SchedRequest) and (search.left < search.request.count or (search.hops and not codes)):
-        # There are such machines, but none (more) is to be had now.
+        # Such machines exist, but none, or no more, is free now.
         codes.append(DenyCode.NO_CAPACITY)
     return codes
 

@@ -1,6 +1,6 @@
-"""Searching for places: sched_request and sched_accept (MESSIAHS 6.2); how a search goes on is in routing.py.
+"""Searching for places: sched_request and sched_accept (MESSIAHS 6.2); routing.py continues a search.
 
-A search that answers a `task_request` goes first where that came from, at every hop that remembers it.
+A search that answers a `task_request` first follows the path of that request back, at every hop that remembers it.
 """
 
 from bisect import bisect_left
@@ -28,13 +28,13 @@ from messiahs.core.search.routing import (
     Arrived,
     after_accept,
     answer_deny,
+    ask_others,
     bounded,
-    go_on,
+    count_given,
     is_climbing,
     reachable,
+    register,
     search_of,
-    take_from,
-    take_in,
     view_behind,
 )
 from messiahs.core.state.hop import Search
@@ -52,13 +52,13 @@ _PENALTY_NS = 60 * SECOND
 def on_sched_request(
     state: ModuleState, request: SchedRequest, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
-    """Grant places on the own machine, ask others for the rest, or deny (MESSIAHS 6.2).
+    """Grant places on the own machine, ask other systems for the rest, or deny (MESSIAHS 6.2).
 
-    `accept` is the gate: refused for good, nothing is forwarded; refused for this system, only a child's request may
-    still climb or cross. Local users are not gated for forwarding.
+    `accept` is the gate: after a final refusal nothing is forwarded; after a refusal for this system, only a child's
+    request may still climb or cross. Local users are not gated for forwarding.
     """
     request = bounded(request)
-    arrived = take_in(state, request, request.requirement, sender=sender, now=now)
+    arrived = register(state, request, request.requirement, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
     asker, need = arrived.asker, need_of(request.tdv, arrived.predicate)
@@ -80,18 +80,18 @@ def on_sched_request(
 
 
 def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Pass a claim on towards its origin, or take it if the origin is here (MESSIAHS 6.2).
+    """Forward a claim towards its origin, or hold it if the origin is here (MESSIAHS 6.2).
 
-    An accept that comes too late, or promises more than was asked for, is answered by the end of that claim.
+    An accept that is late, or grants more than was requested, is answered by the end of its claim.
     """
     if _is_known(state, accept.claim):
-        # Also when it comes twice: its end would end the claim that we know by this name.
+        # A repeated accept as well: ending it would end the known claim of the same id.
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search = search_of(state, accept.request, SchedRequest, sender=sender)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
-    take_from(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
+    count_given(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
     if search.left == 0:
         forget_demand(state, search)
         note_served(state, search, now)
@@ -108,7 +108,7 @@ def _work_on(
 ) -> tuple[Action, ...]:
     request, need = _subject(search)
     actions: list[Action] = []
-    # Asked again, climbing, after it was asked descending: itself and its children have answered already.
+    # A search that climbs after it was descending: this module and its children have already answered.
     is_open = isinstance(verdict, Accepted) and arrived.is_first
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
     is_wanted = is_open and not why_unwanted and not why_unreachable(state, request)
@@ -132,7 +132,7 @@ def _work_on(
     why_not_judged = why_too_costly(need, views, state.updates.overview)
     if why_not_judged:
         search.reason = Reason(module=state.system, code=DenyCode.BAD_PREDICATE, text=why_not_judged)
-        return (*actions, *go_on(state, search, (), now=now))
+        return (*actions, *ask_others(state, search, (), now=now))
     ranked = rank(state, candidates, need, tdv=request.tdv, now=now)
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if why_unwanted:
@@ -140,7 +140,7 @@ def _work_on(
     out_of_reach = _out_of_reach(state, search, candidates, ranked=ranked, is_open=is_open)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
     asked = tuple(each for each in dict.fromkeys(untried) if each not in out_of_reach)
-    return (*actions, *go_on(state, search, asked, now=now))
+    return (*actions, *ask_others(state, search, asked, now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
@@ -155,9 +155,9 @@ def _out_of_reach(
     ranked: tuple[SystemId, ...],
     is_open: bool,
 ) -> frozenset[SystemId]:
-    """Give the neighbors behind which no task stream of the origin is taken; the reason says so if they would do.
+    """Return the neighbors behind which no executor accepts the origin's task streams; adjust the reason accordingly.
 
-    What is behind a neighbor without roots of its own here is of the same site as this module, with the same roots.
+    The systems behind a neighbor without roots of its own belong to the same site as this module, with the same roots.
     """
     request, _ = _subject(search)
     why = why_untrusted(state, request)
@@ -172,20 +172,20 @@ def _out_of_reach(
 
 
 def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
-    """Say why the own machine takes no such tasks now, though the policy would; empty if it does."""
+    """Return why the own machine accepts no such task now, although the policy would; empty if it does."""
     if is_revoked(state, request.origin, request.tdv, now):
         return "a task like this was revoked here a short while ago"
     return "this request relocates a task that already runs here" if request.answers in state.executor.offers else ""
 
 
 def _subject(search: Search) -> tuple[SchedRequest, Need]:
-    assert isinstance(search.request, SchedRequest), "it is places that are searched for"
-    assert search.need is not None, "a request for places says what a task takes"
+    assert isinstance(search.request, SchedRequest), "the search is for places"
+    assert search.need is not None, "a search for places has the needs of a task"
     return search.request, search.need
 
 
 def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: bool, now: Instant) -> None:
-    """Remember what a neighbor could have had but for others that have it."""
+    """Remember places that would suit a neighbor's task, but are taken."""
     if search.asker.relation is Relation.SELF:
         return
     here = own_sdv(state) if is_open and search.left and search.allowed else None
@@ -198,7 +198,7 @@ def _note_demand(state: ModuleState, search: Search, need: Need, *, is_open: boo
 def _hinted_first(
     state: ModuleState, request: SchedRequest, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
 ) -> tuple[SystemId, ...]:
-    """Put the neighbor in front that brought the task_request which is answered, whatever is known of its machines."""
+    """Put the neighbor that sent the answered task_request in front, whatever its view shows."""
     asked = state.hop.seen.get(request.answers) if request.answers is not None else None
     hinted = [each.system for each in candidates if asked is not None and each.system == asked.latest]
     return (*hinted, *(system for system in ranked if system not in hinted))
@@ -207,7 +207,7 @@ def _hinted_first(
 def _full(
     state: ModuleState, need: Need, candidates: tuple[Candidate, ...], ranked: tuple[SystemId, ...], /
 ) -> Iterator[SystemId]:
-    """Give those that have nothing free, and may make room or reserve several slots; they are asked last."""
+    """Yield the neighbors without free places that may make room or reserve several slots; they are asked last."""
     already_asked = set(ranked)
     making_room: dict[SystemId, Vector] = {}
     for candidate in candidates:
@@ -228,7 +228,7 @@ def _allowed(arrived: Arrived, verdict: Accepted | Refused, *, is_open: bool) ->
 
 
 def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, need: Need, now: Instant, /) -> int:
-    """Give how many of the wanted places the policy leaves to this system and its children.
+    """Return how many of the wanted places the policy allows to this system and its children.
 
     Local users are not gated for forwarding.
     """
@@ -276,7 +276,7 @@ def _own_reason(
     request, need = _subject(search)
     if isinstance(verdict, Refused):
         return refusal_of(state, request.tdv, search.asker, verdict, slots=need.slots, now=now)
-    # What the policy ranks are those that could hold the task.
+    # The policy ranks only the candidates that could hold the task.
     could_hold = set(ranked)
     left_out = {each.system: each.view for each in candidates if each.system not in could_hold}
     codes = (DenyCode.NO_CLASS, *why_not(need, left_out, state.updates.overview).values())

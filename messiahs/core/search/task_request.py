@@ -1,9 +1,9 @@
 """Receiver-initiated load sharing: task_request, task_accept, task_deny (MESSIAHS 5.3.2, 6.2).
 
-A module with room to spare asks where tasks wait, or run and may go. Whoever has some that match and that its policy
-offers accepts. For those that wait it searches for places at once, with the name of the request: each hop that
-remembers it asks the neighbor first from which it came. For those that run, their origins do (running_offers.py). So a
-task comes to the requester as any other does, through every gate, and not in a way of its own.
+A module with free slots asks where tasks wait, or run and may move. A module with matching tasks that its policy offers
+accepts. For waiting tasks it searches for places at once, naming the request: each hop that remembers the request asks
+the neighbor from which it came first. For running tasks, their origins search (running_offers.py). So a task reaches
+the requester like any other, through every gate.
 """
 
 from dataclasses import replace
@@ -26,13 +26,13 @@ from messiahs.core.search.routing import (
     MARGIN_NS,
     Arrived,
     after_accept,
+    ask_others,
     bounded,
-    go_on,
+    count_given,
     is_climbing,
     reachable,
+    register,
     search_of,
-    take_from,
-    take_in,
     view_behind,
 )
 from messiahs.core.state.deciding import decide
@@ -41,11 +41,11 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import own_sdv
 
-_EVERYBODY = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
+_ANY_RELATION = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
 
 
 def watch_asks(state: ModuleState, now: Instant) -> None:
-    """Begin to consider the asks of the policy, from now on, in place of those of an earlier one."""
+    """Start the timers of the policy's `ask` rules, in place of those of an earlier policy."""
     for kind, place, _ in tuple(state.timers.waiting()):
         if kind is TimerKind.ASK:
             state.timers.cancel(kind, place)
@@ -54,11 +54,16 @@ def watch_asks(state: ModuleState, now: Instant) -> None:
 
 
 def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action, ...]:
-    """Ask for as many tasks as there is room for, if the policy wants to and anybody is known to have some."""
+    """Request as many tasks as slots are free, if the rule applies and any neighbor is known to have tasks."""
     ask = state.policy.transfer.asks[place]
     state.timers.set(TimerKind.ASK, place, after(now, ask.every_ns))
     count = min(_free_slots(state), ASK_LIMIT)
-    if not count or _is_asking(state) or not _wants(state, ask, now) or not _sources(state, state.system, _EVERYBODY):
+    if (
+        not count
+        or _is_asking(state)
+        or not _wants(state, ask, now)
+        or not _sources(state, state.system, _ANY_RELATION)
+    ):
         return ()
     request = TaskRequest(
         id=state.next_message_id(),
@@ -77,9 +82,9 @@ def on_ask_timeout(state: ModuleState, place: int, now: Instant) -> tuple[Action
 
 
 def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Offer tasks that match, ask the likeliest neighbor for the rest, or deny (MESSIAHS 6.2)."""
+    """Offer matching tasks, ask the best neighbor for the rest, or deny (MESSIAHS 6.2)."""
     request = bounded(request)
-    arrived = take_in(state, request, request.wanting, sender=sender, now=now)
+    arrived = register(state, request, request.wanting, sender=sender, now=now)
     if not isinstance(arrived, Arrived):
         return arrived
     search = Search(
@@ -107,13 +112,13 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
     sources = tuple(each for each in _sources(state, sender, relations) if not why_not or each.system in apart)
     query = SourceQuery(sources=sources, at=now)
     likely = decide(state, PartKind.SOURCES, state.policy.sources, query) if sources else ()
-    return (*actions, *go_on(state, search, likely, now=now))
+    return (*actions, *ask_others(state, search, likely, now=now))
 
 
 def _offer_own(
     state: ModuleState, search: Search, request: TaskRequest, wanting: Predicate, /, *, now: Instant
 ) -> tuple[Action, ...]:
-    """Offer what waits here, and for what is left what runs here."""
+    """Offer waiting tasks, and running tasks for the rest."""
     waiting = offer(state, wanting, count=request.count, now=now)
     left = request.count - waiting.count if request.search not in state.executor.offers else 0
     running = choose_running(state, wanting, count=left, now=now)
@@ -131,22 +136,22 @@ def _offer_own(
 
 
 def on_task_accept(state: ModuleState, accept: TaskAccept, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
-    """Pass the word towards the requester; the tasks themselves come by `sched_request` (MESSIAHS 6.2).
+    """Forward the promise to the requester; the tasks themselves follow by `sched_request` (MESSIAHS 6.2).
 
-    One that comes too late changes nothing: whoever promised the tasks searches for places anyway.
+    A late accept changes nothing: the search for places is in progress anyway.
     """
     search = search_of(state, accept.request, TaskRequest, sender=sender)
     if search is None:
         return ()
     if accept.count > search.asked_left:
-        text = f"{accept.count} tasks for {search.asked_left} that were asked for"
+        text = f"{accept.count} tasks for a request of {search.asked_left}"
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=text),)
-    take_from(state, search, accept.request, given=accept.count, asks_left=accept.asks_left)
+    count_given(state, search, accept.request, given=accept.count, asks_left=accept.asks_left)
     return (*_pass_accept(search, accept.count), *after_accept(state, search, accept.request, now=now))
 
 
 def waiting_behind(state: ModuleState, neighbor: Neighbor) -> int:
-    """Give how many tasks wait behind a neighbor, by the view by which tasks are placed with it."""
+    """Return how many tasks wait behind a neighbor, according to its view."""
     view = view_behind(state, neighbor)
     return view.message.waiting if view is not None else 0
 
@@ -160,7 +165,7 @@ def _pass_accept(search: Search, count: int) -> tuple[Action, ...]:
 
 
 def _sources(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...], /) -> tuple[TaskSource, ...]:
-    """Give the neighbors that may be asked, and behind which tasks wait or may go."""
+    """Return the neighbors that may be asked, and behind which tasks wait or may move."""
     views = ((each, view_behind(state, each)) for each in reachable(state, asker, relations))
     return tuple(
         TaskSource(
@@ -175,7 +180,7 @@ def _sources(state: ModuleState, asker: SystemId, relations: tuple[Relation, ...
 
 
 def _free_slots(state: ModuleState) -> int:
-    """Give how many slots are free here; at a system without a machine, how many there surely are in its subtree."""
+    """Return the free slots here; for a system without a machine, those that its subtree surely has."""
     sdv = own_sdv(state)
     if sdv is not None:
         free = sdv.description().get("free_slots")
