@@ -1,1 +1,1 @@
-"""`messiahs up` and `down`: all modules of a topology on one machine, and what is written before a module starts."""
+"""`messiahs up` and `down`: run and end all modules of a topology on one machine, and prepare their state."""

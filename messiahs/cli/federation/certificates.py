@@ -1,7 +1,7 @@
-"""The convenience of `up` and `module run`: one root for each site, kept under STATE/FEDERATION/tls.
+"""Certificates made by `up` and `module run`: one root for each site, kept under STATE/FEDERATION/tls.
 
-A module that brings its own `certificate.pem` and `key.pem`, with the roots that it trusts in tls/root.pem, needs no
-root key here, and then none is made.
+A module with its own `certificate.pem` and `key.pem`, and its trusted roots in tls/root.pem, needs no root key here,
+and none is made.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from messiahs.errors import ClientError
 
 
 def tls_paths(directory: Path, name: str) -> TlsPaths:
-    """Give the places of a module's key and certificate, and of its site's root; they need not be there yet."""
+    """Return the paths of a module's key and certificate and of its site's root; the files need not exist."""
     return TlsPaths(
         certificate_file=directory / name / "certificate.pem",
         key_file=directory / name / "key.pem",
@@ -24,7 +24,7 @@ def tls_paths(directory: Path, name: str) -> TlsPaths:
 
 
 def make_certificates(directory: Path, names: Iterable[str]) -> None:
-    """Give each module of a site its key and a certificate by the site's root, both made anew."""
+    """Give each module of a site a new key and a certificate signed by the site's root, which is made if missing."""
     from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
 
     trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
@@ -34,7 +34,7 @@ def make_certificates(directory: Path, names: Iterable[str]) -> None:
         if trust_file.exists() and not root_key_file.exists():
             lacking = ", ".join(name for name, paths in wanted.items() if not paths.certificate_file.exists())
             if lacking:
-                raise ClientError(f"there is no certificate for {lacking}, and no key at {root_key_file} to sign one")
+                raise ClientError(f"no certificate for {lacking}, and no key at {root_key_file} to sign one")
             return
         if not (root_key_file.exists() and trust_file.exists()):
             write(make_root(directory.name), certificate_file=trust_file, key_file=root_key_file)
@@ -43,13 +43,13 @@ def make_certificates(directory: Path, names: Iterable[str]) -> None:
             try:
                 made = issue(root, federation=directory.name, name=name)
             except ValueError as error:
-                raise ClientError(f"{trust_file} and {root_key_file} hold no root: {error}") from error
+                raise ClientError(f"{trust_file} and {root_key_file} contain no root: {error}") from error
             write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
 
 
 @contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """Let two modules that are started at once not make two roots."""
+    """Prevent two modules that start at once from making two roots."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

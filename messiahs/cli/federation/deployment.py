@@ -1,4 +1,4 @@
-"""What `up` and `module run` lay down under STATE/FEDERATION before they start anything: ports, keys, settings."""
+"""Files that `up` and `module run` write under STATE/FEDERATION before a module starts: ports, keys, settings."""
 
 import errno
 import fcntl
@@ -34,9 +34,9 @@ _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def federation_directory(state: Path, federation: str) -> Path:
-    """Give STATE/FEDERATION, made if need be, for its owner alone; a ClientError if others could change it."""
+    """Return STATE/FEDERATION, created for its owner alone; raises ClientError if other users could change it."""
     directory = state / federation
-    # No folder is made through a link that somebody else has put there.
+    # Never create a folder through a link that another user put there.
     check_way(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -47,7 +47,7 @@ def federation_directory(state: Path, federation: str) -> Path:
 
 
 def lock_federation(directory: Path) -> int:
-    """Take the lock of a federation that nobody runs; whoever inherits the descriptor holds the lock, too."""
+    """Lock a federation that is not running, and return the lock's descriptor; a process that inherits it keeps it."""
     with _writing(directory):
         descriptor = open_lock(directory)
     try:
@@ -55,27 +55,27 @@ def lock_federation(directory: Path) -> int:
     except BlockingIOError:
         os.close(descriptor)
         running = recorded_process(directory / PID_FILE)
-        told = f" (process {running.pid})" if running else ""
-        raise ClientError(f"`{directory.name}` is up already{told}; `messiahs down TOPOLOGY` ends it") from None
+        processes = f" (process {running.pid})" if running else ""
+        raise ClientError(f"`{directory.name}` is already up{processes}; `messiahs down TOPOLOGY` ends it") from None
     left = recorded_processes(directory, DAEMON_FILES)
     if left:
         os.close(descriptor)
-        told = ", ".join(str(process.pid) for process in left)
-        text = f"modules of `{directory.name}` still run (processes {told}); `messiahs down TOPOLOGY` ends them"
+        processes = ", ".join(str(process.pid) for process in left)
+        text = f"modules of `{directory.name}` still run (processes {processes}); `messiahs down TOPOLOGY` ends them"
         raise ClientError(text)
     os.set_inheritable(descriptor, True)
     return descriptor
 
 
 def open_lock(directory: Path) -> int:
-    """Open the lock of a federation, and give its descriptor; raises OSError."""
+    """Open the lock file of a federation and return its descriptor; raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     return os.open(directory / "up.lock", flags, 0o600)
 
 
 @contextmanager
 def starting(directory: Path) -> Iterator[None]:
-    """Record this process as the one that runs a federation, so that `down` can end it before there is a supervisor.
+    """Record this process as the one that runs a federation, so that `down` can end it before a supervisor exists.
 
     The record is removed if the block fails.
     """
@@ -89,9 +89,9 @@ def starting(directory: Path) -> Iterator[None]:
 
 
 def prepare(topology: Topology, directory: Path, *, file: Path | None = None) -> tuple[ModuleSettings, ...]:
-    """Write the settings of every module and the supervisor's plan; modules' databases are left as they are.
+    """Write the settings of every module and the supervisor's plan; the modules' databases are unchanged.
 
-    Nothing of the topology is external: who calls takes that out. `file` is where it was read from.
+    The topology must not contain external systems. `file` is its source.
     """
     names = [str(system.name) for system in topology.systems]
     with _writing(directory):
@@ -108,19 +108,19 @@ def prepare(topology: Topology, directory: Path, *, file: Path | None = None) ->
 
 
 def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
-    """Write the settings of one module that runs at its own host and port, and give the file.
+    """Write the settings of one module that runs at its own host and port, and return their file.
 
-    A `ClientError` says why it cannot run here: it runs already, its port is in use, a root of another site is missing.
+    Raises ClientError if it cannot run here: it is running, its port is in use, or the root of another site is missing.
     """
     if topology.system(name).is_external:
-        raise ClientError(f"`{name}` is external: it is run from the topology file of its own site")
+        raise ClientError(f"`{name}` is external: run it from the topology file of its own site")
     addresses = {str(other.name): other.address for other in topology.systems if other.address is not None}
     settings = _settings_of(topology, name, directory=directory, addresses=addresses)
     with _writing(directory):
         _make_folder(directory, name)
         running = recorded_process(settings.directory / "daemon.pid")
         if running is not None:
-            raise ClientError(f"`{name}` runs already (process {running.pid})")
+            raise ClientError(f"`{name}` is already running (process {running.pid})")
         refuse_taken(settings.listen)
         make_certificates(directory, [name])
         _check_roots(settings)
@@ -129,18 +129,18 @@ def prepare_one(topology: Topology, name: str, *, directory: Path) -> Path:
 
 
 def refuse_taken(address: str) -> None:
-    """Raise a `ClientError` if a module could not listen at host:port, before anything is started that would."""
+    """Raise a `ClientError` if a module could not listen at host:port, before anything is started."""
     host, _, port = address.rpartition(":")
     try:
         for family, kind, _, _, place in socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM):
             with socket.socket(family, kind) as probe:
-                # Connections of the last run that linger are no obstacle, a listener is.
+                # Lingering connections of the last run are no obstacle; a listener is.
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(place)
     except OSError as error:
         hints = {
             errno.EADDRINUSE: f"port {port} is in use by another process",
-            errno.EADDRNOTAVAIL: f"{host} is no address of this host",
+            errno.EADDRNOTAVAIL: f"{host} is not an address of this host",
         }
         raise ClientError(f"cannot listen on {address}: {hints.get(error.errno or 0, error.strerror)}") from error
 
@@ -159,8 +159,8 @@ def _check_roots(settings: ModuleSettings) -> None:
     for link in settings.neighbors:
         problem = problem_with_roots(link.trust_file) if link.trust_file is not None else ""
         if problem:
-            told = f"the one to give to `{link.neighbor.system}` is {settings.trust_file}"
-            raise ClientError(f"`{settings.name}` is linked with `{link.neighbor.system}`: {problem}; {told}")
+            remedy = f"the root to give to `{link.neighbor.system}` is {settings.trust_file}"
+            raise ClientError(f"`{settings.name}` is linked with `{link.neighbor.system}`: {problem}; {remedy}")
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _writing(directory: Path) -> Iterator[None]:
 
 
 def _ports(file: Path, names: list[str]) -> dict[str, int]:
-    """Give each module a port that is free now: the one of the last time if possible, since neighbors know it."""
+    """Assign each module a port that is free now: the one of the last run if possible, since neighbors know it."""
     try:
         last = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -188,7 +188,7 @@ def _ports(file: Path, names: list[str]) -> dict[str, int]:
 
 
 def _free_port(taken: frozenset[int]) -> int:
-    """Give a free port outside the range from which the kernel serves outgoing connections, which would collide."""
+    """Return a free port outside the kernel's range for outgoing connections, which would collide."""
     highest = 32_768
     with suppress(OSError, ValueError):
         highest = int(_EPHEMERAL_PORTS.read_text(encoding="ascii").split()[0])
@@ -198,12 +198,12 @@ def _free_port(taken: frozenset[int]) -> int:
         port = _LOWEST_PORT + secrets.randbelow(highest - _LOWEST_PORT)
         if port not in taken and _is_free(port):
             return port
-    raise ClientError(f"no free port was found between {_LOWEST_PORT} and {highest}")
+    raise ClientError(f"no free port between {_LOWEST_PORT} and {highest}")
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # Connections of the last run that linger are no obstacle, a listener is.
+        # Lingering connections of the last run are no obstacle; a listener is.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

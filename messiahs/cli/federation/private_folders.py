@@ -1,7 +1,7 @@
-"""Where a module's state may lie: in folders that nobody but root and this user can change.
+"""Safe locations for a module's state: folders that only root and this user can change.
 
-Whoever could put a link, a pid file or settings there would decide what is written, ended or run, as root if root runs
-the module.
+A user who could put a link, a pid file or settings there would decide what is written, ended or run, with root's
+rights if root runs the module.
 """
 
 import grp
@@ -22,37 +22,37 @@ _UID_MAP: Final = Path("/proc/self/uid_map")
 
 
 def check_way(path: Path) -> None:
-    """Raise a ClientError if somebody else could replace a folder on the way to `path`.
+    """Raise a ClientError if another user could replace a folder on the way to `path`.
 
-    What is not there, or cannot be entered, is passed over.
+    Folders that do not exist or cannot be entered are skipped.
     """
     trusted = {0, os.geteuid(), *_uids_of_nobody_here()}
     for place, found in _way(path):
         if found.st_uid not in trusted:
             raise _unsafe(path, f"{place} belongs to {_name_of(found.st_uid)}")
         if stat.S_ISDIR(found.st_mode) and _others_can_write(found) and not found.st_mode & stat.S_ISVTX:
-            raise _unsafe(path, f"others can write into {place}", f"`chmod go-w {place}` (or +t)")
+            raise _unsafe(path, f"other users can write to {place}", f"`chmod go-w {place}` (or +t)")
 
 
 def check_federation(directory: Path) -> None:
-    """Raise a ClientError unless STATE/FEDERATION and what lies in it are this user's own, for this user to change."""
+    """Raise a ClientError unless STATE/FEDERATION and its contents belong to this user, who alone can write them."""
     check_way(directory)
     own = directory.lstat()
     if own.st_uid != os.geteuid():
         owner = _name_of(own.st_uid)
-        raise _unsafe(directory, f"{directory} belongs to {owner}", f"only {owner} runs and ends what is there")
+        raise _unsafe(directory, f"{directory} belongs to {owner}", f"only {owner} can run and end its modules")
     if not stat.S_ISDIR(own.st_mode):
-        raise _unsafe(directory, f"{directory} is a link or a file, and not a folder", "remove it")
+        raise _unsafe(directory, f"{directory} is not a folder but a link or a file", "remove it")
     for folder in (directory, *(each for each in directory.iterdir() if each.is_dir() and not each.is_symlink())):
         for place, found in _entries(folder):
-            # Folders of tasks belong to the account of the tasks.
+            # Folders of tasks belong to the account that runs the tasks.
             is_of_tasks = folder != directory and stat.S_ISDIR(found.st_mode)
             if found.st_uid not in {0, own.st_uid} and not is_of_tasks:
                 raise _unsafe(directory, f"{place} belongs to {_name_of(found.st_uid)}", "remove it")
 
 
 def _way(path: Path, links: int = 0) -> Iterator[tuple[Path, os.stat_result]]:
-    """Give every folder and link on the way to a path as far as it is there, also those that links lead through."""
+    """Yield every existing folder and link on the way to a path, including those reached through links."""
     if links > _LINK_LIMIT:
         raise ClientError(f"the path {path} goes through too many links")
     place = Path(path.anchor)
@@ -74,7 +74,7 @@ def _entries(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _others_can_write(found: os.stat_result) -> bool:
-    """Whether anyone but this user and root can write; the user's private group counts as the user, except for root."""
+    """Whether a user other than this one and root can write; a private group counts as its user, except for root."""
     if found.st_mode & stat.S_IWOTH:
         return True
     return bool(found.st_mode & stat.S_IWGRP) and found.st_gid != 0 and not _is_private_group(found.st_gid)
@@ -90,7 +90,7 @@ def _is_private_group(gid: int) -> bool:
 
 
 def _uids_of_nobody_here() -> set[int]:
-    """Give the number that stands for all accounts outside of this user namespace, if no process here can have it."""
+    """Return the uid that stands for all accounts outside of this user namespace, if no process here can have it."""
     with suppress(OSError, ValueError):
         overflow = int(_OVERFLOW_UID.read_text(encoding="ascii"))
         ranges = [tuple(map(int, line.split())) for line in _UID_MAP.read_text(encoding="ascii").splitlines()]
@@ -107,5 +107,5 @@ def _name_of(uid: int) -> str:
 
 
 def _unsafe(path: Path, why: str, remedy: str = "") -> ClientError:
-    told = f"{remedy}, or choose" if remedy else "choose"
-    return ClientError(f"{path} is not safe from other users: {why}; {told} another place with `--state`")
+    advice = f"{remedy}, or choose" if remedy else "choose"
+    return ClientError(f"{path} is not safe from other users: {why}; {advice} another location with `--state`")

@@ -1,4 +1,4 @@
-"""Which federation `down` is to end: what is up is known from the state directory, whatever became of the file."""
+"""Find the federation that `down` ends, from its topology file or, if that is invalid, from the state directory."""
 
 import json
 import re
@@ -12,9 +12,9 @@ _FEDERATION = re.compile(r"^federation:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.
 
 
 def federation_of(topology_file: Path, state: Path) -> str:
-    """Give the federation that a topology file describes, or that was brought up from it.
+    """Return the federation that a topology file describes, or that was started from it.
 
-    A ClientError with what is wrong with the file says that neither is known.
+    Raises ClientError with the problems of the file if neither is known.
     """
     from messiahs.config.topology.reading import load_topology
 
@@ -28,27 +28,27 @@ def federation_of(topology_file: Path, state: Path) -> str:
             found.append(named)
         if len(found) == 1:
             return found[0]
-        files = [f"`messiahs down {file}` ends {name}" for name, file in known.items() if file is not None]
-        told = f"known here: {', '.join(known)}" if known else f"none is known under {state}"
-        told += "".join(f"; {each}" for each in files)
-        raise ClientError(f"{error}\nwhich federation is to be ended cannot be told from this file; {told}") from error
+        hints = [f"`messiahs down {file}` ends {name}" for name, file in known.items() if file is not None]
+        running = f"known here: {', '.join(known)}" if known else f"none is known under {state}"
+        text = "; ".join((f"{error}\nthis file does not identify the federation to end", running, *hints))
+        raise ClientError(text) from error
 
 
 def known_federations(state: Path) -> dict[str, Path | None]:
-    """Give every federation that `up` has run with a state directory, and its topology file if that was noted."""
+    """Return every federation that `up` has run with a state directory, and its topology file if recorded."""
     return {plan.parent.name: _topology_in(plan) for plan in sorted(state.glob(f"*/{PLAN_FILE}"))}
 
 
 def _topology_in(plan: Path) -> Path | None:
     try:
-        noted = json.loads(read_regular(plan)).get("topology")
+        recorded = json.loads(read_regular(plan)).get("topology")
     except (OSError, ValueError, AttributeError):
         return None
-    return Path(noted) if isinstance(noted, str) else None
+    return Path(recorded) if isinstance(recorded, str) else None
 
 
 def _named_in(topology_file: Path) -> str:
-    """Give the name in the line `federation: NAME` of a file, however broken the rest is."""
+    """Return the name in the line `federation: NAME` of a file, even if the rest is invalid; else an empty text."""
     try:
         found = _FEDERATION.search(read_regular(topology_file).decode(errors="replace"))
     except OSError:

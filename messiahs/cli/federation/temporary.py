@@ -1,4 +1,4 @@
-"""A federation for the length of one command: brought up in a folder of its own, and taken down whatever happens."""
+"""A federation for the duration of one command: started in a folder of its own, and always ended."""
 
 import shutil
 import signal
@@ -17,21 +17,21 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _UP_SECONDS = 60
 _LOOK_SECONDS = 0.02
 _LONGEST_PLACE = 40
-_ELSEWHERE = Path("/var/tmp")  # noqa: S108 - where executors put what cannot lie in the state directory
+_ELSEWHERE = Path("/var/tmp")  # noqa: S108 - where executors keep folders that cannot be in the state directory
 
 
 @contextmanager
 def federation(topology: Path, state: Path) -> Iterator[None]:
-    """Bring a federation up, and take it down whatever happens."""
+    """Start a federation, and end it when the block ends, also by an exception."""
     command = _command("up", topology, state, "--detach", "--wait", str(_UP_SECONDS))
     sys.stderr.write(f"starting every module of {topology.stem}\n")
-    # In a session of its own, Ctrl-C at the terminal does not end it in the middle of starting others.
-    told = state.with_name("up.log")
-    with told.open("wb") as log:
+    # In a session of its own it does not get Ctrl-C from the terminal while it starts others.
+    log_file = state.with_name("up.log")
+    with log_file.open("wb") as log:
         up = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         if up.wait():
-            raise ClientError(f"{topology.stem} did not come up: {told.read_text(errors='replace').strip()}")
+            raise ClientError(f"{topology.stem} did not start: {log_file.read_text(errors='replace').strip()}")
         yield
     finally:
         with _undisturbed():
@@ -39,18 +39,18 @@ def federation(topology: Path, state: Path) -> Iterator[None]:
 
 
 def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> None:
-    # `down` ends what is recorded, so a supervisor that is only just being started must be waited for.
+    # `down` ends recorded processes, so wait for a supervisor that is just starting.
     while up.poll() is None and not any(state.glob("*/supervisor.pid")):
         time.sleep(_LOOK_SECONDS)
     up.kill()
     up.wait()
     down = subprocess.run(_command("down", topology, state), capture_output=True, check=False, start_new_session=True)
     if down.returncode:
-        raise ClientError(f"{topology.stem} did not go down: {down.stderr.decode(errors='replace').strip()}")
+        raise ClientError(f"{topology.stem} did not end: {down.stderr.decode(errors='replace').strip()}")
 
 
 def remove_tasks(state: Path) -> None:
-    """Remove the folders of tasks that lie elsewhere, because their account cannot get into ours."""
+    """Remove folders of tasks outside of the state directory, which the tasks' account cannot enter."""
     from messiahs.config.settings import load_settings
     from messiahs.executor.protocol.layout import prepare_attempts_root, prepare_files_root, task_account
 
@@ -68,10 +68,10 @@ def _command(word: str, topology: Path, state: Path, *more: str) -> Sequence[str
 
 @contextmanager
 def own_folder(*, keep: bool) -> Iterator[Path]:
-    """Give a folder of one's own, which goes with all that is in it unless it is to be kept."""
-    # The path of a socket is short by force.
+    """Create a folder and yield it; it is removed with its contents unless `keep` is set."""
+    # The path of a Unix socket must be short.
     base = tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="messiahs-demo-", dir=base if len(base) <= _LONGEST_PLACE else "/tmp"))  # noqa: S108 - made for us alone
+    folder = Path(tempfile.mkdtemp(prefix="messiahs-demo-", dir=base if len(base) <= _LONGEST_PLACE else "/tmp"))  # noqa: S108 - private to this user
     try:
         yield folder
     finally:
@@ -83,7 +83,7 @@ def own_folder(*, keep: bool) -> Iterator[Path]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let every signal that asks for the end do what Ctrl-C does, so that everything is taken down."""
+    """Handle every terminating signal like Ctrl-C, so that the federation is always ended."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -100,7 +100,7 @@ def _undisturbed() -> Iterator[None]:
 
 @contextmanager
 def _handled_by(handler: "signal._HANDLER") -> Iterator[None]:
-    # What is ignored by those who started us (`nohup`) stays so.
+    # Signals ignored by the parent (`nohup`) stay ignored.
     heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in heard}
     try:

@@ -1,4 +1,4 @@
-"""`messiahs up` and `down`: every module of a topology on this machine, one process each, supervised."""
+"""`messiahs up` and `down`: every module of a topology on this machine, one supervised process each."""
 
 import fcntl
 import os
@@ -24,23 +24,23 @@ _POLL_SECONDS = 0.05
 _ANSWER_SECONDS = 2.0
 _SUPERVISOR_END_SECONDS = 40.0
 _LOCK_SECONDS = 120.0
-"""Another `down` may hold the lock for as long as it ends modules."""
+"""How long another `down` may hold the lock while it ends modules."""
 
 
 @click.command()
 @TOPOLOGY
 @STATE
 @JSON
-@click.option("--detach", is_flag=True, help="Return once every module has heard from all its neighbors.")
+@click.option("--detach", is_flag=True, help="Return once every module has received from all its neighbors.")
 @click.option(
     "--wait", "wait_seconds", type=click.FloatRange(min=0), default=30, help="Seconds that --detach waits [30]."
 )
 def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, wait_seconds: float) -> int:
     """Run every module of TOPOLOGY on this machine, over loopback and mutual TLS.
 
-    Its hosts and ports are not used, and external systems are left out: nobody could find this module at a free port
-    of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are named, the
-    exit code is 1, and all of them run on.
+    The hosts and ports of TOPOLOGY are not used. External systems are left out, since they could not find a module at a
+    free port of this machine. Without --detach it runs until Ctrl-C. With it, modules that are not linked in time are
+    listed, the exit code is 1, and all of them keep running.
     """
     from messiahs.cli.federation.deployment import federation_directory, lock_federation, prepare, starting
     from messiahs.config.topology.reading import load_topology
@@ -57,7 +57,7 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
         hold_hangups()
         sys.stdout.flush()
         os.chdir(directory)
-        # The supervisor takes this process over, lock and all.
+        # The supervisor replaces this process and keeps the lock.
         os.execve(sys.executable, command, daemon_environment())  # noqa: S606 - see above
     with (directory / "supervisor.log").open("ab") as log:
         supervisor = subprocess.Popen(
@@ -70,18 +70,18 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
             start_new_session=True,
             pass_fds=(lock,),
         )
-    # From here on the supervisor alone holds it.
+    # From here on only the supervisor holds the lock.
     os.close(lock)
     missing = _await_links(modules, supervisor, deadline=time.monotonic() + wait_seconds)
     supervisor_code = supervisor.poll()
-    # It outlives us on purpose, so nobody is to warn that it was not waited for.
+    # The supervisor outlives this process on purpose; without this, Popen warns that it was not waited for.
     supervisor.returncode = 0
     if supervisor_code is not None:
         if supervisor_code == 0:
-            raise ClientError("the federation was ended while it started, by `messiahs down` or a signal")
+            raise ClientError("the federation was ended during its start, by `messiahs down` or a signal")
         raise ClientError(f"the supervisor ended with {supervisor_code}: see {directory / 'supervisor.log'}")
     if missing:
-        raise ClientError(f"`{topology.federation}` is not whole after {wait_seconds:g} s:\n" + "\n".join(missing))
+        raise ClientError(f"`{topology.federation}` is not linked after {wait_seconds:g} s:\n" + "\n".join(missing))
     _show(modules, as_json=as_json)
     return 0
 
@@ -90,9 +90,9 @@ def up(topology_file: Path, *, state: Path | None, as_json: bool, detach: bool, 
 @TOPOLOGY
 @STATE
 def down(topology_file: Path, *, state: Path | None) -> None:
-    """End every module that `up TOPOLOGY` runs, with its tasks; return when no process is left. What is stored stays.
+    """End every module that `up TOPOLOGY` runs, with its tasks; return when no process is left. Stored data stays.
 
-    TOPOLOGY may be broken or gone by now, as long as it is known which federation was brought up from it.
+    TOPOLOGY may be invalid or missing, as long as the federation that was started from it is known.
     """
     from messiahs.cli.federation.running import federation_of
 
@@ -114,10 +114,10 @@ def _own_part(topology: "Topology") -> "Topology":
 
 
 def _take_down(directory: Path) -> bool:
-    """End whoever runs a federation, or is about to, and then what is left of it; say whether there was anything.
+    """End the process that runs or starts a federation, then all its modules; return whether any was running.
 
-    Its lock is polled: while another process holds it, a supervisor may still record itself, and is ended then. A
-    ClientError says that the lock is held for longer than `_LOCK_SECONDS` by a process that is not recorded.
+    Polls the federation's lock: while another process holds it, a supervisor may record itself, and is then ended.
+    Raises ClientError if a process without a record holds the lock for longer than `_LOCK_SECONDS`.
     """
     from messiahs.cli.federation.deployment import open_lock
     from messiahs.cli.federation.private_folders import check_federation
@@ -129,14 +129,14 @@ def _take_down(directory: Path) -> bool:
         recorded_processes,
     )
 
-    # What others could have written there must not say which processes are ended.
+    # Pid files that other users could have written must not choose the processes to end.
     check_federation(directory)
     was_up = bool(recorded_processes(directory))
     deadline = time.monotonic() + _LOCK_SECONDS
     descriptor = open_lock(directory)
     try:
         while True:
-            # An `up` that is under way records itself, and later its supervisor, each a moment after it began.
+            # A starting `up` records itself, and later its supervisor, each a moment after its start.
             supervisor = recorded_process(directory / PID_FILE)
             if supervisor is not None:
                 was_up = True
@@ -146,7 +146,7 @@ def _take_down(directory: Path) -> bool:
             if time.monotonic() >= deadline:
                 raise ClientError(f"another process holds {directory / 'up.lock'}, and no pid file names it")
             time.sleep(_POLL_SECONDS)
-        # No other `up` can begin while what a killed supervisor left behind is ended.
+        # The lock keeps another `up` from starting while the modules of a killed supervisor are ended.
         end_modules(directory)
         (directory / PID_FILE).unlink(missing_ok=True)
     finally:
@@ -165,30 +165,29 @@ def _is_locked(descriptor: int) -> bool:
 def _await_links(
     modules: "tuple[ModuleSettings, ...]", supervisor: "subprocess.Popen[bytes]", *, deadline: float
 ) -> tuple[str, ...]:
-    """Give what is still missing at the deadline, or when the supervisor ends.
+    """Return the modules not yet linked at the deadline or at the end of the supervisor; empty once all are linked.
 
-    Nothing is missing as soon as everybody has heard from every neighbor. Modules are polled: those that are starting
-    have no socket yet at which one could wait.
+    A module is linked once it has received from every neighbor. Polls, since a starting module has no socket yet.
     """
     waiting = modules
     while True:
-        trouble = {settings.name: _trouble_of(settings) for settings in waiting}
-        waiting = tuple(settings for settings in waiting if trouble[settings.name])
+        problems = {settings.name: _problem_of(settings) for settings in waiting}
+        waiting = tuple(settings for settings in waiting if problems[settings.name])
         if not waiting or supervisor.poll() is not None or time.monotonic() >= deadline:
-            return tuple(trouble[settings.name] for settings in waiting)
+            return tuple(problems[settings.name] for settings in waiting)
         time.sleep(_POLL_SECONDS)
 
 
-def _trouble_of(settings: "ModuleSettings") -> str:
+def _problem_of(settings: "ModuleSettings") -> str:
     connection = Connection(settings.socket)
     try:
-        told = connection.ask("GET", "/v1/module", patience=0, answer_seconds=_ANSWER_SECONDS)
+        state = connection.ask("GET", "/v1/module", patience=0, answer_seconds=_ANSWER_SECONDS)
     except ClientError:
-        return f"  {settings.name} is silent: see {settings.directory / 'daemon.log'}"
+        return f"  {settings.name} does not answer: see {settings.directory / 'daemon.log'}"
     finally:
         connection.close()
-    unheard = sorted({link.neighbor.system for link in settings.neighbors} - set(told["heard"]))
-    return f"  {settings.name} has not heard from {', '.join(unheard)}" if unheard else ""
+    missing = sorted({link.neighbor.system for link in settings.neighbors} - set(state["heard"]))
+    return f"  {settings.name} has received nothing from {', '.join(missing)}" if missing else ""
 
 
 def _show(modules: "tuple[ModuleSettings, ...]", *, as_json: bool) -> None:

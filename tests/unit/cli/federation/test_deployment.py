@@ -89,7 +89,7 @@ def test_a_port_that_somebody_else_took_is_replaced(directory: Path) -> None:
 def test_a_federation_cannot_be_up_twice(tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = lock_federation(directory)
     assert main(["up", str(TRIO), "--state", str(tmp_path), "--detach"]) == 1
-    assert "`trio` is up already" in capsys.readouterr().err
+    assert "`trio` is already up" in capsys.readouterr().err
     os.close(lock)
     os.close(lock_federation(directory))
 
@@ -202,7 +202,7 @@ def test_down_with_a_broken_file_of_no_known_federation_says_what_is_wrong_and_w
     assert main(["down", str(tmp_path / "broken.yaml"), "--state", str(tmp_path)]) == 1
     told = capsys.readouterr().err
     assert "broken.yaml:3:" in told
-    assert "which federation is to be ended cannot be told from this file; known here: trio" in told
+    assert "this file does not identify the federation to end; known here: trio" in told
 
 
 def test_modules_that_a_killed_supervisor_left_must_be_ended_first(directory: Path) -> None:

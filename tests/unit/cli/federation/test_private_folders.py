@@ -31,7 +31,7 @@ def test_a_place_that_others_can_write_into_is_refused(tmp_path: Path, mode: int
         place.mkdir()
         place.chmod(mode)
         with pytest.raises(
-            ClientError, match=f"others can write into {place}; `chmod go-w {place}` \\(or \\+t\\), or choose"
+            ClientError, match=f"other users can write to {place}; `chmod go-w {place}` \\(or \\+t\\), or choose"
         ):
             federation_directory(tmp_path / "state", "f")
         place.chmod(0o755)
@@ -42,7 +42,7 @@ def test_a_folder_on_the_way_is_safe_with_the_sticky_bit_alone(tmp_path: Path) -
     above = tmp_path / "above"
     above.mkdir()
     above.chmod(0o777)
-    with pytest.raises(ClientError, match=f"others can write into {above}"):
+    with pytest.raises(ClientError, match=f"other users can write to {above}"):
         federation_directory(above / "state", "f")
     assert not (above / "state").exists()
     above.chmod(0o1777)
@@ -54,7 +54,7 @@ def test_a_place_of_somebody_else_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path / "state", tmp_path / "state" / "f"):
         place.mkdir()
         os.chown(place, NOBODY, NOBODY)
-        with pytest.raises(ClientError, match=rf"{place} belongs to \w+ \(uid {NOBODY}\); choose another place"):
+        with pytest.raises(ClientError, match=rf"{place} belongs to \w+ \(uid {NOBODY}\); choose another location"):
             federation_directory(tmp_path / "state", "f")
         os.chown(place, 0, 0)
     federation_directory(tmp_path / "state", "f")
@@ -75,7 +75,7 @@ def test_a_link_of_ones_own_is_followed_on_the_way_and_not_at_its_end(tmp_path: 
     (tmp_path / "state").symlink_to(tmp_path / "disk")
     assert federation_directory(tmp_path / "state", "f").is_dir()
     (tmp_path / "disk" / "g").symlink_to(tmp_path / "disk" / "f")
-    with pytest.raises(ClientError, match="is a link or a file, and not a folder; remove it"):
+    with pytest.raises(ClientError, match="is not a folder but a link or a file; remove it"):
         federation_directory(tmp_path / "state", "g")
 
 

@@ -100,7 +100,7 @@ def test_a_port_in_use_is_named(tmp_path: Path, topology: Path, taken: int) -> N
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("192.0.2.1:7101", "192.0.2.1 is no address of this host"),
+        ("192.0.2.1:7101", "192.0.2.1 is not an address of this host"),
         ("no-such-host.invalid:7101", "cannot listen on no-such"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_module_that_runs_already_is_not_run_again(
     folder.mkdir()
     record_this_process(folder / "daemon.pid")
     assert main(["module", "run", "a", "--topology", str(topology), "--state", str(tmp_path)]) == 1
-    assert f"`a` runs already (process {os.getpid()})" in capsys.readouterr().err
+    assert f"`a` is already running (process {os.getpid()})" in capsys.readouterr().err
     assert not (folder / "key.pem").exists()
 
 
@@ -128,7 +128,7 @@ def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give
     told = run(topology, tmp_path / "s").stderr
     assert f"`a` is linked with `far`: the trust file {tmp_path / 'far.pem'} cannot be read: No such file" in told
     own = tmp_path / "s" / "f" / "tls" / "root.pem"
-    assert f"the one to give to `far` is {own}" in told
+    assert f"the root to give to `far` is {own}" in told
     assert b"BEGIN CERTIFICATE" in own.read_bytes()
 
 
@@ -224,7 +224,7 @@ def test_a_root_that_is_damaged_is_named(tmp_path: Path) -> None:
     (directory / "a").mkdir()
     make_certificates(directory, ["a"])
     (directory / "tls" / "root.key").write_text("garbage")
-    with pytest.raises(ClientError, match=r"root\.pem and .*root\.key hold no root"):
+    with pytest.raises(ClientError, match=r"root\.pem and .*root\.key contain no root"):
         make_certificates(directory, ["a"])
 
 
