@@ -215,11 +215,11 @@ def test_a_preview_under_another_policy_shows_the_difference_and_changes_nothing
     shown = site.federation.run("module", "preview", "leaf", "--policy", str(wider))
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
-    assert "- it sees denials under the name site-7" in lines
-    assert "+ it sees denials under the name top" in lines
+    assert "- name in denials: site-7" in lines
+    assert "+ name in denials: top" in lines
     assert any(line.startswith("-   1 x arch=sparc") for line in lines)
     assert any(line.startswith("+ ") and line.endswith(": 0 machines") for line in lines)
-    assert "that name stands in denials only" in lines[-1]
+    assert "that name is used in denials only" in lines[-1]
     assert site.policy("top") == before
 
 
@@ -227,7 +227,7 @@ def test_a_preview_under_the_same_policy_shows_no_difference(site: Site) -> None
     shown = site.federation.run("module", "preview", "leaf", "--policy", str(site.folder / "top.policy"))
     assert shown.returncode == 0, shown.stderr
     assert [line for line in shown.stdout.splitlines() if line.startswith(("- ", "+ "))] == []
-    assert "  it sees denials under the name site-7" in shown.stdout.splitlines()
+    assert "  name in denials: site-7" in shown.stdout.splitlines()
 
 
 def test_a_preview_under_a_bad_policy_tells_its_mistakes_as_json_too(site: Site) -> None:

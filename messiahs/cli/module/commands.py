@@ -20,12 +20,12 @@ from messiahs.errors import ClientError
 _DESCRIPTION = (
     "name", "federation", "pid", "address", "machine", "parents", "primary_parent", "children", "siblings", "notes",
 )  # fmt: skip
-"""What `module list` says of a module."""
+"""Keys of a module's entry in `module list`."""
 
 
 @click.group()
 def module() -> None:
-    """Run scheduling modules and look at them."""
+    """Run and inspect scheduling modules."""
 
 
 module.add_command(show_policy)
@@ -39,15 +39,15 @@ module.add_command(revoke)
 @click.option("--topology", "topology_file", type=click.Path(path_type=Path), required=True, help="The topology file.")
 @STATE
 def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
-    """Run the module NAME of a topology here, at its host and port, until it is told to end.
+    """Run the module NAME of a topology here, at its host and port, until it receives SIGTERM or Ctrl-C.
 
-    The first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key; every module of the
-    site is run with the same STATE, or with its own certificate by that root. Two sites that are to be linked
-    exchange their root.pem by hand (never root.key) over a way that both trust: each lists the other's system as
+    The first run makes a root key for this site, STATE/FEDERATION/tls/root.pem and root.key. Run every module of the
+    site with the same STATE, or with its own certificate signed by that root. Two sites that link to each other
+    exchange their root.pem (never root.key) by hand over a channel that both trust; each lists the other's system as
     `external: true` with `trust: FILE`, the copy. They use the same `federation` name.
 
-    Run as root, it runs tasks as the account `nobody`. Run as any other account, it runs them as that account: every
-    task can then use what that account may use, the module's own keys and database as well.
+    As root, it runs tasks as the account `nobody`. As any other account, it runs tasks as that account, which gives
+    every task access to everything that the account can access, including the module's own keys and database.
     """
     from messiahs.cli.federation.deployment import federation_directory, prepare_one
     from messiahs.cli.module.own_account import warning_of
@@ -56,7 +56,7 @@ def run_module(name: str, *, topology_file: Path, state: Path | None) -> None:
     from messiahs.daemon.process.environment import daemon_environment
     from messiahs.daemon.process.hangup import hold_hangups
 
-    # The daemon hears of it.
+    # The daemon handles it.
     hold_hangups()
     topology = load_topology(topology_file)
     directory = federation_directory(state_directory(state), topology.federation)
@@ -97,7 +97,7 @@ def list_modules(*, state: Path | None, as_json: bool, quiet: bool) -> None:
 @STATE
 @JSON
 def vectors(*, module: str | None, state: Path | None, as_json: bool) -> None:
-    """Show the sums that a module sends, and its views of its neighbors."""
+    """Show the vectors that a module sends, and its views of its neighbors."""
     with ModuleClient(locate_module(module, state=state).socket) as client:
         document = client.vectors()
     if as_json:
@@ -115,9 +115,9 @@ def _show(title: str, vector: Document) -> None:
 
 
 def _described(place: ModulePlace) -> Document | None:
-    """Give what the settings say of a module, and its process if it runs; None if it has no settings.
+    """Describe a module from its settings, with its process if it runs; None if it has no settings.
 
-    Who may not read the settings gets what the module says of itself, and None while it is down.
+    Without permission to read the settings, returns the module's own description, or None while it is down.
     """
     from messiahs.config.settings import load_settings
     from messiahs.daemon.process.pid_files import recorded_process
@@ -128,7 +128,7 @@ def _described(place: ModulePlace) -> Document | None:
     except FileNotFoundError:
         return None
     except PermissionError:
-        return _said(place)
+        return _own_description(place)
     settings = load_settings(file)
     process = recorded_process(place.directory / "daemon.pid")
     neighbors = [link.neighbor for link in settings.neighbors]
@@ -147,18 +147,18 @@ def _described(place: ModulePlace) -> Document | None:
 
 
 def _notes(place: ModulePlace) -> list[str]:
-    said = _said(place)
-    return [] if said is None else list(said["notes"])
+    answer = _own_description(place)
+    return [] if answer is None else list(answer["notes"])
 
 
-def _said(place: ModulePlace) -> Document | None:
-    """Give what a module that runs says of itself; None if it does not answer at once."""
+def _own_description(place: ModulePlace) -> Document | None:
+    """Return a running module's own description; None if it does not answer at once."""
     try:
         with ModuleClient(place.socket, patience=0) as client:
-            said = client.module()
+            answer = client.module()
     except ClientError:
         return None
-    return {name: said[name] for name in _DESCRIPTION}
+    return {name: answer[name] for name in _DESCRIPTION}
 
 
 def _row(found: Document) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What an administrator is told who lends a machine from an account that is not root's."""
+"""Warning for an administrator who runs a module as an account other than root."""
 
 import pwd
 
@@ -6,7 +6,7 @@ from messiahs.config.settings import ModuleSettings
 
 
 def warning_of(settings: ModuleSettings, uid: int) -> str:
-    """Say what tasks of others may do if the daemon runs as `uid`; empty for root and without a machine."""
+    """Return the warning about what tasks can do if the daemon runs as `uid`; empty for root and without a machine."""
     if uid == 0 or settings.machine is None:
         return ""
     try:
@@ -15,7 +15,7 @@ def warning_of(settings: ModuleSettings, uid: int) -> str:
         name = str(uid)
     return (
         f"messiahs: warning: `{settings.name}` runs tasks as {name}, its own account. Every task that its\n"
-        f"policy accepts can read and change its keys and database, use its API, and do to the files of {name}\n"
-        f"what {name} can do. Run it as root (tasks then run as `{settings.task_user}`), or as an account that\n"
-        "has nothing else, or accept only tasks of those whom you trust with that account."
+        f"policy accepts can read and change its keys and database, use its API, and access the files of {name}.\n"
+        f"Run it as root (tasks then run as `{settings.task_user}`), or as an account that owns nothing\n"
+        "else, or accept only tasks of users whom you trust with that account."
     )

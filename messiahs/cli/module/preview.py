@@ -1,4 +1,4 @@
-"""`messiahs module preview`: what a neighbor sees of a module, and what it would see under another policy."""
+"""`messiahs module preview`: what a neighbor receives from a module, now and under another policy."""
 
 from collections.abc import Iterator
 from difflib import ndiff
@@ -15,7 +15,7 @@ from messiahs.core.model.texts import printable
 _KINDS = {"for_parents": "as a parent", "for_children": "as a child", "for_siblings": "as a sibling"}
 
 _NAMES_THAT_STAY = (
-    "that name stands in denials only: claims, `executed_on`, $origin and $user carry the names of systems and users"
+    "that name is used in denials only: claims, `executed_on`, $origin and $user carry the names of systems and users"
 )
 
 
@@ -24,12 +24,12 @@ _NAMES_THAT_STAY = (
 @MODULE
 @STATE
 @JSON
-@click.option("--policy", "file", type=click.Path(path_type=Path), help="Compare with what it would see under FILE.")
+@click.option("--policy", "file", type=click.Path(path_type=Path), help="Compare with what FILE would send.")
 def preview(peer: str, *, module: str | None, state: Path | None, as_json: bool, file: Path | None) -> None:
-    """Show exactly what the neighbor PEER is told of this module: computed now, by the code that sends it.
+    """Show exactly what this module sends to the neighbor PEER, computed now by the code that sends it.
 
-    With --policy lines with `-` are seen now only, those with `+` under FILE only; how old each part is changes all the
-    time, and is left out.
+    With --policy, `-` marks lines sent now only and `+` marks lines sent under FILE only. Ages change all the time and
+    are left out.
     """
     from messiahs.client.locating import locate_module
     from messiahs.client.module import ModuleClient
@@ -46,10 +46,10 @@ def preview(peer: str, *, module: str | None, state: Path | None, as_json: bool,
     if as_json:
         print_document(document)
         return
-    click.echo(f"what {place.module} tells {document['neighbor']} ({document['relation']})")
+    click.echo(f"what {place.module} sends to {document['neighbor']} ({document['relation']})")
     lines = list(_sight_lines(document["now"], has_ages=file is None))
     if file is not None:
-        # Lines with `?` point at characters, and are for those who compare texts.
+        # Lines with `?` mark single characters, for comparisons of prose.
         compared = ndiff(lines, list(_sight_lines(document["under"], has_ages=False)))
         lines = [line for line in compared if not line.startswith("?")]
     for line in lines:
@@ -59,21 +59,21 @@ def preview(peer: str, *, module: str | None, state: Path | None, as_json: bool,
 
 
 def vector_lines(title: str, vector: Document) -> Iterator[str]:
-    """Give a vector for people: a line for each class below a title."""
+    """Yield a vector for people: a title, then a line for each class."""
     yield f"{title}: {vector['machines']} machines"
     for machine_class in vector["classes"]:
-        said, lacking = sorted(machine_class["attributes"].items()), machine_class["some_lack"]
-        told = " ".join(f"{name}={_shown(value)}{'?' * (name in lacking)}" for name, value in said)
-        yield f"  {machine_class['count']} x {told}".rstrip()
+        attributes, lacking = sorted(machine_class["attributes"].items()), machine_class["some_lack"]
+        text = " ".join(f"{name}={_shown(value)}{'?' * (name in lacking)}" for name, value in attributes)
+        yield f"  {machine_class['count']} x {text}".rstrip()
 
 
 def _sight_lines(sight: Document, *, has_ages: bool) -> Iterator[str]:
-    yield f"it sees denials under the name {sight['name']}"
+    yield f"name in denials: {sight['name']}"
     for vector in sight["vectors"]:
-        told = [f"tasks waiting: {vector['waiting']}"] + [f"age {vector['age']:g} s"] * has_ages
-        told += [f"every {vector['period']:g} s"]
-        told += [f"hears {', '.join(vector['hears'])}"] * bool(vector["hears"])
-        yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(told)})", vector)
+        facts = [f"tasks waiting: {vector['waiting']}"] + [f"age {vector['age']:g} s"] * has_ages
+        facts += [f"every {vector['period']:g} s"]
+        facts += [f"hears {', '.join(vector['hears'])}"] * bool(vector["hears"])
+        yield from vector_lines(f"{_KINDS[vector['kind']]} ({', '.join(facts)})", vector)
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`messiahs module tasks` and `messiahs module revoke`: what runs on a machine, and how its administrator ends it."""
+"""`messiahs module tasks` and `messiahs module revoke`: list the attempts on a machine, and end some of them."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from messiahs.client.module import ModuleClient
 @JSON
 @QUIET
 def list_attempts(*, module: str | None, state: Path | None, as_json: bool, quiet: bool) -> None:
-    """List what runs or waits on a module's machine, whoever submitted it.
+    """List the attempts that run or wait on a module's machine, from every origin.
 
-    Only root and the user of the module may.
+    Only root and the user of the module may use this command.
     """
     with ModuleClient(locate_module(module, state=state).socket) as client:
         attempts = client.attempts()
@@ -35,16 +35,17 @@ def list_attempts(*, module: str | None, state: Path | None, as_json: bool, quie
 
 @click.command()
 @click.argument("name", metavar="ATTEMPT_OR_TASK")
-@click.option("--kill", is_flag=True, help="End it at once, without the grace of the policy.")
-@click.option("--reason", default="", metavar="TEXT", help="What its origin and its user are told.")
+@click.option("--kill", is_flag=True, help="End it at once, ignoring the policy's kill_grace.")
+@click.option("--reason", default="", metavar="TEXT", help="Text reported to its origin and its user.")
 @MODULE
 @STATE
 @JSON
 def revoke(name: str, *, kill: bool, reason: str, module: str | None, state: Path | None, as_json: bool) -> None:
-    """End what runs on a module's machine, such as blays.17.3, blays.17 (all of an array) or blays.17.3#2 (an attempt).
+    """End attempts on a module's machine: blays.17 (a whole array), blays.17.3 (a task), blays.17.3#2 (an attempt).
 
-    It gets SIGTERM, and SIGKILL after the policy's kill_grace. Its origin lets the task run elsewhere. This machine
-    takes no task of that user and shape for a minute. Only root and the user of the module may.
+    An attempt gets SIGTERM, and SIGKILL after the policy's kill_grace. Its origin then runs the task elsewhere. This
+    machine accepts no task of the same user and shape for a minute. Only root and the user of the module may use this
+    command.
     """
     with ModuleClient(locate_module(module, state=state).socket) as client:
         revoked = client.revoke(name, kill=kill, reason=reason)
