@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, elsewhere a line every few seconds; always on stderr."""
+"""Progress of a long command on stderr: a bar on a terminal, elsewhere a line every few seconds."""
 
 import sys
 import time
@@ -11,25 +11,25 @@ _LINE_SECONDS = 2.0
 
 @dataclass(slots=True)
 class _Lines:
-    """Writes when a kind of work begins and ends, and now and then between; mutable."""
+    """Prints a line when a step begins and ends, and every `_LINE_SECONDS` in between (mutable)."""
 
     what: str = ""
-    told_at: float = 0.0
+    printed_at: float = 0.0
 
-    def tell(self, what: str, done: int, total: int, /) -> None:
+    def on_step(self, what: str, done: int, total: int, /) -> None:
         now = time.monotonic()
-        if what == self.what and done < total and now - self.told_at < _LINE_SECONDS:
+        if what == self.what and done < total and now - self.printed_at < _LINE_SECONDS:
             return
-        self.what, self.told_at = what, now
+        self.what, self.printed_at = what, now
         sys.stderr.write(f"{done} of {total} {what}\n")
         sys.stderr.flush()
 
 
 @contextmanager
-def shown_telling() -> Iterator[Callable[[str, int, int], None]]:
-    """Give what is to be called with what is done, how many are done, and how many there are."""
+def shown_steps() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a callback that takes a step's name, how many items are done, and how many there are."""
     if not sys.stderr.isatty():
-        yield _Lines().tell
+        yield _Lines().on_step
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -38,9 +38,9 @@ def shown_telling() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bars = {}
 
-        def tell(what: str, done: int, total: int, /) -> None:
+        def on_step(what: str, done: int, total: int, /) -> None:
             if what not in bars:
                 bars[what] = progress.add_task(what, total=total)
             progress.update(bars[what], completed=done)
 
-        yield tell
+        yield on_step

@@ -1,4 +1,4 @@
-"""`messiahs demo`: a whole campus on this machine, a real job on it, and every result checked."""
+"""`messiahs demo`: a campus on this machine with a real job, every result checked."""
 
 import time
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import click
 from messiahs.cli.demo.campus_job import Checked, checked_files, compress_everywhere, library, library_files
 from messiahs.cli.examples import example
 from messiahs.cli.federation.temporary import federation, interruptible, own_folder
-from messiahs.cli.milestones import shown_telling
+from messiahs.cli.milestones import shown_steps
 from messiahs.cli.output import print_document, print_table
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
@@ -22,14 +22,14 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What the demo comes down to."""
+    """Results of the demo."""
 
     files: tuple[Checked, ...]
     seconds: float
 
     @property
     def machines(self) -> dict[str, list[Checked]]:
-        """Give who worked on what, the busiest first."""
+        """Return the files by the machine that processed them, the busiest machine first."""
         found: dict[str, list[Checked]] = {}
         for file in self.files:
             found.setdefault(file.machine or "nobody", []).append(file)
@@ -37,18 +37,18 @@ class Totals:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Give what is wrong, file by file."""
+        """Return the problem of each file that has one."""
         return tuple(f"{file.name}: {file.problem}" for file in self.files if file.problem)
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--keep", is_flag=True, help="Leave the modules' state and the outputs behind, and say where.")
+@click.option("--keep", is_flag=True, help="Keep the modules' state and the outputs, and print where.")
 def demo(*, as_json: bool, keep: bool) -> int:
-    """Run a campus of modules here, and let them compress Python's standard library.
+    """Run a campus of modules on this machine and compress Python's standard library with it.
 
-    One task for each file is submitted at one laboratory; what comes back is checked against the file. Nothing is
-    left running, and without --keep nothing is left at all.
+    One task for each file is submitted at one laboratory, and every output is checked against its file. No process is
+    left running, and no file is left without --keep.
     """
     topology = example("topologies", TOPOLOGY)
     with interruptible(), own_folder(keep=keep) as folder:
@@ -65,14 +65,14 @@ def _work(folder: Path) -> Totals:
     root = library()
     names = library_files(root)
     place = locate_module(MODULE, state=folder / "state")
-    with shown_telling() as tell, ModuleClient(place.socket) as module:
+    with shown_steps() as on_step, ModuleClient(place.socket) as module:
         begun_at = time.monotonic()
-        members = compress_everywhere(module, root, names=names, tell=tell)
+        members = compress_everywhere(module, root, names=names, on_step=on_step)
         seconds = time.monotonic() - begun_at
         files = []
         for file in checked_files(place.socket, members, root=root, names=names, into=folder / "outputs"):
             files.append(file)
-            tell("fetched and checked", len(files), len(names))
+            on_step("fetched and checked", len(files), len(names))
     return Totals(files=tuple(files), seconds=seconds)
 
 
@@ -97,7 +97,7 @@ def _print(totals: Totals, kept: Path | None) -> None:
     for problem in totals.problems[:_SHOWN_PROBLEMS]:
         click.echo(f"messiahs: {problem}", err=True)
     bytes_in = _megabytes(sum(file.bytes_in for file in totals.files))
-    verdict = f"{len(totals.problems)} came back wrong" if totals.problems else "every file came back right"
+    verdict = f"{len(totals.problems)} files are wrong" if totals.problems else "every file is correct"
     click.echo(
         f"{len(totals.files)} tasks on {len(totals.machines)} machines in {totals.seconds:.1f} s: "
         f"{bytes_in} in, {_megabytes(_out(totals.files))} out; {verdict}"

@@ -31,9 +31,9 @@ def test_what_came_back_right_has_no_problem() -> None:
     [
         (gzip.compress(BODY), "", "printed the hash nothing"),
         (gzip.compress(BODY), "0" * 64, "printed the hash 000"),
-        (gzip.compress(BODY + b"x"), HASH, "another file"),
+        (gzip.compress(BODY + b"x"), HASH, "differs from the file"),
         (gzip.compress(BODY)[:-1], HASH, "cannot be decompressed"),
-        (b"", HASH, "another file"),
+        (b"", HASH, "differs from the file"),
         (b"no gzip", HASH, "cannot be decompressed"),
     ],
     # What gzip writes has the time in it, and processes that share the tests must agree on their names.
