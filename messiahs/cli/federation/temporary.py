@@ -15,7 +15,7 @@ from messiahs.errors import ClientError, MessiahsError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _UP_SECONDS = 60
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 _LONGEST_PLACE = 40
 _ELSEWHERE = Path("/var/tmp")  # noqa: S108 - where executors keep folders that cannot be in the state directory
 
@@ -41,7 +41,7 @@ def federation(topology: Path, state: Path) -> Iterator[None]:
 def _take_down(up: "subprocess.Popen[bytes]", topology: Path, state: Path) -> None:
     # `down` ends recorded processes, so wait for a supervisor that is just starting.
     while up.poll() is None and not any(state.glob("*/supervisor.pid")):
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     up.kill()
     up.wait()
     down = subprocess.run(_command("down", topology, state), capture_output=True, check=False, start_new_session=True)

@@ -25,13 +25,13 @@ def sim() -> None:
 
 @sim.command()
 @click.argument("scenario", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="How many tasks.")
-@click.option("--seed", type=int, default=0, show_default=True, help="One seed gives one run.")
-@click.option("--at", default="", help="Where the tasks are submitted (default: the first system).")
+@click.option("--tasks", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="Number of tasks.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Runs with the same seed are identical.")
+@click.option("--at", default="", help="System at which the tasks are submitted (default: the first one).")
 @click.option("--require", "requirement", default="", help="A predicate that a task's machine must satisfy.")
 @JSON
 def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_json: bool) -> int:
-    """Run SCENARIO, a topology file, with many tasks; 1 if not all of them finished."""
+    """Run many tasks in the federation of SCENARIO, a topology file; exit with 1 unless all of them finish."""
     from messiahs.config.topology.reading import load_topology
     from messiahs.sim.load.scenario import Workload, simulate
 
@@ -59,13 +59,13 @@ def run(scenario: Path, *, tasks: int, seed: int, at: str, requirement: str, as_
 
 
 @sim.command()
-@click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="How many seeds.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first one.")
+@click.option("--runs", type=click.IntRange(1, 1_000_000), default=20, show_default=True, help="Number of seeds.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first seed.")
 @JSON
 def swarm(*, runs: int, seed: int, as_json: bool) -> int:
-    """Run random federations in which things fail and then heal; 1 if one of them breaks a promise.
+    """Run random federations with faults that heal; exit with 1 if an invariant is violated.
 
-    A seed decides everything in its run. A failure is told with the one command that replays it.
+    Runs with the same seed are identical. A failure is printed with the command that replays it.
     """
     from messiahs.cli.sim.swarm import outcomes, print_run, print_summary, swarm_document
 
@@ -93,7 +93,7 @@ def _print(outcome: "Outcome", took_seconds: float) -> None:
 
 @contextmanager
 def _shown_progress(tasks: int) -> Iterator[Callable[[int], None]]:
-    """Give what draws progress on a terminal, and does nothing elsewhere."""
+    """Yield a callback that draws progress on a terminal, and does nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _ended: None
         return

@@ -1,4 +1,4 @@
-"""Running a swarm on all processors, and telling what came of it."""
+"""Run a swarm on all processors, and print its results."""
 
 import multiprocessing
 import os
@@ -15,12 +15,12 @@ from messiahs.sim.swarm import Failure, Run, run_seed
 
 @contextmanager
 def outcomes(seeds: Sequence[int]) -> Iterator[Iterator[Run]]:
-    """Give what came of each seed, in order, as soon as it is known; several run at a time."""
+    """Yield an iterator over the result of each seed, in order, as they become available; several run at a time."""
     processes = min(len(seeds), len(os.sched_getaffinity(0)))
     if processes == 1:
         yield map(run_seed, seeds)
         return
-    # Nothing here has threads, and a forked process has imported everything already.
+    # No threads run here, and a forked process has all imports already.
     pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork"))
     try:
         yield pool.map(run_seed, seeds)
@@ -29,7 +29,7 @@ def outcomes(seeds: Sequence[int]) -> Iterator[Iterator[Run]]:
 
 
 def print_run(run: Run, *, number: int, of: int) -> None:
-    """Print one line for a run that is over, and all that is known of its failure."""
+    """Print one line for a finished run, and everything that is known about its failure."""
     what = f"{run.systems} systems, {sum(run.faults.values())} faults, {_counted(run.tasks) or 'no tasks'}"
     click.echo(f"[{number}/{of}] seed {run.seed}: {what}, {run.virtual_ns / SECOND:,.0f} virtual s")
     if run.failure is not None:
@@ -37,7 +37,7 @@ def print_run(run: Run, *, number: int, of: int) -> None:
 
 
 def print_summary(runs: Sequence[Run]) -> None:
-    """Print what all runs came to."""
+    """Print the totals of all runs."""
     failed = sum(run.failure is not None for run in runs)
     faults = sum((run.faults for run in runs), Counter[str]())
     click.echo(f"{len(runs) - failed} of {len(runs)} runs are clean: {_counted(_tasks(runs)) or 'no tasks'}")
@@ -47,7 +47,7 @@ def print_summary(runs: Sequence[Run]) -> None:
 
 
 def swarm_document(runs: Sequence[Run]) -> dict[str, object]:
-    """Say the same for programs."""
+    """Return the totals and failures of all runs as a JSON document."""
     return {
         "runs": len(runs),
         "tasks": {str(state): count for state, count in sorted(_tasks(runs).items())},
