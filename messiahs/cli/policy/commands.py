@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from messiahs.errors import Problem
 
 _FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-_SET = click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Give $NAME a value.")
+_SET = click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Value of $NAME.")
 _TASK, _HERE, _PEER = (
-    click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE|-", help=f"What is stated of {whom}.")
-    for scope, whom in (("task", "the task"), ("here", "the own machine"), ("peer", "who asks"))
+    click.option(f"--{scope}", multiple=True, metavar="NAME=VALUE|FILE|-", help=f"Attributes of {subject}.")
+    for scope, subject in (("task", "the task"), ("here", "the module's machine"), ("peer", "the asking neighbor"))
 )
 
 
@@ -34,12 +34,12 @@ def _moment(text: str) -> "datetime":
     try:
         return datetime.fromisoformat(text if "-" in text else f"{datetime.now().astimezone().date()} {text}")
     except ValueError as error:
-        raise click.BadParameter("write a date and a time, as in '2026-11-21 22:30'") from error
+        raise click.BadParameter("expected a date and a time, such as '2026-11-21 22:30'") from error
 
 
 @click.group()
 def policy() -> None:
-    """Check and format policy files, try predicates, and let running modules follow other policies."""
+    """Check, format, explain and test policies, evaluate predicates, and load policies into running modules."""
 
 
 policy.add_command(fmt)
@@ -51,9 +51,9 @@ policy.add_command(diff)
 @_FILES
 @JSON
 def check(files: tuple[Path, ...], *, as_json: bool) -> int:
-    """Check every FILE and tell all problems with line and column; 1 if one of them is an error.
+    """Check every FILE and list all problems with line and column; exit with 1 if one of them is an error.
 
-    docs/policy-problems.md has a section for each code, as P204: what it means, and an example with its remedy.
+    docs/policy-problems.md has a section for each code, such as P204: its meaning, an example and its remedy.
     """
     found = {file: _problems_in(file) for file in files}
     problems = [problem for each in found.values() for problem in each]
@@ -78,17 +78,19 @@ def _problems_in(file: Path) -> "tuple[Problem, ...]":
 def _count(problems: "tuple[Problem, ...]") -> str:
     warnings = sum(problem.is_warning for problem in problems)
     errors = len(problems) - warnings
-    told = [f"{count} {word}{'s' * (count > 1)}" for count, word in ((errors, "error"), (warnings, "warning")) if count]
-    return ", ".join(told) or "no problems"
+    counts = [
+        f"{count} {word}{'s' * (count > 1)}" for count, word in ((errors, "error"), (warnings, "warning")) if count
+    ]
+    return ", ".join(counts) or "no problems"
 
 
-# A predicate may begin with a minus sign; what is no option of ours is one.
+# A predicate may begin with a minus sign, so an unknown option is a predicate.
 @policy.command(name="eval", context_settings={"ignore_unknown_options": True})
 @click.argument("predicate")
 @_SET
 @JSON
 def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> int:
-    """Judge PREDICATE, as on the wire: true (0) or false (1); 2 if it is none.
+    """Evaluate PREDICATE as modules do: exit with 0 if true, 1 if false, 2 if it is not a predicate.
 
     --set NAME=VALUE takes an integer, or else a string; --set 'NAME:="5"' takes a literal of the language.
     """
@@ -113,23 +115,23 @@ def evaluate(predicate: str, *, assignments: tuple[str, ...], as_json: bool) -> 
 @_HERE
 @_PEER
 @click.option("--at", "moment", type=_moment, metavar="TIME", help="Local time: '2026-11-21 22:30', or 22:30 [now].")
-@click.option("--pool", type=click.Path(path_type=Path), metavar="FILE", help="Machines: what `module vectors` wrote.")
-@click.option("--views", is_flag=True, help="Machines: those of which a running module knows.")
+@click.option("--pool", type=click.Path(path_type=Path), metavar="FILE", help="Machines: output of `module vectors`.")
+@click.option("--views", is_flag=True, help="Machines: those known to a running module.")
 @MODULE
 @STATE
 @JSON
 def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -> None:
-    """Say for each rule of FILE what it makes of a task: every comparison, the values found, and what is against it.
+    """Evaluate every rule of FILE for a task: each comparison, the values found, and the comparisons that fail.
 
-    --task, --here and --peer take NAME=VALUE in the words of policy files (mem=4GiB, est_time=2h, load=30%), or a file
-    with one in each line; `-` is standard input. --task also takes what `messiahs status ID --json` printed.
+    --task, --here and --peer take NAME=VALUE as in policy files (mem=4GiB, est_time=2h, load=30%), or a file with one
+    per line; `-` is standard input. --task also takes the output of `messiahs status ID --json`.
 
-    Without --peer every `accept` block is explained, with it also `join`; with something that is known of tasks that
-    are here only (ran=2h, suspended=5min) also `running` and `migrate`.
+    Explains every `accept` block; with --peer also `join`, and with an attribute that only a task on the machine has
+    (ran=2h, suspended=5min) also `running` and `migrate`.
 
-    With --pool FILE (as written by `module vectors --json`) or --views also in which order neighbors are asked, how
-    many machines the task could have, what loses the others, and the nearest change with which there would be more.
-    Without --peer a child asks.
+    With --pool FILE (written by `module vectors --json`) or --views, also shows the order in which neighbors are asked,
+    how many machines match the task, why the others do not, and the smallest changes that would add machines. Without
+    --peer a child asks.
     """
     from messiahs.cli.policy.explanation import policy_document, show_blocks, show_orders, show_parts, text_of
     from messiahs.cli.policy.pool import explained_pool, known_of, pool_document, show_pool
@@ -137,7 +139,7 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     from messiahs.config.policies import read_policy
 
     known = known_of(options)
-    # What is stated is read by the words of the policy, and its mistakes are of the same kind.
+    # Attributes are written as in the policy, and their mistakes are policy problems.
     with problems_as_json(as_json=as_json):
         rules = read_policy(file)
         asked = asked_of(rules, options, known.pools)
@@ -146,8 +148,8 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     found = explained_pool(rules, asked, known.pools) if known.pools else None
     text = text_of(rules)
     if as_json:
-        told = {} if found is None else {"pool": pool_document(found)}
-        print_document({**policy_document(file, rules, blocks, orders), **told})
+        counts = {} if found is None else {"pool": pool_document(found)}
+        print_document({**policy_document(file, rules, blocks, orders), **counts})
         return
     show_blocks(file, text, blocks)
     show_orders(file, text, orders)
@@ -158,13 +160,13 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
 
 @policy.command()
 @click.argument("files", metavar="[FILE.policytest...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--coverage", "with_coverage", is_flag=True, help="List the rules that were not seen true and false.")
+@click.option("--coverage", "with_coverage", is_flag=True, help="List rules that were not both true and false.")
 @JSON
 def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
-    """Try policies with the tests in FILE, or in every *.policytest here; 1 if something is not as expected.
+    """Run the tests in FILE, or in every *.policytest here; exit with 1 if one of them fails.
 
-    A failure comes with the rules that were judged. With --coverage 1 also if a rule was not seen both ways. A mistake
-    in a file ends it with 1, too; with --json its `problems` are all that is printed.
+    A failure lists the rules that were evaluated. With --coverage, also exits with 1 if a rule was not both true and
+    false. A mistake in a file exits with 1 as well; with --json only its `problems` are printed.
     """
     from messiahs.cli.policy.trials import test_policies
 
@@ -175,7 +177,7 @@ def test(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
 @policy.command()
 @JSON
 def schema(*, as_json: bool) -> None:
-    """List the attributes that policies and predicates may name."""
+    """List the attributes that policies and predicates can use."""
     from messiahs.core.model.attributes import CATALOGUE, SEEN_BY_THE_OWNER
     from messiahs.language.compiler.schema import facts_of, range_shown, spellings_of
 

@@ -1,4 +1,4 @@
-"""`messiahs policy diff`: which recorded decisions would change under another policy."""
+"""`messiahs policy diff`: list recorded decisions that another policy would change."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -26,16 +26,16 @@ _FILE = click.Path(path_type=Path)
 )
 @JSON
 def diff(old: Path, new: Path, *, paths: tuple[Path, ...], as_json: bool) -> int:
-    """Ask OLD and NEW what a module's policy was asked while TRACE was recorded; 1 if they answer differently.
+    """Ask OLD and NEW every question that a module's policy was asked during TRACE; exit with 1 if an answer differs.
 
-    The recorded policy goes on deciding: what would have followed from another answer is not made up.
+    The recorded decisions continue to apply: the consequences of a different answer are not simulated.
     """
     from messiahs.config.policies import policy_source
     from messiahs.core.interface.policies import Timeouts
     from messiahs.trace.replay.comparison import compare
     from messiahs.trace.show.reader import read_segments, segment_files
 
-    # Read before the traces, so that a mistake in one is told at once.
+    # Read before the traces, so that a mistake is reported at once.
     with problems_as_json(as_json=as_json):
         texts = (policy_source(old, timeouts=Timeouts()), policy_source(new, timeouts=Timeouts()))
         for text in texts:

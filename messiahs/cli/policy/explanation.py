@@ -1,4 +1,4 @@
-"""Explanations of policies as people read them, and as a document."""
+"""Explanations of policies as text and as JSON documents."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,8 @@ _SHOWN_CANDIDATES: Final = 10
 
 
 def text_of(policy: CompiledPolicy) -> str:
-    """Give the text of the file that a policy was read from, which is what its places are places of."""
-    assert policy.source is not None, "it was read from a file"
+    """Return the text of the file that a policy was compiled from; positions in the policy refer to it."""
+    assert policy.source is not None, "compiled from a file"
     return policy.source.text
 
 
@@ -36,12 +36,12 @@ def policy_document(
 
 
 def show_blocks(file: Path, text: str, blocks: tuple[ExplainedBlock, ...], /) -> None:
-    """Print every block with its rules, and below each rule its comparisons; `<- against` marks what makes it false."""
+    """Print every block with its rules and their comparisons; `<- against` marks those that make the rule false."""
     for block in blocks:
         for line in block_lines(block, file, text=text):
             click.echo(line)
     if not blocks:
-        click.echo(f"{file}: no rule of it applies")
+        click.echo(f"{file}: no rule applies")
 
 
 def show_parts(file: Path, policy: CompiledPolicy, /) -> None:
@@ -70,7 +70,7 @@ def _part_document(part: UsedPart) -> Document:
 
 
 def show_orders(file: Path, text: str, orders: tuple[ExplainedOrder, ...], /) -> None:
-    """Print every order with its keys and what they came to, and the first of those that are ranked."""
+    """Print every order with its keys and their values, and the first ranked neighbors."""
     for order in orders:
         click.echo(f"{file}:{line_of(text, order.written.start)}: {order.written.head}{_outcome(order)}")
         for (written, start), key in zip(order.written.keys, order.keys, strict=True):
@@ -78,21 +78,21 @@ def show_orders(file: Path, text: str, orders: tuple[ExplainedOrder, ...], /) ->
             for line in [] if key.rule is None else _comparison_lines(key.rule):
                 click.echo(f"  {line}")
         for place, ranked in enumerate((order.ranked or ())[:_SHOWN_CANDIDATES], start=1):
-            told = "; ".join(key.text for key in ranked.keys)
-            click.echo(f"  {place:4}. {ranked.system} ({ranked.relation}): {told}")
+            values = "; ".join(key.text for key in ranked.keys)
+            click.echo(f"  {place:4}. {ranked.system} ({ranked.relation}): {values}")
         if len(order.ranked or ()) > _SHOWN_CANDIDATES:
             click.echo(f"{'':8}and {len(order.ranked or ()) - _SHOWN_CANDIDATES} more, which --json lists")
 
 
 def _outcome(order: ExplainedOrder) -> str:
     if order.ranked is None:
-        return "" if order.written.head == "rank tasks" else ": of neighbors nothing is known without --views or --pool"
+        return "" if order.written.head == "rank tasks" else ": no neighbors are known without --views or --pool"
     unable = f"; could not hold the task: {', '.join(order.unable)}" if order.unable else ""
     return f": {len(order.ranked)} could be asked{unable}"
 
 
 def block_lines(block: ExplainedBlock, file: Path, *, text: str) -> Iterator[str]:
-    """Give a block, its rules and their comparisons, line by line; `text` is that of its file."""
+    """Yield a block, its rules and their comparisons, line by line; `text` is the text of the policy file."""
     yield f"{file}:{line_of(text, block.start)}: {block.head}: {block.verdict}"
     for rule in block.rules:
         yield from (f"  {line}" for line in _rule_lines(rule, text))
@@ -122,7 +122,7 @@ def _comparison_lines(rule: ExplainedRule) -> Iterator[str]:
 
 
 def line_of(text: str, start: int) -> int:
-    """Give the line, from 1, of a place in a text."""
+    """Return the line, from 1, of a position in a text."""
     return text.count("\n", 0, start) + 1
 
 
@@ -131,7 +131,7 @@ def _named(term: JudgedTerm) -> str:
 
 
 def block_document(block: ExplainedBlock, text: str) -> Document:
-    """Describe one block with its rules; `text` is that of its file."""
+    """Describe one block with its rules; `text` is the text of the policy file."""
     return {
         "block": block.head,
         "line": line_of(text, block.start),

@@ -1,4 +1,4 @@
-"""`messiahs policy fmt`: policy files, and their tests, in their one form."""
+"""`messiahs policy fmt`: write policy files and their tests in canonical form."""
 
 import difflib
 import stat
@@ -15,13 +15,13 @@ _TESTS = ".policytest"
 
 @click.command()
 @click.argument("files", metavar="[FILE...]", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--check", "is_check", is_flag=True, help="Change nothing, but print what would change: 1 if anything.")
+@click.option("--check", "is_check", is_flag=True, help="Change nothing; print the differences and exit with 1 if any.")
 def fmt(files: tuple[Path, ...], *, is_check: bool) -> int:
-    """Write every FILE in its one form; comments stay. Without a FILE, or for `-`, from stdin to stdout.
+    """Write every FILE in canonical form, keeping comments. Without FILE, or for `-`, formats stdin to stdout.
 
-    A file called *.policytest holds tests, and what comes from stdin if it has one. Every other file is a policy.
+    A file named *.policytest contains tests; stdin does if it has a test. Every other file is a policy.
 
-    A file that is ill-formed is left alone: its problems are printed, and the exit code is 1.
+    An invalid file is left unchanged: its problems are printed, and the exit code is 1.
     """
     results = [_format(file, is_check=is_check) for file in files or (_STDIN,)]
     return max(results)
@@ -41,7 +41,7 @@ def _format(file: Path, *, is_check: bool) -> int:
         click.echo(str(error), err=True)
         return 1
     if is_check:
-        return _told_difference(name, text, written)
+        return _print_difference(name, text, written)
     if file == _STDIN:
         click.echo(written.encode(), nl=False)
     elif written != text:
@@ -50,7 +50,7 @@ def _format(file: Path, *, is_check: bool) -> int:
     return 0
 
 
-def _told_difference(name: str, text: str, written: str) -> int:
+def _print_difference(name: str, text: str, written: str) -> int:
     if written == text:
         return 0
     before, after = text.splitlines(keepends=True), written.splitlines(keepends=True)
@@ -60,7 +60,7 @@ def _told_difference(name: str, text: str, written: str) -> int:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Put a new file in the place of one, with its mode; a link goes on to point to it."""
+    """Replace a file atomically, keeping its mode; a link keeps pointing to it."""
     from messiahs.config.whole_files import write_whole
 
     target = file.resolve()

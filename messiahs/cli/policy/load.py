@@ -1,4 +1,4 @@
-"""`messiahs policy load` and `messiahs module policy`: which policy a module follows, and another one in its place."""
+"""`messiahs policy load` and `messiahs module policy`: change and show the policy of a running module."""
 
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from messiahs.client.module import ModuleClient
 @STATE
 @JSON
 def load(file: Path | None, *, module: str | None, state: Path | None, as_json: bool) -> int:
-    """Let a running module follow the policy in FILE, or without FILE its own policy file, which is read again.
+    """Load the policy in FILE into a running module, or without FILE reload the module's own policy file.
 
-    What FILE says holds also after a restart, until `policy load` without FILE (or SIGHUP) goes back to the own file.
-    With mistakes in it nothing changes, and the exit code is 1. Only root and the user of the module may.
+    A loaded FILE stays in force, also after a restart, until `policy load` without FILE (or SIGHUP) returns to the
+    module's own file. A file with mistakes changes nothing and exits with 1. Only root and the user of the module may
+    use this command.
     """
     from messiahs.config.policies import policy_text
 
@@ -37,7 +38,7 @@ def load(file: Path | None, *, module: str | None, state: Path | None, as_json: 
         for problem in problems:
             click.echo(problem["text"], err=True)
         refused = f"{place.module}: nothing has changed: " if problems else f"{place.module}: "
-        click.echo(refused + _told(document))
+        click.echo(refused + _text_of(document))
     return 1 if problems else 0
 
 
@@ -46,21 +47,21 @@ def load(file: Path | None, *, module: str | None, state: Path | None, as_json: 
 @STATE
 @JSON
 def show_policy(*, module: str | None, state: Path | None, as_json: bool) -> None:
-    """Show which policy a module follows, with its hash, and since when."""
+    """Show the policy of a module, its hash, and since when it is in force."""
     place = locate_module(module, state=state)
     with ModuleClient(place.socket) as client:
         document = client.policy()
     if as_json:
         print_document(document)
     else:
-        click.echo(f"{place.module}: {_told(document)}")
+        click.echo(f"{place.module}: {_text_of(document)}")
 
 
-def _told(document: Document) -> str:
+def _text_of(document: Document) -> str:
     if not document["file"]:
-        return "no policy file, everybody is accepted"
+        return "no policy file; every task is accepted"
     own = document["own_file"] or "no policy file"
-    until = f"; it was loaded in place of {own}, and `messiahs policy load` goes back to that" * document["loaded"]
+    until = f"; it replaces {own}, and `messiahs policy load` returns to that" * document["loaded"]
     return (
         f'policy "{document["name"]}" in {document["file"]}, SHA-256 {document["sha256"]}, '
         f"is in force since {document['since']}{until}"

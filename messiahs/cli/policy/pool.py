@@ -1,4 +1,4 @@
-"""Machines to try a policy on: those of which a running module knows, or those of a document that it wrote."""
+"""Machines on which to evaluate a policy: those known to a running module, or those in a document that it wrote."""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from messiahs.language.runtime.readings import Facts
 
 
 class ExplainOptions(Stated):
-    """What `policy explain` takes."""
+    """Options of `policy explain`."""
 
     pool: Path | None
     views: bool
@@ -37,7 +37,7 @@ class ExplainOptions(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedPool:
-    """How many machines match for whom, in each pool and in all, what loses the others, and what would help."""
+    """Machines that match the request of `asker`, reasons why others do not, and changes that would help."""
 
     asker: str
     machines: int
@@ -49,9 +49,9 @@ class ExplainedPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Machines by whose they are, each in one place; and every neighbor with what it is and the machines it tells of.
+    """Machines per pool, each in one pool only, and every neighbor with its relation and view.
 
-    Without any machines the neighbors are not known either.
+    Without any machines the neighbors are unknown too.
     """
 
     pools: Mapping[str, Vector] = field(default_factory=dict)
@@ -59,9 +59,9 @@ class Known:
 
 
 def known_of(options: ExplainOptions) -> Known:
-    """Give the machines that the options name; none if they name none."""
+    """Return the machines that the options select; none without such an option."""
     if options["pool"] is not None and options["views"]:
-        raise click.UsageError("--pool and --views exclude each other")
+        raise click.UsageError("--pool and --views cannot be combined")
     if options["pool"] is not None:
         return _known_in(_document_in(options["pool"]), str(options["pool"]))
     if not options["views"]:
@@ -74,12 +74,12 @@ def known_of(options: ExplainOptions) -> Known:
 
 
 def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
-    """Explain which machines the task could have by its own requirement and by the policy's rules for whoever asks."""
+    """Match machines with the task's own requirement and the policy's rules for the asking neighbor."""
     asker = asked.query.asker
     demands = (*demands_of_task(asked.requirement), *demands_of(policy.acceptance, asker))
     facts, whole = facts_of(asked.query), whole_pool(pools)
     return ExplainedPool(
-        asker=_told(asker),
+        asker=_asker_text(asker),
         machines=whole.machines,
         matched=_matched(demands, facts, whole),
         pools=tuple((name, pool.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
@@ -89,21 +89,21 @@ def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vec
 
 
 def show_pool(found: ExplainedPool) -> None:
-    """Print how many machines match, part by part what loses others, and what would help."""
+    """Print how many machines match, how many each demand excludes, and the changes that would help."""
     counted = f"{found.matched} of {found.machines} match for {found.asker}"
-    click.echo(f"machines: {counted} (one of which several tell counts for each)")
+    click.echo(f"machines: {counted} (one reported by several neighbors counts for each)")
     for name, machines, matched in found.pools:
         click.echo(f"  {name}: {matched} of {machines}")
     for loss in found.losses:
         click.echo(f"  {loss.machines} lost to {loss.text}")
     if found.matched.could < found.machines and not found.changes:
-        click.echo("  no change of one value alone would help")
+        click.echo("  changing a single value would not help")
     for change in found.changes:
         click.echo(f"  would match {change.machines} of {found.machines} if {change.text}")
 
 
 def pool_document(found: ExplainedPool) -> Document:
-    """Describe the same as a document."""
+    """Describe the same as a JSON document."""
     return {
         "asker": found.asker,
         "machines": found.machines,
@@ -114,7 +114,7 @@ def pool_document(found: ExplainedPool) -> Document:
     }
 
 
-def _told(asker: Asker) -> str:
+def _asker_text(asker: Asker) -> str:
     if asker.relation is Relation.SELF:
         return "a user"
     return f"the {asker.relation} {asker.system}" if asker.system else f"a {asker.relation}"
@@ -134,12 +134,12 @@ def _document_in(file: Path) -> Document:
     except (OSError, ValueError, RecursionError) as error:
         raise ClientError(f"{file} cannot be read: {error}") from error
     if not isinstance(document, dict):
-        raise ClientError(f"{file} is no document of `messiahs module vectors --json`")
+        raise ClientError(f"{file} is not a document of `messiahs module vectors --json`")
     return document
 
 
 def _known_in(document: Document, name: str) -> Known:
-    """Give what stands at the module and below it, and the views of those that are not below it."""
+    """Return the machines of the module and its subtree, and the views of neighbors outside the subtree."""
     try:
         neighbors = tuple(
             Candidate(
@@ -153,7 +153,7 @@ def _known_in(document: Document, name: str) -> Known:
         others = {str(each.system): each.view for each in neighbors if each.relation is not Relation.CHILD}
         return Known(pools={"here and below": _vector(document["up"]), **others}, neighbors=neighbors)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ClientError(f"{name} is no document of `messiahs module vectors --json`") from error
+        raise ClientError(f"{name} is not a document of `messiahs module vectors --json`") from error
 
 
 def _vector(document: Document) -> Vector:
@@ -161,8 +161,7 @@ def _vector(document: Document) -> Vector:
 
 
 def _class(document: Document) -> MachineClass:
-    said = sorted(document["attributes"].items())
-    attributes = tuple((str(name), _value(value)) for name, value in said)
+    attributes = tuple((str(name), _value(value)) for name, value in sorted(document["attributes"].items()))
     return MachineClass(count=int(document["count"]), attributes=attributes, some_lack=tuple(document["some_lack"]))
 
 
@@ -175,4 +174,4 @@ def _value(value: object) -> ClassValue:
         case None:
             return VARIOUS
         case _:
-            raise ValueError(f"{value!r} is no value of a class")
+            raise ValueError(f"{value!r} is not a value of a class")

@@ -1,4 +1,4 @@
-"""Mistakes in a policy as the JSON document that `--json` promises."""
+"""Mistakes in a policy as the JSON document of `--json`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from messiahs.errors import PolicyError
 
 @contextmanager
 def problems_as_json(*, as_json: bool) -> Iterator[None]:
-    """With `as_json` print what is wrong with a policy as `{"problems": […]}` and end with 1; else raise it on."""
+    """With `as_json`, print the problems of a PolicyError as `{"problems": […]}` and exit with 1."""
     try:
         yield
     except PolicyError as error:

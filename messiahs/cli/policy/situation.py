@@ -1,11 +1,11 @@
-"""From the options of `policy explain` to what its policy is tried with."""
+"""Build the situation in which `policy explain` evaluates a policy from the command's options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypedDict
 
-from messiahs.cli.policy.status_documents import SaidByTask, is_document, task_in
+from messiahs.cli.policy.status_documents import Statements, is_document, task_in
 from messiahs.cli.standard_input import standard_input
 from messiahs.config.regular_files import NotRegularError, read_regular
 from messiahs.core.interface.calendar import calendar_time
@@ -31,9 +31,9 @@ _STDIN: Final = "-"
 
 
 class Stated(TypedDict):
-    """What the options say; each text is `name=value`, the name of a file of those, or `-` for standard input.
+    """Texts of the options: `name=value`, the name of a file with such lines, or `-` for standard input.
 
-    A task may also be what `status` printed of it as JSON.
+    A task may also be given as the JSON that `status` prints.
     """
 
     task: tuple[str, ...]
@@ -44,9 +44,9 @@ class Stated(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request for a place for one task, and what the task requires of its machine.
+    """A request for a place for one task, and the task's requirement.
 
-    `present` is what is known of the task because it is here already, which no request tells.
+    `present` holds attributes that only a task on this machine has, and that no request carries.
     """
 
     query: AcceptQuery
@@ -55,23 +55,23 @@ class Asked:
 
 
 def explained_blocks(policy: CompiledPolicy, asked: Asked, stated: Stated, /) -> tuple[ExplainedBlock, ...]:
-    """Explain a policy for what is stated."""
+    """Evaluate the blocks of a policy for the given situation."""
     return explain_policy(policy, asked.query, asks=bool(stated["peer"]), present=asked.present)
 
 
 def explained_orders(
     policy: CompiledPolicy, asked: Asked, neighbors: tuple[Candidate, ...] | None, /
 ) -> tuple[ExplainedOrder, ...]:
-    """Explain in which order a policy asks neighbors for places for the task, and how the task stands among others.
+    """Rank the neighbors that the policy would ask for places, and the task among other tasks.
 
-    Whoever has sent it is not asked, and for a parent or sibling only children are. Without neighbors only what is the
-    same for all of them is told.
+    The sender of the task is not asked, and for a parent or sibling only children are. Without neighbors, only the
+    values that are equal for all of them are shown.
     """
     query = asked.query
     may_climb = is_climbing(query.asker)
-    open_to_it = (each for each in neighbors or () if may_climb or each.relation is Relation.CHILD)
+    candidates = (each for each in neighbors or () if may_climb or each.relation is Relation.CHILD)
     ranking = RankQuery(
-        candidates=tuple(each for each in open_to_it if each.system != query.asker.system),
+        candidates=tuple(each for each in candidates if each.system != query.asker.system),
         need=need_of(query.tdv, asked.requirement),
         tdv=query.tdv,
         here=query.here,
@@ -85,21 +85,21 @@ def explained_orders(
 
 
 def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> Asked:
-    """Give the request that is stated; a task takes one slot, and comes from whoever asks, unless it says otherwise.
+    """Return the request; by default, a task takes one slot and its origin is the asking neighbor.
 
-    Where machines are given in its place, nothing need be said of the own one. Raises PolicyError for mistakes.
+    This machine's attributes are optional if machines are given. Raises PolicyError for mistakes.
     """
     if sum(text == _STDIN for scope in (TASK, HERE, PEER) for text in _texts(stated, scope)) > 1:
-        raise ClientError("standard input (`-`) can be read once only")
-    peer = _said(stated, PEER, policy).tdv
+        raise ClientError("standard input (`-`) can be used only once")
+    peer = _stated(stated, PEER, policy).tdv
     name, relation, balance = str(peer.get("name", "")), str(peer.get("relation", "child")), peer.get("balance")
     if relation not in list(Relation):
-        raise ClientError(f"--peer: relation is one of {', '.join(Relation)}, and not `{relation}`")
+        raise ClientError(f"--peer: unknown relation `{relation}`; expected one of {', '.join(Relation)}")
     asker = Asker(
         system=SystemId(name), relation=Relation(relation), balance=balance if isinstance(balance, int) else None
     )
     origin: dict[str, Value] = {"origin": name} if name else {}
-    task, here = _said(stated, TASK, policy), _said(stated, HERE, policy).tdv
+    task, here = _stated(stated, TASK, policy), _stated(stated, HERE, policy).tdv
     present = {name: value for name, value in task.tdv.items() if name in KNOWN_ONCE_HERE}
     alone = {name: value for name, value in task.tdv.items() if name not in {"from", *present}}
     tdv = TDV(sorted_pairs({"cpus": 1, **origin, **alone}))
@@ -115,7 +115,7 @@ def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector]
 
 
 def whole_pool(pools: Mapping[str, Vector]) -> Vector:
-    """Give all machines of several pools; one of which two tell counts twice."""
+    """Return all machines of several pools; one reported by two pools counts twice."""
     return Vector(tuple(each for pool in pools.values() for each in pool.classes))
 
 
@@ -123,25 +123,25 @@ def _texts(stated: Stated, scope: str) -> tuple[str, ...]:
     return {TASK: stated["task"], HERE: stated["here"], PEER: stated["peer"]}[scope]
 
 
-def _said(stated: Stated, scope: str, policy: CompiledPolicy) -> SaidByTask:
-    """Give what is said in a scope; what comes later counts. A requirement there is only of tasks."""
+def _stated(stated: Stated, scope: str, policy: CompiledPolicy) -> Statements:
+    """Return the attributes stated for a scope, the last value of each, and for a task its last requirement."""
     known = attributes_of(scope, policy.declared)
-    said = SaidByTask()
+    statements = Statements()
     for text in _texts(stated, scope):
         more = _read(text, known, option=f"--{scope}")
-        later = more if more.requirement.text else said
-        said = SaidByTask(tdv=said.tdv | more.tdv, requirement=later.requirement)
-    return said
+        later = more if more.requirement.text else statements
+        statements = Statements(tdv=statements.tdv | more.tdv, requirement=later.requirement)
+    return statements
 
 
-def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> SaidByTask:
+def _read(text: str, known: Mapping[str, Attribute], *, option: str) -> Statements:
     if "=" in text:
-        return SaidByTask(tdv=read_statement(text, known, file=option))
+        return Statements(tdv=read_statement(text, known, file=option))
     file = "<stdin>" if text == _STDIN else text
     content = _content(text, option)
     if option == f"--{TASK}" and is_document(content):
         return task_in(content, file=file)
-    return SaidByTask(tdv=read_statements(content, known, file=file))
+    return Statements(tdv=read_statements(content, known, file=file))
 
 
 def _content(file: str, option: str) -> str:
@@ -152,7 +152,7 @@ def _content(file: str, option: str) -> str:
     except NotRegularError as error:
         raise ClientError(f"{option}: `{file}` cannot be read: {error.strerror}; `-` reads standard input") from error
     except OSError as error:
-        problem = f"{option}: `{file}` is neither NAME=VALUE nor a file that can be read: {error.strerror}"
+        problem = f"{option}: `{file}` is neither NAME=VALUE nor a readable file: {error.strerror}"
         raise ClientError(problem) from error
     except UnicodeDecodeError as error:
-        raise ClientError(f"{option}: {file}: this is no UTF-8") from error
+        raise ClientError(f"{option}: {file}: not valid UTF-8") from error

@@ -1,4 +1,4 @@
-"""`messiahs policy test`: what came of the trials in `*.policytest` files, and which rules they left unseen."""
+"""`messiahs policy test`: run `*.policytest` files, and list rules that they do not cover."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _POLICY_SUFFIX = ".policy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tried:
-    """A test file, its policy, and what came of its tests."""
+    """A test file, its policy, and the results of its tests."""
 
     file: Path
     text: str
@@ -32,18 +32,18 @@ class _Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Left:
-    """The text of a policy, and what was not seen both true and false of its rules."""
+class _Uncovered:
+    """The text of a policy, and the rules that were not both true and false."""
 
     text: str
     rules: tuple[Unseen, ...]
 
 
 def test_policies(files: tuple[Path, ...], *, with_coverage: bool, as_json: bool) -> int:
-    """Try every file, or all that stand here, and tell; gives the exit code. Raises PolicyError for mistakes in one."""
+    """Run and print every file, or all files here; returns the exit code. Raises PolicyError for mistakes in a file."""
     chosen = files or tuple(sorted(Path().glob(_ENDING)))
     if not chosen:
-        raise ClientError(f"no {_ENDING} stands here: name the files")
+        raise ClientError(f"no {_ENDING} in this folder: name the files")
     tried = [_tried(file) for file in chosen]
     unseen = _unseen_in(tried) if with_coverage else {}
     if as_json:
@@ -61,25 +61,26 @@ def _tried(file: Path) -> _Tried:
         trials = read_trials(text, file=str(file), policy_of=lambda name: read_policy(file.parent / name))
     except PolicyError:
         if file.suffix == _POLICY_SUFFIX:
-            click.echo(f"{file} is no file of tests; `messiahs policy check {file}` checks policies", err=True)
+            click.echo(f"{file} is not a test file; `messiahs policy check {file}` checks policies", err=True)
         raise
     policy_file = file.parent / trials.policy_name
     return _Tried(file=file, text=text, policy_file=policy_file, policy=trials.policy, outcomes=try_out(trials))
 
 
-def _unseen_in(tried: Iterable[_Tried]) -> dict[Path, _Left]:
-    """Give, for each policy, what no test of any file saw both true and false."""
+def _unseen_in(tried: Iterable[_Tried]) -> dict[Path, _Uncovered]:
+    """Return, for each policy, the rules that no test of any file saw both true and false."""
     seen: dict[Path, set[Sighting]] = {}
     policies: dict[Path, CompiledPolicy] = {}
     for each in tried:
         policies[each.policy_file] = each.policy
         seen.setdefault(each.policy_file, set()).update(*(outcome.seen for outcome in each.outcomes))
     return {
-        file: _Left(text=text_of(policy), rules=unseen_rules(policy, seen[file])) for file, policy in policies.items()
+        file: _Uncovered(text=text_of(policy), rules=unseen_rules(policy, seen[file]))
+        for file, policy in policies.items()
     }
 
 
-def _show(tried: list[_Tried], unseen: dict[Path, _Left], *, with_coverage: bool) -> None:
+def _show(tried: list[_Tried], unseen: dict[Path, _Uncovered], *, with_coverage: bool) -> None:
     for each in tried:
         rules_text = text_of(each.policy)
         for outcome in each.outcomes:
@@ -94,7 +95,7 @@ def _show(tried: list[_Tried], unseen: dict[Path, _Left], *, with_coverage: bool
             never = " or ".join("true" if value else "false" for value in missed.never)
             click.echo(f"{file}:{line_of(left.text, missed.rule.start)}: never {never}: {missed.rule.text}")
     if with_coverage and not any(left.rules for left in unseen.values()):
-        click.echo("every rule was seen true and false")
+        click.echo("every rule was both true and false")
 
 
 def _show_failure(failure: Failure, tried: _Tried, *, rules: str) -> None:
@@ -126,7 +127,7 @@ def _document(tried: _Tried) -> Document:
     return {"file": str(tried.file), "policy": str(tried.policy_file), "tests": tests}
 
 
-def _coverage(unseen: dict[Path, _Left]) -> list[Document]:
+def _coverage(unseen: dict[Path, _Uncovered]) -> list[Document]:
     return [
         {"policy": str(file), "unseen": [_missed(each, left.text) for each in left.rules]}
         for file, left in unseen.items()

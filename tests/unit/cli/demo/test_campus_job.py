@@ -22,12 +22,12 @@ def test_the_library_is_there_without_its_tests() -> None:
     assert not [name for name in names if "site-packages" in name or "/test/" in f"/{name}" or "idle_test" in name]
 
 
-def test_what_came_back_right_has_no_problem() -> None:
+def test_a_correct_output_has_no_problem() -> None:
     assert problem_with(BODY, gzip.compress(BODY), printed=f"{HASH}  os.py\n") == ""
 
 
 @pytest.mark.parametrize(
-    ("compressed", "printed", "told"),
+    ("compressed", "printed", "problem"),
     [
         (gzip.compress(BODY), "", "printed the hash nothing"),
         (gzip.compress(BODY), "0" * 64, "printed the hash 000"),
@@ -36,11 +36,11 @@ def test_what_came_back_right_has_no_problem() -> None:
         (b"", HASH, "differs from the file"),
         (b"no gzip", HASH, "cannot be decompressed"),
     ],
-    # What gzip writes has the time in it, and processes that share the tests must agree on their names.
+    # gzip writes the time, and all processes that share the tests must agree on their ids.
     ids=("no hash", "another hash", "another file", "cut", "nothing", "no gzip"),
 )
-def test_what_came_back_wrong_is_told(compressed: bytes, printed: str, told: str) -> None:
-    assert told in problem_with(BODY, compressed, printed=printed)
+def test_a_wrong_output_is_reported(compressed: bytes, printed: str, problem: str) -> None:
+    assert problem in problem_with(BODY, compressed, printed=printed)
 
 
 def test_every_file_is_submitted_as_a_member_and_checked(tmp_path: Path, start_peer: StartPeer) -> None:
@@ -59,17 +59,17 @@ def test_every_file_is_submitted_as_a_member_and_checked(tmp_path: Path, start_p
     }
     peer.outputs = {f"left.1.{number}": {f"{name}.gz": gzip.compress(BODY)} for number, name in enumerate(names, 1)}
     peer.logs = {"stdout": HASH.encode(), "stderr": b""}
-    told: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
     with ModuleClient(peer.socket_path) as module:
         root = tmp_path / "library"
-        ended = compress_everywhere(module, root, names=names, tell=lambda *words: told.append(words))
+        ended = compress_everywhere(module, root, names=names, on_step=lambda *step: steps.append(step))
     checked = list(checked_files(peer.socket_path, ended, root=root, names=names, into=tmp_path / "outputs"))
     body = next(body for method, path, body in peer.asked if (method, path) == ("POST", "/v1/tasks"))
     assert (body["items"], body["members"], body["outputs"]) == (list(names), 3, ["{}.gz"])
     assert list(peer.files.values()) == [BODY]
     assert [one.problem for one in checked] == ["", "", "left.1.3 aborted lost"]
     assert [(one.machine, one.bytes_in) for one in checked] == [("right", len(BODY))] * 3
-    assert told[-1] == ("compressed", 3, 3)
+    assert steps[-1] == ("compressed", 3, 3)
     assert gzip.decompress((tmp_path / "outputs" / "2" / "b" / "a.py.gz").read_bytes()) == BODY
 
 

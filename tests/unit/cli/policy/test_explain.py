@@ -138,9 +138,9 @@ def test_what_is_stated_may_stand_in_files(file: Path, tmp_path: Path, capsys: p
         (["--here", "load=4G"], "error[P103]: `4G` has no unit that is known"),
         (["--here", 'load="low"'], "--here:1:6: error[P203]: `load` is an integer"),
         (["--here", "load="], "--here:1:1: error[P106]: this is no statement"),
-        (["--peer", "relation=uncle"], "relation is one of self, child, sibling, parent, and not `uncle`"),
-        (["--task", "/no/such/file"], "is neither NAME=VALUE nor a file that can be read"),
-        (["--at", "noon"], "write a date and a time"),
+        (["--peer", "relation=uncle"], "unknown relation `uncle`; expected one of self, child, sibling, parent"),
+        (["--task", "/no/such/file"], "is neither NAME=VALUE nor a readable file"),
+        (["--at", "noon"], "expected a date and a time"),
     ],
 )
 def test_what_cannot_be_stated_is_told(
@@ -237,7 +237,7 @@ def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
     pool.write_text(json.dumps(VECTORS))
     assert main(["policy", "explain", str(policy), *POOL_WORDS, "--pool", str(pool)]) == 0
     assert capsys.readouterr().out.splitlines()[-7:] == [
-        "machines: 0 of 12 match for the child x (one of which several tell counts for each)",
+        "machines: 0 of 12 match for the child x (one reported by several neighbors counts for each)",
         "  here and below: 0 of 3",
         "  above: 0 of 9",
         "  0 to 9 lost to $free_slots >= $cpus",
@@ -290,11 +290,11 @@ def test_the_views_of_a_running_module_are_a_pool(
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         ("9" * 5_000, "cannot be read"),
-        ("[]", "is no document of `messiahs module vectors --json`"),
-        ('{"up": {}}', "is no document of `messiahs module vectors --json`"),
+        ("[]", "is not a document of `messiahs module vectors --json`"),
+        ('{"up": {}}', "is not a document of `messiahs module vectors --json`"),
         (
             '{"views": {}, "up": {"classes": [{"count": 1, "attributes": {"load": [1.5]}, "some_lack": []}]}}',
-            "is no document",
+            "is not a document",
         ),
     ],
 )

@@ -41,7 +41,7 @@ def test_orders_are_told_with_what_each_key_came_to(tmp_path: Path, capsys: pyte
     assert main(["policy", "explain", str(policy), "--task", "user=ann"]) == 0
     told = capsys.readouterr().out.replace(f"{policy}", "FILE").splitlines()
     assert told[told.index("FILE:3: rank tasks") - 3 :] == [
-        "FILE:2: rank candidates: of neighbors nothing is known without --views or --pool",
+        "FILE:2: rank candidates: no neighbors are known without --views or --pool",
         "     2 most $willingness: differs from candidate to candidate",
         "     2 least $task.priority: uninitialised, goes last: $priority has no value",
         "FILE:3: rank tasks",

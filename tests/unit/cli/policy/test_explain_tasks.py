@@ -98,7 +98,7 @@ def test_statements_may_come_over_standard_input_too_but_it_is_read_once_only(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"mem = 1GiB\nbid = 9\n")))
     assert _values(_explained(capsys, str(file), "--task", "-"))["$bid"] == 9
     assert main(["policy", "explain", str(file), "--task", "-", "--here", "-"]) == 1
-    assert "standard input (`-`) can be read once only" in capsys.readouterr().err
+    assert "standard input (`-`) can be used only once" in capsys.readouterr().err
 
 
 def _pool() -> dict[str, Any]:
@@ -134,15 +134,15 @@ def test_what_the_task_requires_of_its_machine_counts_in_orders_and_pools(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "task.json: this is no JSON: "),
-        ("[" * 100_000, "task.json: this is no JSON: "),
-        ('{"tasks": 3}', "this is JSON, but not what `messiahs status ID --json` prints"),
-        ('{"tasks": [1]}', "this is JSON, but not what `messiahs status ID --json` prints"),
-        ("[]", "this is JSON, but not what `messiahs status ID --json` prints"),
-        ('{"tasks": []}', "there is no task in it: write it with `messiahs status ID --json` for one ID"),
-        ('{"tasks": [{}, {}]}', "it holds 2 tasks"),
-        ('{"tasks": [{"id": "a.1", "members": 3}]}', "a.1 is an array: ask for one of its members, such as a.1.1"),
-        ('{"tasks": [{"id": "a.1"}]}', "nothing in it says what a.1 needs (`tdv`, `requirement`)"),
+        ("{", "task.json: not valid JSON: "),
+        ("[" * 100_000, "task.json: not valid JSON: "),
+        ('{"tasks": 3}', "this JSON is not the output of `messiahs status ID --json`"),
+        ('{"tasks": [1]}', "this JSON is not the output of `messiahs status ID --json`"),
+        ("[]", "this JSON is not the output of `messiahs status ID --json`"),
+        ('{"tasks": []}', "it contains no task; write it with `messiahs status ID --json` for one ID"),
+        ('{"tasks": [{}, {}]}', "it contains 2 tasks"),
+        ('{"tasks": [{"id": "a.1", "members": 3}]}', "a.1 is an array: name one of its members, such as a.1.1"),
+        ('{"tasks": [{"id": "a.1"}]}', "a.1 has no `tdv` or no `requirement`"),
         (json.dumps(_status(tdv={"mem": 1.5, "x": True, "y": 2**63})), "`tdv`: mem is 1.5, x is True, y is 92233"),
         (json.dumps(_status(requirement="$mem <")), "`requirement`: "),
         ("mem = 3 {}", "this is no statement"),

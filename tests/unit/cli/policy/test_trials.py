@@ -60,7 +60,7 @@ def test_tests_in_several_files_cover_a_policy_together(file: Path, capsys: pyte
         'policy "rules/a.policy";\ntest "t" { peer { relation = "parent"; } placed 2; expect refuse; }\n'
     )
     assert main(["policy", "test", "--coverage"]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == ["3 tests, all ok", "every rule was seen true and false"]
+    assert capsys.readouterr().out.splitlines()[-2:] == ["3 tests, all ok", "every rule was both true and false"]
 
 
 def test_everything_is_in_the_document(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +130,7 @@ def test_tests_in_place_of_a_policy_are_told_so(
 def test_a_policy_in_place_of_tests_is_told_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert file.exists()
     assert main(["policy", "test", "rules/a.policy"]) == 1
-    told = "rules/a.policy is no file of tests; `messiahs policy check rules/a.policy` checks policies"
+    told = "rules/a.policy is not a test file; `messiahs policy check rules/a.policy` checks policies"
     assert told in capsys.readouterr().err
 
 
@@ -139,4 +139,4 @@ def test_without_a_file_there_must_be_some_here(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["policy", "test"]) == 1
-    assert "no *.policytest stands here" in capsys.readouterr().err
+    assert "no *.policytest in this folder" in capsys.readouterr().err
