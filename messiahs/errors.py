@@ -1,6 +1,6 @@
-"""Every exception that this project raises, by who has to act on it.
+"""Every exception of this project, by who has to act on it.
 
-A bug of ours is an `assert`; a neighbor's mistake is never an exception but a `Report` action of the core.
+A bug is an `assert`; a neighbor's mistake is a `Report` action of the core, never an exception.
 """
 
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ _SHOWN_COLUMNS: Final = 120
 
 
 class MessiahsError(Exception):
-    """The root: its text can be shown to a person as it stands."""
+    """Base class; the text can be shown to a user unchanged."""
 
 
 class PredicateError(MessiahsError):
-    """A predicate is ill-formed: says where (line and column from 1) and what to write instead."""
+    """A predicate is invalid; the text contains the position (line and column from 1) and a hint."""
 
     def __init__(self, message: str, *, line: int = 1, column: int = 1, source: str = "", hint: str = "") -> None:
         super().__init__(message)
         self.message, self.line, self.column, self.source, self.hint = message, line, column, source, hint
 
     def __str__(self) -> str:
-        """Show the line with a caret under the place, then the hint."""
+        """Return the message with its line, a caret under the position, and the hint."""
         lines = self.source.splitlines()
         shown = f"{self.line}:{self.column}: {self.message}"
         if 0 < self.line <= len(lines):
@@ -33,7 +33,7 @@ class PredicateError(MessiahsError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One mistake in a policy file; line and column count from 1, and `source` is that line, safe to print."""
+    """One mistake in a policy file; line and column count from 1, and `source` is the line, safe to print."""
 
     code: str
     file: str
@@ -47,7 +47,7 @@ class Problem:
     is_warning: bool = False
 
     def facts(self) -> dict[str, object]:
-        """Give it as a JSON document; the place ends before `end_column`, at the latest with its first line."""
+        """Return the problem as a JSON document; `end_column` is exclusive and does not exceed the first line."""
         return {
             "code": self.code,
             "severity": "warning" if self.is_warning else "error",
@@ -62,7 +62,7 @@ class Problem:
         }
 
     def __str__(self) -> str:
-        """Show the line with carets under the place, then the hint."""
+        """Return the message with its line, carets under the position, and the hint."""
         severity = "warning" if self.is_warning else "error"
         shown = f"{self.file}:{self.line}:{self.column}: {severity}[{self.code}]: {self.message}"
         start = max(0, self.column - 61)
@@ -76,7 +76,7 @@ class Problem:
 
 
 class PolicyError(MessiahsError):
-    """A policy file has mistakes, told all at once; its warnings are among `problems` too."""
+    """A policy file has mistakes; `problems` contains all of them, and warnings."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -92,7 +92,7 @@ class TopologyError(MessiahsError):
 
 
 class ExecutorError(MessiahsError):
-    """A task could not be started or controlled; `transient` says whether a retry may help."""
+    """A task could not be started or controlled; `transient` means that a retry may succeed."""
 
     def __init__(self, message: str, *, transient: bool) -> None:
         super().__init__(message)
@@ -104,44 +104,44 @@ class ChannelError(MessiahsError):
 
 
 class RefusedError(ChannelError):
-    """A neighbor that was reached does not take what it was brought: says why in its own words."""
+    """A neighbor was reached and refused the request; the text is the neighbor's."""
 
 
 class ProtocolError(ChannelError):
-    """A peer's answer breaks the protocol or its own announcement: to ask again does not help."""
+    """A peer's answer violates the protocol or its own announcement; a retry does not help."""
 
 
 class UntrustedError(ChannelError):
-    """No connection can be made: one side does not trust the certificate of the other. Trying again does not help."""
+    """One side does not trust the certificate of the other, so no connection is possible; a retry does not help."""
 
 
 class CodecError(MessiahsError):
-    """Received bytes are no message of ours: malformed, oversized or out of range."""
+    """Received bytes are not a valid message: malformed, oversized or out of range."""
 
 
 class StoreError(MessiahsError):
-    """The state on disk cannot be read or written: says which file and what to do."""
+    """The state on disk cannot be read or written; the text names the file and the remedy."""
 
 
 class NoRoomError(StoreError):
-    """The disk has no room for a file now, or would have too little left for everything else."""
+    """The disk has no room for a file, or too little would be left for everything else."""
 
 
 class UnusableStateError(StoreError):
-    """The state on disk is damaged, or of a newer release: trying again does not help, a person has to act.
+    """The state on disk is damaged, or written by a newer release; a retry does not help, an administrator must act.
 
-    A daemon that finds it so ends with `EXIT_CODE`.
+    A daemon with such a state exits with `EXIT_CODE`.
     """
 
     EXIT_CODE: Final = 65
 
 
 class TraceError(MessiahsError):
-    """A trace cannot be written or read: says which file and why."""
+    """A trace cannot be written or read; the text names the file and the reason."""
 
 
 class ClientError(MessiahsError):
-    """A command could not be carried out; `code` is the exit code that it deserves."""
+    """A command could not be carried out; `code` is its exit code."""
 
     def __init__(self, message: str, *, code: int = 1) -> None:
         super().__init__(message)
@@ -149,4 +149,4 @@ class ClientError(MessiahsError):
 
 
 class ModuleUnreachableError(ClientError):
-    """No module answers at the socket: it is not running, or still starting."""
+    """No module answers at the socket: it is not running, or is still starting."""
