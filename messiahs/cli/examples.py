@@ -1,4 +1,4 @@
-"""The example topologies and policies: beside the package in a checkout, inside it where it is installed."""
+"""The example topologies and policies: next to the package in a checkout, inside it when installed."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from messiahs.errors import ClientError
 
 
 def example(folder: str, name: str) -> Path:
-    """Give an example such as `topologies`, `campus.yaml`; a `ClientError` if this installation has none."""
+    """Return the path of an example, such as `topologies`, `campus.yaml`; raises ClientError if it is not installed."""
     package = Path(messiahs.__file__).resolve().parent
     places = (package.parent / folder / name, package / "examples" / folder / name)
     for place in places:
         if place.is_file():
             return place
-    raise ClientError(f"there is no example {folder}/{name} in this installation (looked for {places[1]})")
+    raise ClientError(f"example {folder}/{name} is not installed (expected at {places[1]})")

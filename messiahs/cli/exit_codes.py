@@ -1,4 +1,4 @@
-"""What the end of a task is as an exit code: of `run`, which is as if local, and of `wait`."""
+"""Exit codes for ended tasks, as `run` and `wait` return them."""
 
 from messiahs.cli.output import reason_lines
 from messiahs.client.connection import Document
@@ -11,13 +11,13 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 KILLED_BY_ITS_USER = 130
 SIGNAL_BASE = 128
 OUTPUT_LOST = 141
-"""Nobody reads what is printed any more: as if SIGPIPE had ended the command."""
+"""Exit code when the reader of the output is gone, as if SIGPIPE had ended the command."""
 
 
 def exit_code_of(task: Document) -> int:
-    """Give the exit code of a task in a final state, or of an array: 0 if every member exited 0, else 1."""
+    """Return the exit code of a task in a final state; for an array 0 if every member exited 0, else 1."""
     if "counts" in task:
-        # One that lacks an output, say, may have exited with 0 and did not finish.
+        # A member without a declared output may have exited with 0 and is not finished.
         good = min(task["exit_codes"].get("0", 0), task["counts"].get("finished", 0))
         return 0 if good == task["members"] else 1
     if task["state"] == "killed":
@@ -34,13 +34,13 @@ def exit_code_of(task: Document) -> int:
 
 
 def failure_of(task: Document) -> str:
-    """Say why a task has no exit code of its own or lacks outputs; empty if neither is so."""
+    """Return why a task has no exit code of its own or lacks outputs; empty if it has both."""
     if "counts" in task or task["state"] == "finished":
         return ""
     lacks_outputs = task.get("cause") in OUTPUT_CAUSES
     if not lacks_outputs and exit_code_of(task) not in {FEDERATION_FAILED, NOT_EXECUTABLE, NOT_FOUND}:
         return ""
-    told = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
+    text = ": ".join(str(task[part]) for part in ("state", "cause", "text") if task.get(part))
     if lacks_outputs and task.get("exit_code") is not None:
-        told = f"{told} (exit code {task['exit_code']})"
-    return "\n    ".join((printable(f"{task['id']} {told}"), *reason_lines(task.get("reasons") or ())))
+        text = f"{text} (exit code {task['exit_code']})"
+    return "\n    ".join((printable(f"{task['id']} {text}"), *reason_lines(task.get("reasons") or ())))

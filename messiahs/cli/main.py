@@ -1,4 +1,4 @@
-"""The command `messiahs`: which words there are, and what its exit code says.
+"""The command `messiahs`: its subcommands and exit codes.
 
 A command is loaded when it is named; to add one, add a line to `COMMANDS`.
 """
@@ -39,16 +39,16 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "version": "messiahs.cli.version:version",
     }
 )
-"""Every first word, and where its click command is."""
+"""Every subcommand, and the location of its click command."""
 
 _INTERRUPTED_EXIT = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code; a user's mistake is a message on stderr, never a traceback."""
+    """Run one command and return its exit code; a user's mistake prints a message on stderr, never a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["version"], ["--version"]):
-        # Even click is too much for one line.
+        # Importing click takes longer than printing one line.
         from messiahs import __version__
 
         sys.stdout.write(f"messiahs {__version__}\n")
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _failed(error)
     except KeyboardInterrupt:
-        # The terminal has shown ^C.
+        # The terminal has printed ^C.
         sys.stderr.write("\n")
         return _INTERRUPTED_EXIT
     return code
@@ -69,7 +69,7 @@ def _code_of(words: list[str]) -> int:
     import click
 
     try:
-        # Not by click's `main`: it takes a broken pipe for an error of ours.
+        # click's `main` would treat a broken pipe as an error of this program.
         root = _root(words)
         with root.make_context("messiahs", words) as context:
             code = root.invoke(context)
@@ -89,7 +89,7 @@ def _code_of(words: list[str]) -> int:
 
 
 def _failed(error: OSError) -> int:
-    """Say what the system refused; that nobody reads any more is said by the exit code alone."""
+    """Print an error of the operating system; a broken pipe only sets the exit code."""
     from messiahs.cli.exit_codes import OUTPUT_LOST
 
     is_unread = isinstance(error, BrokenPipeError)
@@ -99,7 +99,7 @@ def _failed(error: OSError) -> int:
         try:
             stream.flush()
         except OSError:
-            # What is still in the buffer must not fail at exit.
+            # Buffered output must not fail at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return OUTPUT_LOST if is_unread else 1
 
@@ -110,7 +110,7 @@ def _root(words: list[str]) -> "click.Group":
     root = click.Group(
         name="messiahs", help="Pool machines across sites without giving up control.", no_args_is_help=True
     )
-    # Only --help and a word that does not exist need all of them.
+    # Only --help and an unknown word need all subcommands.
     wanted = [words[0]] if words and words[0] in COMMANDS else list(COMMANDS)
     for name in wanted:
         module, _, attribute = COMMANDS[name].partition(":")

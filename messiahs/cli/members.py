@@ -1,4 +1,4 @@
-"""How many tasks a submit makes: one, the members of an array, or one for each line of a file."""
+"""The tasks of one submission: a single task, the members of an array, or one for each line of a file."""
 
 import sys
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ MEMBER_LIMIT = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """`count` is 0 for a single task; `items` says what `{}` is for each member, by default its number."""
+    """`count` is 0 for a single task; `items` are the replacements of `{}`, by default the member numbers."""
 
     count: int = 0
     items: tuple[str, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
-        """Give what `{}` stands for in each member; nothing for a single task."""
+        """Return the replacement of `{}` for each member; empty for a single task."""
         return self.items or tuple(str(number) for number in range(1, self.count + 1))
 
 
 def array_range(text: str) -> Members:
-    """Read `A-B`; numbers that do not begin with 1 are the items of members 1, 2, …."""
+    """Read `A-B`; if A is not 1, members 1, 2, … have the items A, A + 1, …."""
     first, dash, last = text.partition("-")
     if not dash or not _is_number(first) or not _is_number(last):
-        raise click.BadParameter(f"`{text}` is no range such as 1-100")
+        raise click.BadParameter(f"`{text}` is not a range such as 1-100")
     low, high = int(first), int(last)
     if not 1 <= low <= high:
-        raise click.BadParameter(f"an array goes from 1 or more upwards, and `{text}` does not")
+        raise click.BadParameter(f"`{text}`: a range begins at 1 or more and does not descend")
     _check_count(high - low + 1)
     if low == 1:
         return Members(count=high)
@@ -37,7 +37,7 @@ def array_range(text: str) -> Members:
 
 
 def each_line(file: str) -> Members:
-    """Read one item from each line of a file (`-`: of the standard input); empty lines are skipped."""
+    """Read one item from each line of a file (`-`: standard input), skipping empty lines."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else read_regular(file)
     except OSError as error:
@@ -50,7 +50,7 @@ def each_line(file: str) -> Members:
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     items = tuple(line for line in lines if line.strip())
     if not items:
-        raise click.BadParameter(f"`{file}` has no line to make a task of")
+        raise click.BadParameter(f"`{file}` has no line that is not empty")
     _check_count(len(items))
     return Members(count=len(items), items=items)
 
@@ -61,4 +61,4 @@ def _is_number(text: str) -> bool:
 
 def _check_count(count: int) -> None:
     if count > MEMBER_LIMIT:
-        raise click.BadParameter(f"one submit takes at most {MEMBER_LIMIT} tasks, and these are {count}")
+        raise click.BadParameter(f"a submission has at most {MEMBER_LIMIT} tasks, not {count}")

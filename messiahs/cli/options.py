@@ -1,4 +1,4 @@
-"""Options that several commands share, and the values that they take."""
+"""Options shared by several commands, and the types of their values."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 class PlaceOptions(TypedDict):
-    """Which module is asked, and how its answer is printed."""
+    """Options that choose a module and the form of its answer."""
 
     module: str | None
     state: Path | None
@@ -32,7 +32,7 @@ class PlaceOptions(TypedDict):
 
 
 class SubmitOptions(PlaceOptions):
-    """What `run` and `submit` take."""
+    """Options of `run` and `submit`."""
 
     mem: int | None
     disk: int | None
@@ -50,7 +50,7 @@ class SubmitOptions(PlaceOptions):
     no_wait: bool
 
 
-def _told(read: Callable[[str], V]) -> Callable[[str], V]:
+def _as_parameter(read: Callable[[str], V]) -> Callable[[str], V]:
     def value(text: str) -> V:
         try:
             return read(text)
@@ -64,25 +64,25 @@ def _told(read: Callable[[str], V]) -> Callable[[str], V]:
 def _assignment(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise click.BadParameter(f"`{text}` is no NAME=VALUE")
+        raise click.BadParameter(f"`{text}` is not NAME=VALUE")
     return name, value
 
 
 def attribute_value(text: str) -> tuple[str, Value]:
     """Read `k=v`, where v is an integer or else a string, or `k:=LITERAL` of the predicate language.
 
-    An integer that is too long for 64 bits may be given as any other one outside of them.
+    Integers beyond 64 bits are limited to the nearest value outside of the range.
     """
     name, equals, value = text.partition("=")
     is_literal = name.endswith(":")
     name = name.removesuffix(":")
     if not equals or not _NAME.fullmatch(name):
-        raise click.BadParameter(f"`{text}` is no NAME=VALUE or NAME:=LITERAL, with NAME as in a predicate without $")
+        raise click.BadParameter(f"`{text}` is not NAME=VALUE or NAME:=LITERAL, with NAME as in a predicate without $")
     return name, _literal(text, value) if is_literal else _value(value)
 
 
 def _attribute(text: str) -> tuple[str, Value]:
-    """Read what a task states: no module takes an integer beyond 64 bits."""
+    """Read an attribute of a task; integers beyond 64 bits are refused, as modules refuse them."""
     name, value = attribute_value(text)
     if isinstance(value, int) and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
         raise click.BadParameter(f'`{text}`: an integer has at most 64 bits; NAME:="5" states a string of digits')
@@ -108,20 +108,25 @@ def _literal(text: str, literal: str) -> Value:
 
 
 def _output(text: str) -> str:
-    # What `{}` will be is not known yet; every member's name is checked when it is.
-    plain = _told(checked_name)(text)
+    # `{}` is replaced later; the names of all members are checked then.
+    plain = _as_parameter(checked_name)(text)
     return text if PLACEHOLDER in text else plain
 
 
-SIZE = _told(size_bytes)
-"""A type of options: a size in bytes, such as 64MiB."""
+SIZE = _as_parameter(size_bytes)
+"""Option type: a size in bytes, such as 64MiB."""
 STATE = click.option("--state", type=click.Path(path_type=Path), help="The state directory [env: MESSIAHS_STATE].")
-MODULE = click.option("--module", metavar="NAME", help="The module to ask [env: MESSIAHS_MODULE].")
+MODULE = click.option("--module", metavar="NAME", help="The module to contact [env: MESSIAHS_MODULE].")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids alone.")
-ARRAY = click.option("--array", type=array_range, metavar="A-B", help="Submit a task for each number; it is {}.")
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print ids only.")
+ARRAY = click.option(
+    "--array", type=array_range, metavar="A-B", help="Submit a task for each number; {} is the number."
+)
 EACH_LINE = click.option(
-    "--each-line", type=each_line, metavar="FILE", help="Submit a task for each line of FILE (-: stdin); it is {}."
+    "--each-line",
+    type=each_line,
+    metavar="FILE",
+    help="Submit a task for each line of FILE (-: stdin); {} is the line.",
 )
 TOPOLOGY = click.argument("topology_file", metavar="TOPOLOGY", type=click.Path(path_type=Path))
 
@@ -132,19 +137,20 @@ _SUBMIT = (
         "--mem",
         type=SIZE,
         metavar="SIZE",
-        help="Memory that one task needs: 8GiB, 500MB. It is reserved, not enforced.",
+        help="Memory that one task needs: 8GiB, 500MB. Reserved, not enforced.",
     ),
     click.option(
         "--disk",
         type=SIZE,
         metavar="SIZE",
-        help="Disk that one task needs. It is reserved; only inputs and outputs are held to it.",
+        help="Disk that one task needs. Reserved; enforced for inputs and outputs only.",
     ),
+    click.option("--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]. Reserved, not enforced."),
     click.option(
-        "--cpus", type=click.IntRange(min=1), help="Slots that one task takes [1]. They are reserved, not enforced."
-    ),
-    click.option(
-        "--time", type=_told(duration_seconds), metavar="TIME", help="Longest run time, enforced: 90s, 15min, 2d."
+        "--time",
+        type=_as_parameter(duration_seconds),
+        metavar="TIME",
+        help="Longest run time, enforced: 90s, 15min, 2d.",
     ),
     click.option(
         "--input",
@@ -152,7 +158,7 @@ _SUBMIT = (
         type=source_of,
         multiple=True,
         metavar="SRC[:DST]",
-        help="A file or folder for the working directory, there called DST [its own name].",
+        help="Copy a file or folder into the working directory, as DST [its own name].",
     ),
     click.option(
         "--output",
@@ -160,34 +166,37 @@ _SUBMIT = (
         type=_output,
         multiple=True,
         metavar="NAME",
-        help="A file or folder that the task leaves in its working directory, to be brought home.",
+        help="A file or folder in the task's working directory to fetch when it ends.",
     ),
     click.option("--env", type=_assignment, multiple=True, metavar="NAME=VALUE", help="Set a variable for the task."),
     click.option(
-        "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="State a further attribute."
+        "--set", "sets", type=_attribute, multiple=True, metavar="NAME=VALUE", help="Add an attribute to the task."
     ),
-    click.option("--name", default="", help="A name for people."),
-    click.option("--require", default="", metavar="PREDICATE", help="What the machine must satisfy: '$speed > 400'."),
+    click.option("--name", default="", help="Display name."),
+    click.option("--require", default="", metavar="PREDICATE", help="Predicate on the machine: '$speed > 400'."),
     click.option(
-        "--retries", type=click.IntRange(min=0), default=0, help="Run it again so often if its exit code is not 0 [0]."
+        "--retries", type=click.IntRange(min=0), default=0, help="Maximum reruns if the exit code is not 0 [0]."
     ),
     click.option(
-        "--deadline", type=_told(duration_seconds), metavar="TIME", help="Deny it if it still waits after so long."
+        "--deadline",
+        type=_as_parameter(duration_seconds),
+        metavar="TIME",
+        help="Deny the task if it still waits after TIME.",
     ),
-    click.option("--no-wait", is_flag=True, help="Deny it rather than keep it waiting for room."),
-    click.option("--key", default="", metavar="TEXT", help="A repeated submit with the same key gives the same id."),
+    click.option("--no-wait", is_flag=True, help="Deny the task if no machine has room now."),
+    click.option("--key", default="", metavar="TEXT", help="Repeating a submit with the same key returns the same id."),
 )
 
 
 def place_options(function: F) -> F:
-    """Add the options that choose a module and a form of output."""
+    """Add the options that choose a module and the form of output."""
     for option in reversed(_PLACE):
         function = option(function)
     return function
 
 
 def place_options_without_ids(function: F) -> F:
-    """Add the same for commands that print no ids; `--quiet` is taken, and changes nothing."""
+    """Add the same options to commands that print no ids; `--quiet` is accepted without effect."""
     for option in reversed(_PLACE_WITHOUT_IDS):
         function = option(function)
     return function

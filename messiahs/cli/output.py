@@ -1,4 +1,4 @@
-"""What every command prints alike: one JSON document, or lines for people."""
+"""Output shared by all commands: one JSON document, or lines for people."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from messiahs.core.interface.causes import OUTPUT_CAUSES
 from messiahs.core.model.texts import printable, printable_json
 
 SCHEMA = 1
-"""The number of the shape of all JSON documents; it changes when one of them does so incompatibly."""
+"""Version of all JSON documents; it changes when one of them changes incompatibly."""
 
 
 def print_document(document: Mapping[str, object]) -> None:
@@ -19,7 +19,7 @@ def print_document(document: Mapping[str, object]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows in columns under a header; nothing is ever cut off, since the output may go to a program."""
+    """Print rows in columns under a header, never truncated, since a program may read them."""
     lines = [[printable(str(cell)) for cell in row] for row in (header, *rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
@@ -27,15 +27,15 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def state_of(task: Document) -> str:
-    """Give the state of a task as people want it: what an executing one does at the moment."""
+    """Return the state of a task for people: for an executing one, its present step."""
     state, substate = str(task["state"]), task.get("substate")
     return f"{substate}" if state == "executing" and substate else state
 
 
 def result_of(task: Document) -> str:
-    """Give how a task ended, in a word: the cause if we know one, else its exit code or its signal.
+    """Return how a task ended: its cause if known, else its exit code or signal.
 
-    A task that lacks outputs has both.
+    A task that lacks outputs has both an exit code and a cause.
     """
     if task.get("cause") in OUTPUT_CAUSES and task.get("exit_code") is not None:
         return f"{task['exit_code']} ({task['cause']})"
@@ -47,13 +47,13 @@ def result_of(task: Document) -> str:
 
 
 def reason_lines(reasons: Iterable[Document], *, depth: int = 0, whole: bool = False) -> Iterator[str]:
-    """Give one line per denial, each hop's own denials indented below it.
+    """Yield one line per denial, with the denials of each hop indented below it.
 
-    With `whole` a denial by the own policy is followed by the comparisons that were against it.
+    With `whole`, a denial by the module's own policy is followed by the comparisons that failed.
     """
     for reason in reasons:
-        told = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
-        yield "  " * depth + printable(f"{reason.get('module')}: {reason.get('code')}{f' ({told})' if told else ''}")
+        text = ": ".join(str(reason[part]) for part in ("rule", "text") if reason.get(part))
+        yield "  " * depth + printable(f"{reason.get('module')}: {reason.get('code')}{f' ({text})' if text else ''}")
         if whole and reason.get("why"):
             yield "  " * depth + printable(f"  because {reason['why']}")
         yield from reason_lines(reason.get("hops", ()), depth=depth + 1, whole=whole)

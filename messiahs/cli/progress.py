@@ -1,4 +1,4 @@
-"""Progress for people who watch a terminal; nothing is drawn elsewhere, or for what is over in a moment."""
+"""Progress bars on a terminal; nothing is drawn elsewhere, or for short work."""
 
 import sys
 import time
@@ -18,14 +18,14 @@ _LONG_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _Bars:
-    """One bar for each kind of work, begun when the work turns out to be large or long; mutable."""
+    """One bar for each kind of work, started once the work is large or takes long (mutable)."""
 
     began_at: float = field(default_factory=time.monotonic)
     shown: "Progress | None" = None
     bars: "dict[str, TaskID]" = field(default_factory=dict)
 
     def on_progress(self, what: str, done_bytes: int, total_bytes: int, /) -> None:
-        """Draw how far it is."""
+        """Update the bar of `what`."""
         if self.shown is None:
             if total_bytes <= _LARGE_BYTES and time.monotonic() - self.began_at <= _LONG_SECONDS:
                 return
@@ -36,14 +36,14 @@ class _Bars:
         self.shown.update(self.bars[what], completed=done_bytes, total=total_bytes)
 
     def close(self) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         if self.shown is not None:
             self.shown.stop()
 
 
 @contextmanager
 def shown_progress() -> Iterator[OnProgress]:
-    """Give what draws a bar on stderr if that is a terminal."""
+    """Yield a callback that draws a bar on stderr, if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield silent
         return
@@ -55,7 +55,7 @@ def shown_progress() -> Iterator[OnProgress]:
 
 
 def _progress() -> "Progress":
-    # Drawing costs more to import than everything else that a submit needs.
+    # Importing rich takes longer than the rest of a submission.
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 

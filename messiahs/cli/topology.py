@@ -1,4 +1,4 @@
-"""`messiahs topology …`: check a topology file, and draw it."""
+"""`messiahs topology …`: check and draw topology files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,9 +23,10 @@ def topology() -> None:
 @TOPOLOGY
 @JSON
 def check(topology_file: Path, *, as_json: bool) -> int:
-    """Check TOPOLOGY and tell every problem with its line and column; 1 if there are any.
+    """Check TOPOLOGY and list every problem with its line and column; exit with 1 if there is one.
 
-    Extensions that a policy reads and no system says are warnings, and machines without the `console` it asks for.
+    Warns about extensions that a policy reads and no system sets, and about machines without the `console` that a
+    policy needs.
     """
     from messiahs.config.topology.consoles import warnings_of_consoles
     from messiahs.config.topology.fields import warnings_of_fields
@@ -53,7 +54,7 @@ def check(topology_file: Path, *, as_json: bool) -> int:
 @TOPOLOGY
 @JSON
 def show(topology_file: Path, *, as_json: bool) -> None:
-    """Draw TOPOLOGY as a tree: every system under its primary parent."""
+    """Draw TOPOLOGY as a tree with every system under its primary parent."""
     from messiahs.config.topology.reading import load_topology
 
     loaded = load_topology(topology_file)
@@ -86,8 +87,8 @@ def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[st
     for position, system in enumerate(below, start=1):
         is_last = position == len(below)
         notes = "; ".join(_notes(system))
-        told = f" ({notes})" if notes else ""
-        yield f"{indent}{'└─' if is_last else '├─'} {system.name}{told}"
+        suffix = f" ({notes})" if notes else ""
+        yield f"{indent}{'└─' if is_last else '├─'} {system.name}{suffix}"
         yield from _branches(loaded, system.name, f"{indent}{'   ' if is_last else '│  '}")
 
 

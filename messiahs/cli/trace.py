@@ -1,4 +1,4 @@
-"""`messiahs trace …`: record what modules hear and do, and run it through the core again."""
+"""`messiahs trace …`: record what modules receive and do, and replay it through the core."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,13 +24,13 @@ _DEFAULT_SIZE = "64MiB"
 _SHOWN_DIFFERENCES = 10
 _SHOWN_CHARACTERS = 400
 
-_ALL = click.option("--all", "is_for_all", is_flag=True, help="Every module that runs under the state directory.")
+_ALL = click.option("--all", "is_for_all", is_flag=True, help="All running modules under the state directory.")
 _PATHS = click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 
 
 @click.group()
 def trace() -> None:
-    """Record everything that a module hears and does, read it, and replay it."""
+    """Record everything that a module receives and does, print it, and replay it."""
 
 
 @trace.command()
@@ -38,11 +38,12 @@ def trace() -> None:
 @_ALL
 @STATE
 @JSON
-@click.option("--size", type=SIZE, default=_DEFAULT_SIZE, show_default=True, help="How much of it is kept on disk.")
+@click.option("--size", type=SIZE, default=_DEFAULT_SIZE, show_default=True, help="Disk space for the recording.")
 def start(*, module: str | None, is_for_all: bool, state: Path | None, as_json: bool, size: int) -> None:
-    """Record from now on, and after a restart too, until `trace stop`; what is oldest goes when it is too much.
+    """Record until `trace stop`, also after a restart; the oldest part is removed when --size is reached.
 
-    A trace holds command lines, environments and tickets: treat it as a secret. Only its owner can read its files.
+    A trace contains command lines, environments and tickets: treat it as a secret. Only its owner can read its
+    files.
     """
     _record(_places(module, state, is_for_all=is_for_all), size, as_json=as_json)
 
@@ -53,7 +54,7 @@ def start(*, module: str | None, is_for_all: bool, state: Path | None, as_json: 
 @STATE
 @JSON
 def stop(*, module: str | None, is_for_all: bool, state: Path | None, as_json: bool) -> None:
-    """End the recording; what was recorded stays."""
+    """Stop recording; the recorded trace stays."""
     _record(_places(module, state, is_for_all=is_for_all), None, as_json=as_json)
 
 
@@ -62,10 +63,10 @@ def stop(*, module: str | None, is_for_all: bool, state: Path | None, as_json: b
 @STATE
 @JSON
 def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int:
-    """Run traces through the core of this release and compare every action; 1 if one differs.
+    """Replay traces through the core of this release and compare every action; exit with 1 if one differs.
 
-    PATH is a segment file, or a folder with such files below it [everything under the state directory]. Only the
-    release that wrote a trace is sure to do the same.
+    PATH is a segment file, or a folder searched for such files [the state directory]. Only the release that wrote a
+    trace is certain to produce the same actions.
     """
     from messiahs.trace.replay.replay import replay as replay_segments
     from messiahs.trace.show.reader import read_segments, segment_files
@@ -85,7 +86,7 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
         )
         return 1 if done.differences else 0
     for difference in done.differences[:_SHOWN_DIFFERENCES]:
-        click.echo(printable_lines(_told(difference)))
+        click.echo(printable_lines(_difference_text(difference)))
     if len(done.differences) > _SHOWN_DIFFERENCES:
         click.echo(f"... and {len(done.differences) - _SHOWN_DIFFERENCES} more; --json gives all of them")
     _show_notes(notes)
@@ -97,13 +98,13 @@ def replay(paths: tuple[Path, ...], *, state: Path | None, as_json: bool) -> int
 @_PATHS
 @STATE
 @JSON
-@click.option("--task", metavar="ID", help="Only what concerns a task: its claims and searches too.")
-@click.option("--vectors", "has_vectors", is_flag=True, help="Status vectors and measurements too.")
+@click.option("--task", metavar="ID", help="Only what concerns this task, its claims and its searches.")
+@click.option("--vectors", "has_vectors", is_flag=True, help="Include status vectors and measurements.")
 def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: str | None, has_vectors: bool) -> None:
-    """Tell what modules said to each other and did, in order of time.
+    """Print the messages between modules and their actions in order of time.
 
-    PATH is a segment file, or a folder with such files below it [everything under the state directory]; the clocks of
-    several hosts are believed.
+    PATH is a segment file, or a folder searched for such files [the state directory]. Times are those of each host's
+    clock.
     """
     from messiahs.trace.show.conversation import Conversation
     from messiahs.trace.show.reader import segment_files
@@ -131,14 +132,16 @@ def show(paths: tuple[Path, ...], *, state: Path | None, as_json: bool, task: st
     "--into", "archive", type=click.Path(path_type=Path), default="trace.tar.gz", show_default=True, help="A new file."
 )
 def bundle(paths: tuple[Path, ...], *, state: Path | None, archive: Path) -> None:
-    """Put traces into one archive, for somebody who is to look at them; unpacked, it is a PATH for `show` and `replay`.
+    """Put traces into one archive; unpacked, it is a PATH for `show` and `replay`.
 
-    It holds command lines, environments and tickets: treat it as a secret.
+    It contains command lines, environments and tickets: treat it as a secret.
     """
     from messiahs.trace.show.reader import bundle_files, segment_files
 
     count = bundle_files(segment_files(paths or (state_directory(state),)), archive)
-    click.echo(f"{archive}: {count} segments, with all that users said to these modules; mind who gets it")
+    click.echo(
+        f"{archive}: {count} segments; it contains command lines, environments and tickets: treat it as a secret"
+    )
 
 
 def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Iterator[Line]":
@@ -170,7 +173,7 @@ def _show_notes(notes: list[str]) -> None:
 
 def _places(module: str | None, state: Path | None, *, is_for_all: bool) -> tuple[ModulePlace, ...]:
     if is_for_all and module is not None:
-        raise click.UsageError("--all and --module exclude each other")
+        raise click.UsageError("--all and --module cannot be combined")
     return running_modules(state_directory(state)) if is_for_all else (locate_module(module, state=state),)
 
 
@@ -187,9 +190,8 @@ def _record(places: tuple[ModulePlace, ...], size_bytes: int | None, *, as_json:
         print_document({"modules": [{"name": name, **answer} for name, answer in answers.items()]})
     else:
         for name, answer in answers.items():
-            click.echo(
-                f"{name}: {'recorded in' if answer['recording'] else 'not recorded any more; see'} {answer['folder']}"
-            )
+            state = "recording to" if answer["recording"] else "not recording; the trace is in"
+            click.echo(f"{name}: {state} {answer['folder']}")
     if problems:
         raise ClientError("\n".join(problems))
 
@@ -201,7 +203,7 @@ def _noted(segment: "Segment", notes: list[str]) -> "Segment":
     if segment.note:
         notes.append(f"{segment.name}: {segment.note}")
     if segment.head.release != __version__:
-        notes.append(f"{segment.name}: written by release {segment.head.release}, and this is {__version__}")
+        notes.append(f"{segment.name}: written by release {segment.head.release}; this is release {__version__}")
     notes.extend(f"{segment.name}: {missing}" for missing in why_not_as_recorded(segment.head.policy.parts))
     return segment
 
@@ -216,7 +218,7 @@ def _facts(difference: "Difference") -> dict[str, object]:
     }
 
 
-def _told(difference: "Difference") -> str:
+def _difference_text(difference: "Difference") -> str:
     lines = (
         f"{difference.segment}: record {difference.record}",
         f"    after     {difference.subject}",

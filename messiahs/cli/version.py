@@ -1,4 +1,4 @@
-"""`messiahs version`: the release that is installed."""
+"""`messiahs version`: print the installed release."""
 
 import click
 
@@ -9,7 +9,7 @@ from messiahs.cli.output import print_document
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def version(*, as_json: bool) -> None:
-    """Print the release."""
+    """Print the installed release."""
     if as_json:
         print_document({"release": __version__})
     else:

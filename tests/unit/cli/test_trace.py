@@ -93,7 +93,7 @@ def test_what_is_missing_or_of_another_release_is_said_and_no_failure(
     told = capsys.readouterr()
     assert told.out.startswith("2 events")
     assert f"{file}: the last record was not written to its end" in told.err
-    assert f"{file}: written by release 0.0.9, and this is " in told.err
+    assert f"{file}: written by release 0.0.9; this is release " in told.err
 
 
 def test_a_conversation_is_one_line_for_each_thing_that_happens(state: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_a_bundle_can_be_unpacked_and_replayed(state: str, tmp_path: Path, capsy
     [
         (("replay", "nowhere"), 1, "nowhere: there is no such file"),
         (("show", "."), 1, "no trace is here; `messiahs trace start` begins one"),
-        (("start", "--all", "--module", "me"), 2, "--all and --module exclude each other"),
+        (("start", "--all", "--module", "me"), 2, "--all and --module cannot be combined"),
         (("start", "--size", "much"), 2, "much"),
         (("start", "--all", "--state", "."), 1, "no module runs under"),
     ],

@@ -77,6 +77,6 @@ def test_the_examples_of_a_checkout_are_found() -> None:
     assert example("topologies", "campus.yaml").is_file()
 
 
-def test_an_example_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(ClientError, match=r"no example topologies/nowhere.yaml"):
+def test_a_missing_example_is_an_error() -> None:
+    with pytest.raises(ClientError, match=r"example topologies/nowhere.yaml is not installed"):
         example("topologies", "nowhere.yaml")

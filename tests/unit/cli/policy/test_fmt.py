@@ -82,7 +82,7 @@ class _Stdin:
         (ILL.encode(), 0, WELL, ""),
         (b"", 0, "", ""),
         (BAD.encode(), 1, "", "<stdin>:1:27: error[P106]"),
-        (b"\xff", 1, "", "no UTF-8"),
+        (b"\xff", 1, "", "not valid UTF-8"),
     ],
 )
 def test_stdin_is_written_to_stdout(
@@ -164,7 +164,7 @@ def test_standard_input_that_is_closed_is_told(
     file = _file(tmp_path, "a", WELL)
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["policy", *(str(file) if word == "FILE" else word for word in words)]) == 1
-    assert capsys.readouterr().err == "messiahs: <stdin>: it is closed, and nothing can be read from it\n"
+    assert capsys.readouterr().err == "messiahs: <stdin>: standard input is closed\n"
 
 
 def test_a_byte_order_mark_is_told_once_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
