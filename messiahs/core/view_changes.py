@@ -15,11 +15,13 @@ def on_status_vector(
     state: ModuleState, message: StatusVector, *, sender: SystemId, now: Instant
 ) -> tuple[Action, ...]:
     """Store a neighbor's vector, then search for the shapes that it newly could hold."""
-    before = status_vector.viewed(state, sender)
+    indexes, before = state.updates.indexes, status_vector.viewed(state, sender)
     actions = status_vector.on_status_vector(state, message, sender=sender, now=now)
     view = status_vector.viewed(state, sender)
     # A vector that repeats the last one is kept as the same object.
-    return (*actions, *on_view_changed(state, before, view, now)) if view is not before else actions
+    if view is before:
+        return actions
+    return (*actions, *on_view_changed(state, indexes.of(sender, before), indexes.of(sender, view), now))
 
 
 def on_output_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
@@ -37,5 +39,7 @@ def on_change_timeout(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def _on_own_changed(state: ModuleState, before: Vector, now: Instant) -> tuple[Action, ...]:
-    own = state.updates.own
-    return on_view_changed(state, before, own, now) if own != before else ()
+    own, indexes = state.updates.own, state.updates.indexes
+    if own == before:
+        return ()
+    return on_view_changed(state, indexes.of(state.system, before), indexes.of(state.system, own), now)

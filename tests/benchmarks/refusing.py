@@ -11,7 +11,7 @@ from messiahs.core.interface.policies import Need
 from messiahs.core.model.ids import SystemId
 from messiahs.core.task_filter.matching import evaluate, why_not, why_too_costly
 from messiahs.core.vectors.batch import Overview
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes
@@ -58,7 +58,7 @@ def _read(texts: Mapping[str, str]) -> Iterator[float]:
         yield 1000 * (time.process_time() - begun_at)
 
 
-def _judged(text: str, views: Mapping[SystemId, Vector]) -> float:
+def _judged(text: str, views: Mapping[SystemId, IndexedVector]) -> float:
     """Give how long one message keeps a module busy: which views could hold the task, and why others could not.
 
     The views were looked at before, and every hundredth has changed since.
@@ -73,7 +73,7 @@ def _judged(text: str, views: Mapping[SystemId, Vector]) -> float:
     return 1000 * (time.process_time() - begun_at) * 1000 / len(views)
 
 
-def _look(need: Need, views: Mapping[SystemId, Vector], overview: Overview) -> None:
+def _look(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview) -> None:
     if not why_too_costly(need, views, overview):
         evaluate(need, views, overview)
         why_not(need, views, overview)

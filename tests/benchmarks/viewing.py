@@ -16,6 +16,7 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import evaluate
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import bucket_of, lowest_in
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.policy.location import WeightedFreeSlots
@@ -56,7 +57,7 @@ def _ours(said: Sequence[Candidate]) -> Contender:
     randomness, overview, part = _Drawn(), Overview(), WeightedFreeSlots()
 
     def measure() -> list[Reading]:
-        fresh = tuple(replace(one, view=Vector(one.view.classes)) for one in said)
+        fresh = tuple(replace(one, view=IndexedVector(one.view.vector)) for one in said)
         texts = {
             FIRST_RANKED: ten_terms(400),
             RANKED_EXAMPLE: PREDICATES[EXAMPLE],
@@ -86,7 +87,7 @@ def _one_by_one(said: Sequence[Candidate]) -> Entrant:
     if isinstance(binding, Skipped):
         return binding
     some = said[: max(1, len(said) // _PART)]
-    ads = [binding.ClassAd(_machine_of(each)) for candidate in some for each in candidate.view.classes]
+    ads = [binding.ClassAd(_machine_of(each)) for candidate in some for each in candidate.view.vector.classes]
 
     def measure() -> list[Reading]:
         readings = []
@@ -130,7 +131,9 @@ def candidates(views: int) -> Iterator[Candidate]:
     random = Random(2)
     for number in range(views):
         classes = tuple(_machine_class(random) for _ in range(CLASSES))
-        yield Candidate(system=SystemId(f"system-{number}"), relation=Relation.CHILD, view=Vector(classes))
+        yield Candidate(
+            system=SystemId(f"system-{number}"), relation=Relation.CHILD, view=IndexedVector(Vector(classes))
+        )
 
 
 def _machine_class(random: Random) -> MachineClass:

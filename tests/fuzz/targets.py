@@ -11,6 +11,7 @@ from typing import Final
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, STRING_LIMIT_BYTES, Kind, Value
 from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted_pairs
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import vector_of
 from messiahs.errors import CodecError, PolicyError, PredicateError, Problem
 from messiahs.language.compiler.files import parse_policy
@@ -111,7 +112,7 @@ def _judge(predicate: ParsedPredicate, description: Description) -> None:
         assert truth_of(predicate.expression, names)(values) is held
         assert generated_truth(predicate.expression, names)(values) is held
     assert predicate.bound_to(layout_of(description))(tuple(description.values())) is held
-    surely, could = predicate.over(vector_of(SDV(sorted_pairs(description))))
+    surely, could = predicate.over(IndexedVector(vector_of(SDV(sorted_pairs(description)))))
     assert surely <= held <= could
 
 

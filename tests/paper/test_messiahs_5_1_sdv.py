@@ -5,11 +5,12 @@ from itertools import pairwise
 import pytest
 
 from messiahs.core.interface.policies import Need
-from messiahs.core.model.attributes import CATALOGUE, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
+from messiahs.core.model.attributes import CATALOGUE, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.task_filter.matching import could_hold, has_room
 from messiahs.core.vectors.buckets import bucket_of, highest_in, lowest_in
 from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Interval, coalesce, vector_of
 from messiahs.language.predicate.predicates import parse_predicate
 
@@ -60,7 +61,7 @@ def test_5_1_condensing_lets_the_description_expand_to_large_systems() -> None:
 
 
 def test_5_1_special_services_are_said_by_extensions() -> None:
-    vector = vector_of(SDV((("vector_units", 4),)))
+    vector = IndexedVector(vector_of(SDV((("vector_units", 4),))))
     assert "vector_units" not in MACHINE_ATTRIBUTES
     assert parse_predicate("$vector_units >= 4").over(vector) == (1, 1)
     assert parse_predicate("$vector_units >= 5").over(vector) == (0, 0)
@@ -73,7 +74,7 @@ def test_5_1_table_1_available_memory_is_compared_with_what_the_task_requires() 
 
 
 def test_5_1_the_vector_is_what_a_module_chooses_a_candidate_by() -> None:
-    view = vector_of(SDV(sorted_pairs({"free_slots": 1, "avail_mem": 1 << 30, "avail_disk": 0})))
+    view = IndexedVector(vector_of(SDV(sorted_pairs({"free_slots": 1, "avail_mem": 1 << 30, "avail_disk": 0}))))
     assert could_hold(need(mem_bytes=1 << 30), view)
     assert not could_hold(need(mem_bytes=1 << 40), view)
 
@@ -89,7 +90,8 @@ def test_5_2_tasks_use_the_same_mechanism_of_extensions_as_systems() -> None:
 
 
 def test_5_2_whether_a_task_is_accepted_depends_on_its_vector_and_on_the_systems() -> None:
-    view = vector_of(SDV(sorted_pairs({"free_slots": 1, "avail_mem": 5000, "avail_disk": 0, "os": "Linux"})))
+    here: dict[str, Value] = {"free_slots": 1, "avail_mem": 5000, "avail_disk": 0, "os": "Linux"}
+    view = IndexedVector(vector_of(SDV(sorted_pairs(here))))
     assert could_hold(need(mem_bytes=4000, requirement='$os eq "Linux"'), view)
     assert not could_hold(need(mem_bytes=9000, requirement='$os eq "Linux"'), view)
     assert not could_hold(need(mem_bytes=4000, requirement='$os eq "SunOS"'), view)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import coalesce, vector_of
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
@@ -76,7 +77,7 @@ def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: d
 def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[dict[str, Value]]) -> None:
     (key,) = keys_of(_policy(f"first where {predicate}").location)
     assert isinstance(key, First)
-    whole = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=())
+    whole = IndexedVector(coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()))
     answers = [key.condition.holds({MACHINE: machine}) for machine in machines]
     surely, could = key.condition.over({}, MACHINE, whole)
     assert surely in (0, could)
@@ -91,7 +92,7 @@ def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[
 def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
     (key,) = keys_of(_policy(f"most {text}").location)
     assert isinstance(key, Most)
-    whole = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=())
+    whole = IndexedVector(coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()))
     ranges = key.amount.ranges_in({}, MACHINE, whole, 1)
     for machine in machines:
         value = key.amount.value_in({MACHINE: machine})

@@ -15,6 +15,7 @@ from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted
 from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import highest_in, lowest_in
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.parsing import parse_expression
@@ -164,7 +165,7 @@ def test_a_class_is_judged_as_its_machines_allow(
 ) -> None:
     predicate, machine_class = parse_predicate(" ".join(words)), _class_of(machines, withheld)
     answers = [predicate.holds(machine) for machine in machines]
-    surely, could = predicate.over(Vector((machine_class,)))
+    surely, could = predicate.over(IndexedVector(Vector((machine_class,))))
     assert surely in (0, could)
     if surely:
         assert all(answers)
@@ -180,7 +181,7 @@ CLASSES = st.builds(_class_of, st.lists(MACHINES, min_size=1, max_size=3), st.se
 def test_the_classes_of_a_vector_are_judged_at_once_as_each_by_itself(
     words: list[str], classes: list[MachineClass]
 ) -> None:
-    surely, could = parse_predicate(" ".join(words)).over(Vector(tuple(classes)))
+    surely, could = parse_predicate(" ".join(words)).over(IndexedVector(Vector(tuple(classes))))
     expected = [_naive_of_class(words, machine_class) for machine_class in classes]
     assert [(surely >> place & 1, could >> place & 1) for place in range(len(classes))] == expected
     assert could < 1 << len(classes)
@@ -197,7 +198,7 @@ def test_views_side_by_side_are_judged_as_each_by_itself_however_they_change(
     overview = Overview()
     asked = [parse_predicate(" ".join(words)) for _, words in steps]
     for views, _ in steps:
-        named = {SystemId(name): view for name, view in views.items()}
+        named = {SystemId(name): IndexedVector(view) for name, view in views.items()}
         for predicate in asked:
             alone = [predicate.over(view) for view in named.values()]
             assert overview.judged(named, predicate.over) == alone

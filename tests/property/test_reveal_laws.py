@@ -9,6 +9,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.vectors.columns import chosen
 from messiahs.core.vectors.compaction import compact, encoded_size
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce, vector_of
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.revealing import Disclosure, Revealing
@@ -78,12 +79,13 @@ def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machi
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
     told = disclosure.of(_vector(machines), keys=KEYS)
+    judged = IndexedVector(told)
     for predicate in PREDICATES:
         holds = sum(predicate.holds(machine.description()) for machine in machines)
-        surely, could = predicate.over(told)
-        assert sum(each.count for each in chosen(told.classes, surely & told.every_class)) <= holds
+        surely, could = predicate.over(judged)
+        assert sum(each.count for each in chosen(told.classes, surely & judged.every_class)) <= holds
         if told != EMPTY:
-            assert sum(each.count for each in chosen(told.classes, could & told.every_class)) >= holds
+            assert sum(each.count for each in chosen(told.classes, could & judged.every_class)) >= holds
 
 
 @given(MACHINES, DISCLOSURES, DISCLOSURES)

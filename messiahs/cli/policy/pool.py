@@ -15,6 +15,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
@@ -54,7 +55,7 @@ class Known:
     Without any machines the neighbors are unknown too.
     """
 
-    pools: Mapping[str, Vector] = field(default_factory=dict)
+    pools: Mapping[str, IndexedVector] = field(default_factory=dict)
     neighbors: tuple[Candidate, ...] | None = None
 
 
@@ -73,16 +74,16 @@ def known_of(options: ExplainOptions) -> Known:
         return _known_in(client.vectors(), "the module")
 
 
-def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Vector], /) -> ExplainedPool:
+def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, IndexedVector], /) -> ExplainedPool:
     """Match machines with the task's own requirement and the policy's rules for the asking neighbor."""
     asker = asked.query.asker
     demands = (*demands_of_task(asked.requirement), *demands_of(policy.acceptance, asker))
     facts, whole = facts_of(asked.query), whole_pool(pools)
     return ExplainedPool(
         asker=_asker_text(asker),
-        machines=whole.machines,
+        machines=whole.vector.machines,
         matched=_matched(demands, facts, whole),
-        pools=tuple((name, pool.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
+        pools=tuple((name, pool.vector.machines, _matched(demands, facts, pool)) for name, pool in pools.items()),
         losses=losses_in(demands, facts, whole),
         changes=changes_for(demands, facts, whole),
     )
@@ -120,7 +121,7 @@ def _asker_text(asker: Asker) -> str:
     return f"the {asker.relation} {asker.system}" if asker.system else f"a {asker.relation}"
 
 
-def _matched(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Machines:
+def _matched(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Machines:
     return machines_in(judge_pool(demands, facts, pool), pool)
 
 
@@ -156,8 +157,8 @@ def _known_in(document: Document, name: str) -> Known:
         raise ClientError(f"{name} is not a document of `messiahs module vectors --json`") from error
 
 
-def _vector(document: Document) -> Vector:
-    return Vector(tuple(_class(each) for each in document["classes"]))
+def _vector(document: Document) -> IndexedVector:
+    return IndexedVector(Vector(tuple(_class(each) for each in document["classes"])))
 
 
 def _class(document: Document) -> MachineClass:

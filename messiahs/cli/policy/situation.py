@@ -16,6 +16,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.search.routing import is_climbing
 from messiahs.core.task_filter.matching import need_of
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import ClientError
 from messiahs.language.compiler.stating import attributes_of, read_statement, read_statements
@@ -84,7 +85,7 @@ def explained_orders(
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 
 
-def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector], /) -> Asked:
+def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, IndexedVector], /) -> Asked:
     """Return the request; by default, a task takes one slot and its origin is the asking neighbor.
 
     This machine's attributes are optional if machines are given. Raises PolicyError for mistakes.
@@ -114,9 +115,9 @@ def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, Vector]
     return Asked(query=query, requirement=task.requirement, present=present)
 
 
-def whole_pool(pools: Mapping[str, Vector]) -> Vector:
+def whole_pool(pools: Mapping[str, IndexedVector]) -> IndexedVector:
     """Return all machines of several pools; one reported by two pools counts twice."""
-    return Vector(tuple(each for pool in pools.values() for each in pool.classes))
+    return IndexedVector(Vector(tuple(each for pool in pools.values() for each in pool.vector.classes)))
 
 
 def _texts(stated: Stated, scope: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from messiahs.core.model.descriptions import SDV, TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 
 START = Instant(0)
 """When a question is asked for which the time does not matter; a module's own questions say `at` which instant."""
@@ -46,7 +46,7 @@ class Candidate:
 
     system: SystemId
     relation: Relation
-    view: Vector
+    view: IndexedVector
     age_ns: int = 0
     has_lost: bool = False
 
@@ -110,7 +110,7 @@ class AcceptQuery:
     tdv: TDV
     asker: Asker
     here: SDV | None
-    subtree: Vector
+    subtree: IndexedVector
     now: CalendarTime
     placed: tuple[Placed, ...] = ()
     wanted_slots: int = 1
@@ -202,7 +202,7 @@ class HereQuery:
 
     here: Description
     has_machine: bool
-    subtree: Vector
+    subtree: IndexedVector
     now: CalendarTime
 
 

@@ -37,7 +37,7 @@ from messiahs.core.state.origin import FIRST_ROUND_DELAY_NS, HeldClaim, Shape
 from messiahs.core.task_filter.acceptance import summary_of
 from messiahs.core.task_filter.matching import could_hold
 from messiahs.core.task_filter.task_order import in_order
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 
 _LONGEST_DELAY_NS = 5 * MINUTE
 _YIELD_NS = 200 * MILLISECOND
@@ -84,7 +84,9 @@ def search_now(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, 
     return place(state, shape, now)
 
 
-def on_view_changed(state: ModuleState, before: Vector, view: Vector, /, now: Instant) -> tuple[Action, ...]:
+def on_view_changed(
+    state: ModuleState, before: IndexedVector, view: IndexedVector, /, now: Instant
+) -> tuple[Action, ...]:
     """Start a new round for the shapes that `view` could hold and `before` could not."""
     actions: list[Action] = []
     idle = [each for each in state.origin.shapes.values() if each.phase is not ShapePhase.SEARCHING]

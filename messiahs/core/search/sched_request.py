@@ -43,7 +43,8 @@ from messiahs.core.task_filter.acceptance import judge, rank, refusal_of
 from messiahs.core.task_filter.local_resources import own_sdv
 from messiahs.core.task_filter.matching import need_of, why_not, why_not_here, why_too_costly
 from messiahs.core.task_filter.unmet_demand import forget_demand, remember_demand
-from messiahs.core.vectors.vectors import EMPTY, Vector
+from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.vectors import EMPTY
 
 _PENALTY_NS = 60 * SECOND
 """How long a neighbor through which an attempt was lost ranks last."""
@@ -209,7 +210,7 @@ def _full(
 ) -> Iterator[SystemId]:
     """Yield the neighbors without free places that may make room or reserve several slots; they are asked last."""
     already_asked = set(ranked)
-    making_room: dict[SystemId, Vector] = {}
+    making_room: dict[SystemId, IndexedVector] = {}
     for candidate in candidates:
         view = view_behind(state, state.neighbors[candidate.system])
         may_make_room = view is not None and (view.message.makes_room or need.slots > 1)
@@ -246,16 +247,17 @@ def _allowed_places(state: ModuleState, request: SchedRequest, asker: Asker, nee
 def _candidates(
     state: ModuleState, search: Search, relations: tuple[Relation, ...], *, now: Instant
 ) -> tuple[Candidate, ...]:
-    heard = {neighbor: view_behind(state, neighbor) for neighbor in reachable(state, search.asker.system, relations)}
+    indexes = state.updates.indexes
+    heard = [(neighbor, view_behind(state, neighbor)) for neighbor in reachable(state, search.asker.system, relations)]
     return tuple(
         Candidate(
             system=neighbor.system,
             relation=neighbor.relation,
-            view=view.message.vector if view is not None else EMPTY,
+            view=indexes.of(neighbor.system, view.message.vector if view is not None else EMPTY),
             age_ns=view.age_ns(now) if view is not None else 0,
             has_lost=_has_lost(state, neighbor.system, search.until),
         )
-        for neighbor, view in heard.items()
+        for neighbor, view in heard
     )
 
 

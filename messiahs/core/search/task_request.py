@@ -185,9 +185,9 @@ def _free_slots(state: ModuleState) -> int:
     if sdv is not None:
         free = sdv.description().get("free_slots")
         return free if isinstance(free, int) else 0
-    up = state.updates.up
+    up = state.updates.indexed_up
     (said,) = up.said("free_slots")
-    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.classes, said.ends, strict=True) if ends)
+    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.vector.classes, said.ends, strict=True) if ends)
 
 
 def _is_asking(state: ModuleState) -> bool:
@@ -201,7 +201,7 @@ def _wants(state: ModuleState, ask: Asking, now: Instant) -> bool:
     query = HereQuery(
         here=own_facts(state, now),
         has_machine=state.updates.measured is not None,
-        subtree=state.updates.up,
+        subtree=state.updates.indexed_up,
         now=state.calendar(now),
     )
     return ask.is_wanted(query)

@@ -12,6 +12,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.division import Division
+from messiahs.core.vectors.indexed import IndexedVector, Indexes
 from messiahs.core.vectors.split_tree import Memory
 from messiahs.core.vectors.vectors import EMPTY, Vector
 
@@ -156,4 +157,11 @@ class Updates:
     """Whether tasks waited here at the last advertisement."""
     sums: Sums | None = field(default=None, compare=False, repr=False)
     """Derived from the other fields: it may be dropped at any time."""
+    indexes: Indexes = field(default_factory=Indexes, compare=False, repr=False)
+    """The indexes of all vectors that are evaluated: the view of each neighbor, `own` and `up`."""
     overview: Overview = field(default_factory=Overview, compare=False, repr=False)
+
+    @property
+    def indexed_up(self) -> IndexedVector:
+        """U with its indexes."""
+        return self.indexes.of(VectorKind.FOR_PARENTS, self.up)

@@ -74,7 +74,7 @@ def _query(state: ModuleState, tdv: TDV, asker: Asker, /, *, slots: int, now: In
         tdv=tdv,
         asker=asker,
         here=seen_by_owner(state),
-        subtree=state.updates.up,
+        subtree=state.updates.indexed_up,
         now=state.calendar(now),
         placed=_placed(state),
         wanted_slots=slots,

@@ -13,7 +13,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.columns import NO_CLASS, Classes, Judged
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 
 _LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
 """Upper bound of time limits: longer ones would not fit into 64 bits when stored or sent."""
@@ -48,7 +48,7 @@ def has_room(need: Need, here: Description) -> bool:
     return all(_size(here, name) >= amount for name, amount in _free(need))
 
 
-def fitting(need: Need, view: Vector) -> Judged:
+def fitting(need: Need, view: IndexedVector) -> Judged:
     """Return the classes in which every machine can hold the task now, and those in which some machine could."""
     question = _question(need)
     verdict = view.verdict(question)
@@ -58,7 +58,7 @@ def fitting(need: Need, view: Vector) -> Judged:
     return verdict
 
 
-def evaluate(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> None:
+def evaluate(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> None:
     """Compute `fitting` for many views together and store it in each: much faster than one view at a time."""
     question = _question(need)
     new = {system: view for system, view in views.items() if view.verdict(question) is None}
@@ -68,7 +68,7 @@ def evaluate(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /
             view.remember(question, verdict)
 
 
-def could_hold(need: Need, view: Vector) -> bool:
+def could_hold(need: Need, view: IndexedVector) -> bool:
     """Return whether some machine behind a view may be able to hold the task now."""
     _, could = fitting(need, view)
     return could != 0
@@ -86,7 +86,7 @@ def why_not_here(need: Need, here: Description) -> tuple[DenyCode, str]:
     return DenyCode.NO_CAPACITY, ""
 
 
-def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> dict[SystemId, DenyCode]:
+def why_not(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> dict[SystemId, DenyCode]:
     """Return for each view why it cannot hold the task: size, requirement, or busy machines."""
     judged = overview.judged(views, lambda classes: _meeting(need, classes))
     return {
@@ -95,7 +95,7 @@ def why_not(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /)
     }
 
 
-def why_too_costly(need: Need, views: Mapping[SystemId, Vector], overview: Overview, /) -> str:
+def why_too_costly(need: Need, views: Mapping[SystemId, IndexedVector], overview: Overview, /) -> str:
     """Return why a requirement is too expensive to evaluate over views; empty if it is not."""
     comparisons = overview.total(views, need.requirement.cost)
     if comparisons <= COMPARISON_LIMIT:

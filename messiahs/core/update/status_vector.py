@@ -108,6 +108,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     for kind in VectorKind:
         state.updates.views.pop((system, kind), None)
         forget_sent(state, system, kind)
+    state.updates.indexes.drop(system)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
     mark_news(state, now)

@@ -15,7 +15,7 @@ from messiahs.core.model.attributes import Kind, Value
 from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.columns import Classes, ClassSet, Column, Judged, Packed, column_of, packed, unpacked
 from messiahs.core.vectors.compaction import CLASS_LIMIT
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 
 LANE: Final = CLASS_LIMIT
 VIEWS: Final = 128
@@ -50,12 +50,12 @@ class _Shown:
 class Panel:
     """Some views (mutable): the class `i` of the view at a place is the class `place * LANE + i` here."""
 
-    views: list[Vector] = field(default_factory=list)
+    views: list[IndexedVector] = field(default_factory=list)
     every_class: ClassSet = 0
     _shown: dict[tuple[Kind, str], _Shown] = field(default_factory=dict)
     _verdicts: dict[object, Judged] = field(default_factory=dict)
 
-    def put(self, place: int, view: Vector, /) -> None:
+    def put(self, place: int, view: IndexedVector, /) -> None:
         """Have a view at a place, in front or instead of another one, or behind the last."""
         if place == len(self.views):
             self.views.append(view)
@@ -129,9 +129,9 @@ class Overview:
 
     _panels: list[Panel] = field(default_factory=list)
     _places: dict[SystemId, int] = field(default_factory=dict)
-    _views: list[Vector] = field(default_factory=list)
+    _views: list[IndexedVector] = field(default_factory=list)
 
-    def judged(self, views: Mapping[SystemId, Vector], judge: Judge, /) -> list[Judged]:
+    def judged(self, views: Mapping[SystemId, IndexedVector], judge: Judge, /) -> list[Judged]:
         """Give what a judge says of each view, in their order.
 
         It sees many of them as if they were one, and must say of every class what it would say of it alone.
@@ -149,7 +149,7 @@ class Overview:
                 surely[start : start + VIEWS], could[start : start + VIEWS] = map(_lanes, found)
         return [(surely[place], could[place]) for place in places]
 
-    def total(self, views: Mapping[SystemId, Vector], measure: Callable[[Classes], int], /) -> int:
+    def total(self, views: Mapping[SystemId, IndexedVector], measure: Callable[[Classes], int], /) -> int:
         """Add up what is measured of everything that `judged` looks at."""
         total = 0
         for panel in [self._panels[number] for number in _panels_with(self._places_of(views))]:
@@ -159,7 +159,7 @@ class Overview:
                 total += sum(map(measure, panel.views))
         return total
 
-    def _places_of(self, views: Mapping[SystemId, Vector]) -> list[int]:
+    def _places_of(self, views: Mapping[SystemId, IndexedVector]) -> list[int]:
         """Put the views into the panels, and give their places."""
         if len(self._places) > 2 * len(views) + VIEWS:
             # Most of them left.
@@ -175,8 +175,8 @@ class Overview:
             found.append(place)
         return found
 
-    def _put(self, system: SystemId, view: Vector) -> int:
-        assert len(view.classes) <= LANE, "no message brings more classes"
+    def _put(self, system: SystemId, view: IndexedVector) -> int:
+        assert len(view.vector.classes) <= LANE, "no message brings more classes"
         place = self._places.setdefault(system, len(self._places))
         number, place_there = divmod(place, VIEWS)
         if number == len(self._panels):

@@ -4,20 +4,17 @@ A class stands for `count` machines. Each attribute of a class is a joint interv
 Every machine lies inside its class, counts are exact, and no name or address of a machine is ever in a vector.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
-from operator import attrgetter, itemgetter, mul
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, cast
 
-from messiahs.core.model.attributes import KEY_ATTRIBUTES, MOST_MACHINES, Kind
+from messiahs.core.model.attributes import KEY_ATTRIBUTES, MOST_MACHINES
 from messiahs.core.model.descriptions import SDV
-from messiahs.core.vectors.buckets import bucket_of, highest_in, lowest_in
-from messiahs.core.vectors.columns import ClassSet, Column, Judged, Said, chosen, said_by
+from messiahs.core.vectors.buckets import bucket_of
 
 _CACHED_INTERVALS: Final = 4096
 _VERDICTS_KEPT: Final = 32
@@ -69,74 +66,11 @@ class Vector:
     """A multiset of classes, in a canonical order."""
 
     classes: tuple[MachineClass, ...] = ()
-    _said: dict[str, Said] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Follows from the classes, and fills up as attributes are asked for."""
-    _verdicts: dict[object, Judged] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What was found of the classes lately, by what was asked."""
-    _slots: dict[ClassSet, int] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _slots_of: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
-    """Of each class, once it is needed."""
-    _names: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
-    """What any class says, once it is needed."""
 
     @property
     def machines(self) -> int:
         """Number of machines that the vector stands for."""
         return sum(machine_class.count for machine_class in self.classes)
-
-    @property
-    def every_class(self) -> ClassSet:
-        """The set of all classes."""
-        return (1 << len(self.classes)) - 1
-
-    def said(self, *names: str) -> list[Said]:
-        """Give what the classes say of attributes; what some or all machines lack may only have been withheld."""
-        try:
-            return [self._said[name] for name in names]
-        except KeyError:
-            return [self._said.get(name) or self._in_order(name) for name in names]
-
-    def columns(self, kind: Kind, /, *names: str) -> list[Column]:
-        """Give what the classes say of attributes, read as one type."""
-        said = self.said(*names)
-        return [each.numbers for each in said] if kind is Kind.INTEGER else [each.strings for each in said]
-
-    def says(self, name: str, /) -> bool:
-        """Say whether any class says an attribute."""
-        if not self._names:
-            self._names.update(map(_NAME_OF, chain.from_iterable(map(_ATTRIBUTES_OF, self.classes))))
-        return name in self._names
-
-    def free_slots(self, classes: ClassSet, /) -> int:
-        """Give how many slots some classes have at least; each machine counts for one or more."""
-        slots = self._slots.get(classes)
-        if slots is None:
-            if not self._slots_of:
-                (said,) = self.said("free_slots")
-                least = [max(1, ends[0]) if ends else 1 for ends in said.ends]
-                self._slots_of.extend(map(mul, map(_COUNT_OF, self.classes), least))
-            slots = sum(chosen(self._slots_of, classes))
-            if len(self._slots) >= _VERDICTS_KEPT:
-                self._slots.clear()
-            self._slots[classes] = slots
-        return slots
-
-    def verdict(self, question: object, /) -> Judged | None:
-        """Give what was found when the same was asked before; None if that was long ago or never."""
-        return self._verdicts.get(question)
-
-    def remember(self, question: object, verdict: Judged, /) -> None:
-        """Keep what was found: the same is asked of a vector again and again, and its classes never change."""
-        if len(self._verdicts) >= _VERDICTS_KEPT:
-            self._verdicts.clear()
-        self._verdicts[question] = verdict
-
-    def _in_order(self, name: str) -> Said:
-        if not self.says(name):
-            # Strangers may ask for any names: nothing is kept of them, and no class is looked at.
-            return _unsaid(len(self.classes))
-        said = self._said[name] = said_by(list(map(_known, _values_of(name, self.classes))))
-        return said
 
 
 EMPTY: Final = Vector()
@@ -149,29 +83,6 @@ _SOME_LACK_OF: Final = attrgetter("some_lack")
 _HIGH_OF: Final = attrgetter("high")
 _AT_ONCE: Final = 256
 _UNSAID: Final = (("", None),)
-
-
-def _values_of(name: str, classes: Sequence[MachineClass]) -> Sequence[ClassValue | None]:
-    """Give what each class says; None where some or all machines lack it."""
-    place = bisect_left(classes[0].attributes, name, key=_NAME_OF) if classes else 0
-    with suppress(IndexError):
-        pairs = [each.attributes[place] for each in classes]
-        # Nearly always it stands at the same place in all classes.
-        if set(map(_NAME_OF, pairs)) == {name} and not any(map(_SOME_LACK_OF, classes)):
-            return list(map(_VALUE_OF, pairs))
-    return [None if name in each.some_lack else dict(each.attributes).get(name) for each in classes]
-
-
-@lru_cache(_CACHED_WIDTHS)
-def _unsaid(width: int) -> Said:
-    return said_by([None] * width)
-
-
-@lru_cache(_CACHED_INTERVALS)
-def _known(value: ClassValue | None) -> tuple[int, int] | str | None:
-    if isinstance(value, Interval):
-        return lowest_in(value.low), highest_in(value.high)
-    return value if isinstance(value, str) else None
 
 
 def vector_of(sdv: SDV) -> Vector:

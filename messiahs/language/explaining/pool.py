@@ -14,7 +14,7 @@ from messiahs.core.interface.policies import Asker
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Kind
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.columns import Judged
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.syntax import Comparison, Order, Variable
 from messiahs.language.runtime.acceptance import SENDERS, AcceptRules
 from messiahs.language.runtime.conditions import Condition, condition_of
@@ -57,7 +57,7 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
     return tuple(demand for demand in demands if demand.conditions)
 
 
-def judge_pool(demands: Iterable[Demand], facts: Facts, pool: Vector, /) -> Judged:
+def judge_pool(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) -> Judged:
     """Say which classes meet all demands."""
     surely = could = pool.every_class
     for demand in demands:
@@ -67,7 +67,7 @@ def judge_pool(demands: Iterable[Demand], facts: Facts, pool: Vector, /) -> Judg
     return surely, could
 
 
-def losses_in(demands: Iterable[Demand], facts: Facts, pool: Vector, /) -> tuple[Loss, ...]:
+def losses_in(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) -> tuple[Loss, ...]:
     """Give every part of the demands that loses machines, in the order of the rules."""
     losses = []
     for demand in demands:
@@ -88,9 +88,9 @@ def _conjuncts(part: ClassPart) -> Iterator[ClassPart]:
         yield part
 
 
-def _loss(text: str, judged: Judged, pool: Vector) -> Loss:
-    met = machines_in(judged, pool)
-    return Loss(text=text, machines=Machines(surely=pool.machines - met.could, could=pool.machines - met.surely))
+def _loss(text: str, judged: Judged, pool: IndexedVector) -> Loss:
+    met, machines = machines_in(judged, pool), pool.vector.machines
+    return Loss(text=text, machines=Machines(surely=machines - met.could, could=machines - met.surely))
 
 
 def _never(text: str) -> Condition:

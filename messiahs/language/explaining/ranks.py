@@ -11,6 +11,7 @@ from messiahs.core.interface.policies import RankQuery, TaskOrderQuery
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import chosen
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.by_part import ByPart
@@ -101,7 +102,7 @@ def explain_candidates(policy: CompiledPolicy, query: RankQuery, /, *, are_known
     for _, orders, system in ranked_by(keys_in_order, query, policy.location.initial, NoChance()).candidates:
         candidate = candidates.pop(system)
         _, could = fitting(query.need, candidate.view)
-        able = Vector(tuple(chosen(candidate.view.classes, could)))
+        able = IndexedVector(Vector(tuple(chosen(candidate.view.vector.classes, could))))
         about = {**facts, CANDIDATE: link_of(candidate)}
         told = tuple(_key_over_classes(*each, about, able) for each in zip(keys_in_order, orders, strict=True))
         ranked.append(RankedCandidate(system=system, relation=candidate.relation, keys=told))
@@ -148,7 +149,7 @@ def _key_over_facts(key: RankKey, order: KeyOrder, facts: Facts, /) -> Explained
             return ExplainedKey(text=_BY_PART)
 
 
-def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: Vector, /) -> ExplainedKey:
+def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: IndexedVector, /) -> ExplainedKey:
     """Say what a key came to for a candidate whose classes `able` could hold the task."""
     if isinstance(key, ByPart):
         return ExplainedKey(text=f"place {order[1] + 1}", value=order[1] + 1)
@@ -169,10 +170,10 @@ def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: Vector,
     return _last(unset, is_first=True) if is_false else ExplainedKey(text=f"{text}{_without(unset)}", unset=unset)
 
 
-def _is_said(reading: Reading, key: First | Most, able: Vector) -> bool:
+def _is_said(reading: Reading, key: First | Most, able: IndexedVector) -> bool:
     if isinstance(key, Most):
         return any(reading.amounts_in(able))
-    has_any = any(reading.name in dict(each.attributes) for each in able.classes)
+    has_any = any(reading.name in dict(each.attributes) for each in able.vector.classes)
     return has_any or reading.default is not None or reading.is_presence
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Value
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.explaining.pool import Demand, judge_pool
 from messiahs.language.predicate.syntax import (
     SPELLINGS,
@@ -48,7 +48,7 @@ class _Knob:
     matched: Callable[[Value], Machines]
 
 
-def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: Vector, /) -> tuple[Change, ...]:
+def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, /) -> tuple[Change, ...]:
     """Give for each fact and each literal the nearest change that helps; what helps most stands in front."""
     now = machines_in(judge_pool(demands, facts, pool), pool)
     knobs = [*_facts_in(demands, facts, pool), *_literals_in(demands, facts, pool)]
@@ -81,7 +81,7 @@ def _is_more(machines: Machines, now: Machines) -> bool:
     return machines.could > now.could or (machines.could == now.could and machines.surely > now.surely)
 
 
-def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Iterator[_Knob]:
+def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Knob]:
     found: dict[Reading, dict[Value, None]] = {}
     for demand in demands:
         for condition in demand.conditions:
@@ -96,7 +96,7 @@ def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Iterat
 
 
 def _fact(
-    reading: Reading, bounds: Iterable[Value], demands: tuple[Demand, ...], facts: Facts, *, pool: Vector
+    reading: Reading, bounds: Iterable[Value], demands: tuple[Demand, ...], facts: Facts, *, pool: IndexedVector
 ) -> _Knob:
     value = reading.value_in(facts)
     said = facts.get(reading.scope, {})
@@ -114,7 +114,7 @@ def _fact(
     return _Knob(value=value, others=tuple(bounds), told=told, matched=matched)
 
 
-def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: Vector) -> Iterator[_Knob]:
+def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Knob]:
     for demand in demands:
         for condition in demand.conditions:
             readings = {reading.key: reading for reading in condition.readings}
@@ -133,7 +133,7 @@ def _literal(
     term: Term,
     comparison: Comparison,
     demand: Demand,
-    asked: tuple[tuple[Demand, ...], Facts, Vector],
+    asked: tuple[tuple[Demand, ...], Facts, IndexedVector],
     *,
     reading: Reading,
 ) -> _Knob:
@@ -178,7 +178,7 @@ def _sides_of(comparison: Comparison, readings: dict[str, Reading]) -> Iterator[
             yield one, other
 
 
-def _bounds_at(other: Reading | Value, scope: str, pool: Vector) -> Iterator[Value]:
+def _bounds_at(other: Reading | Value, scope: str, pool: IndexedVector) -> Iterator[Value]:
     """Give the values at which a comparison with a literal, or with what the machines say, may turn."""
     if not isinstance(other, Reading):
         yield other

@@ -3,6 +3,7 @@
 from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, RunningQuery
 from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.compiler.stating import attributes_of
 from messiahs.language.explaining.blocks import explain_ask, explain_entry, explain_offer
 from messiahs.language.explaining.policy import explain_setting
@@ -90,7 +91,7 @@ def _judge_ask(is_asking: bool, situation: Situation) -> Verdict:  # noqa: FBT00
     query = HereQuery(
         here=situation.known_here,
         has_machine=situation.here is not None,
-        subtree=situation.below,
+        subtree=IndexedVector(situation.below),
         now=situation.now,
     )
     block = explain_ask(situation.policy.transfer, query)

@@ -11,6 +11,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import fitting, need_of
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import MachineClass, Vector, coalesce
 from messiahs.language.explaining.blocks import block_of
 from messiahs.language.policytest.situation import Situation, machines_of
@@ -42,19 +43,20 @@ def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict
 def _candidate(rival: Rival, situation: Situation) -> Candidate:
     link = dict(rival.link)
     relation = Relation(str(link.get("relation", Relation.CHILD)))
-    view = coalesce(map(machines_of, rival.machines), keys=situation.policy.keys)
+    view = IndexedVector(coalesce(map(machines_of, rival.machines), keys=situation.policy.keys))
     return Candidate(system=SystemId(rival.name), relation=relation, view=view, age_ns=int(link.get("age", 0)) * SECOND)
 
 
 def _candidate_block(candidate: Candidate, query: RankQuery, situation: Situation) -> ExplainedBlock:
     facts = {**ranking_facts(query), CANDIDATE: link_of(candidate)}
-    able = Vector(tuple(_chosen(candidate.view.classes, fitting(query.need, candidate.view)[1])))
+    _, could = fitting(query.need, candidate.view)
+    able = IndexedVector(Vector(tuple(_chosen(candidate.view.vector.classes, could))))
     rules = (
         explain_below(key.condition, _first(key), facts, able, scope=MACHINE)
         for key in keys_of(situation.policy.location)
         if isinstance(key, First)
     )
-    verdict = f"{able.machines} of {candidate.view.machines} machines could hold the task"
+    verdict = f"{able.vector.machines} of {candidate.view.vector.machines} machines could hold the task"
     return block_of(f'candidate "{candidate.system}"', verdict, rules)
 
 

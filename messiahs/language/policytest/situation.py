@@ -13,6 +13,7 @@ from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Duration
 from messiahs.core.model.neighbors import Neighbor, Relation
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.explaining.ranks import NoChance
 from messiahs.language.policytest.trials import (
@@ -153,7 +154,7 @@ class Situation:
             tdv=self.tdv,
             asker=self.asker,
             here=self.here,
-            subtree=self.below,
+            subtree=IndexedVector(self.below),
             now=self.now,
             placed=tuple(self.placed),
             wanted_slots=slots if isinstance(slots, int) else 1,

@@ -10,7 +10,7 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, AcceptQuery, CalendarTime, Placed, Refused
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK, Facts, Reading
 
@@ -86,7 +86,7 @@ def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bo
     return holds_here(condition, facts, has_machine=query.here is not None, subtree=query.subtree)
 
 
-def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: Vector) -> bool:
+def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: IndexedVector) -> bool:
     """Say whether a condition on the own system is true; one without a machine is judged by those of its subtree.
 
     What the facts say of the system itself is not asked of machines.

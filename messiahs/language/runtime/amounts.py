@@ -11,7 +11,7 @@ from typing import cast
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Unit
 from messiahs.core.vectors.columns import ClassSet, chosen
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.readings import Facts, Reading
 
 Range = tuple[int, int]
@@ -41,7 +41,7 @@ class Amount:
         result = self.calculate(ranges)
         return None if result is None else result[0]
 
-    def ranges_in(self, facts: Facts, scope: str, vector: Vector, classes: ClassSet, /) -> list[Range]:
+    def ranges_in(self, facts: Facts, scope: str, vector: IndexedVector, classes: ClassSet, /) -> list[Range]:
         """Give its least and greatest value in some classes of a vector, each of which stands for one scope.
 
         Classes in which it may have no value are left out.

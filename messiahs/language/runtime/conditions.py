@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.generated import Binding
 from messiahs.language.predicate.syntax import Expression
@@ -51,7 +51,7 @@ class Condition:
             values.append(value)
         return self.binding.truth()(tuple(values))
 
-    def over(self, facts: Facts, scope: str, vector: Vector, /) -> Judged:
+    def over(self, facts: Facts, scope: str, vector: IndexedVector, /) -> Judged:
         """Say of which classes it is surely true and of which it could be; each class stands for one scope.
 
         What the facts say of that scope holds for all of them.
@@ -64,7 +64,7 @@ class Condition:
             value = reading.value_in(facts)
             if value is None:
                 return NO_CLASS
-            columns.append(constant(value, len(vector.classes)))
+            columns.append(constant(value, len(vector.vector.classes)))
         surely, could = self.class_truth(columns)
         return surely & vector.every_class, could & vector.every_class
 

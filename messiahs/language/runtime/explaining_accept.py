@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from messiahs.core.interface.policies import Accepted, AcceptQuery
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.accepting import (
     AcceptBlock,
     Limit,
@@ -89,12 +89,12 @@ def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) 
 
 
 def explain_below(
-    condition: Condition, text: str, facts: Facts, machines: Vector, /, *, scope: str = HERE
+    condition: Condition, text: str, facts: Facts, machines: IndexedVector, /, *, scope: str = HERE
 ) -> ExplainedRule:
     """Judge the condition of a rule by many machines, of which one is enough."""
     classes = explain_classes(condition, facts, scope, machines)
     is_true = classes.judged[1] != 0
-    note = f"{machines_in(classes.judged, machines)} of {machines.machines} machines could meet it"
+    note = f"{machines_in(classes.judged, machines)} of {machines.vector.machines} machines could meet it"
     return ExplainedRule(text=text, start=condition.start, is_true=is_true, note=note, classes=classes)
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from operator import and_, or_, xor
 
 from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant, opposite
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import class_truth_of
 from messiahs.language.predicate.syntax import uses_of
 from messiahs.language.runtime.conditions import Condition
@@ -37,7 +37,7 @@ class Machines:
         return f"{self.could}" if self.surely == self.could else f"{self.surely} to {self.could}"
 
 
-def explain_classes(condition: Condition, facts: Facts, scope: str, vector: Vector, /) -> ClassPart:
+def explain_classes(condition: Condition, facts: Facts, scope: str, vector: IndexedVector, /) -> ClassPart:
     """Judge every part of a condition over classes, each of which stands for one scope."""
     assert condition.written is not None, "a condition of a file with mistakes decides nothing"
     columns = {reading.key: _column(reading, facts, scope, vector) for reading in condition.readings}
@@ -46,10 +46,10 @@ def explain_classes(condition: Condition, facts: Facts, scope: str, vector: Vect
     return ClassPart(written=whole.written, judged=condition.over(facts, scope, vector), parts=whole.parts)
 
 
-def machines_in(judged: Judged, vector: Vector, /) -> Machines:
+def machines_in(judged: Judged, vector: IndexedVector, /) -> Machines:
     """Count the machines of judged classes."""
     surely, could = judged
-    counts = [each.count for each in vector.classes]
+    counts = [each.count for each in vector.vector.classes]
     return Machines(
         surely=sum(count for place, count in enumerate(counts) if surely >> place & 1),
         could=sum(count for place, count in enumerate(counts) if could >> place & 1),
@@ -64,14 +64,14 @@ def class_terms(part: ClassPart) -> Iterator[ClassPart]:
         yield from class_terms(each)
 
 
-def _column(reading: Reading, facts: Facts, scope: str, vector: Vector) -> Column | None:
+def _column(reading: Reading, facts: Facts, scope: str, vector: IndexedVector) -> Column | None:
     if reading.scope == scope and reading.name not in facts.get(scope, ()):
         return reading.column_in(vector)
     value = reading.value_in(facts)
-    return None if value is None else constant(value, len(vector.classes))
+    return None if value is None else constant(value, len(vector.vector.classes))
 
 
-def _judged(written: Written, columns: Mapping[str, Column | None], vector: Vector) -> ClassPart:
+def _judged(written: Written, columns: Mapping[str, Column | None], vector: IndexedVector) -> ClassPart:
     every = vector.every_class
     if isinstance(written, Term):
         surely, could = _term(written, columns)

@@ -15,7 +15,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import ClassSet
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.accepting import calendar_facts
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
@@ -157,11 +157,11 @@ def link_of(candidate: Candidate, /) -> Description:
         "name": candidate.system,
         "relation": candidate.relation.value,
         "age": candidate.age_ns // SECOND,
-        "count": candidate.view.machines,
+        "count": candidate.view.vector.machines,
     }
 
 
-def _value(key: First | Most, facts: Facts, view: Vector, classes: ClassSet, /) -> KeyOrder:
+def _value(key: First | Most, facts: Facts, view: IndexedVector, classes: ClassSet, /) -> KeyOrder:
     if isinstance(key, First):
         surely, could = key.condition.over(facts, MACHINE, view)
         return (0, 0 if surely & classes else 1 if could & classes else 2)

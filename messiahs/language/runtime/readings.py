@@ -11,7 +11,8 @@ from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind
 from messiahs.core.model.descriptions import Description
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.columns import Column, Packed, column_of, packed
-from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
+from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.vectors import Interval, MachineClass
 
 TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now", "machine"
 """The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
@@ -64,10 +65,10 @@ class Reading:
         value = _typed(said, self.kind)
         return self._matched(self.default if value is None else value)
 
-    def column_in(self, vector: Vector) -> Column:
+    def column_in(self, vector: IndexedVector) -> Column:
         """Give what it reads in each class; unclear where a value may have been withheld."""
         (said,) = vector.said(self.name)
-        numbers, strings, width = said.numbers, said.strings, len(vector.classes)
+        numbers, strings, width = said.numbers, said.strings, len(vector.vector.classes)
         if self.is_presence:
             present = numbers.known | strings.known
             return column_of({1: packed(present, present, width)}, unclear=numbers.unclear, width=width)
@@ -82,13 +83,13 @@ class Reading:
             ends = self._matched_in(ends)
         return column_of(ends, unclear=read.unclear, width=width)
 
-    def amounts_in(self, vector: Vector) -> tuple[tuple[int, int] | None, ...]:
+    def amounts_in(self, vector: IndexedVector) -> tuple[tuple[int, int] | None, ...]:
         """Give the least and greatest number in each class, what is not said being the default; None without one."""
         ((*_, ends),) = vector.said(self.name)
         default = self.default
         if not isinstance(default, int):
             return ends
-        lacking = zip(vector.classes, ends, strict=True)
+        lacking = zip(vector.vector.classes, ends, strict=True)
         return tuple([said or _with_default(default, self.name, machine_class) for machine_class, said in lacking])
 
     def _matched_in(self, strings: Mapping[Value, Packed]) -> dict[Value, Packed]:

@@ -21,6 +21,7 @@ from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import need_of
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce, vector_of
 from messiahs.language.compiler.files import parse_policy
 from messiahs.language.predicate.predicates import parse_predicate
@@ -86,7 +87,7 @@ def request(
         tdv=task or tdv(),
         asker=Asker(system=SystemId(system), relation=relation),
         here=here or sdv(),
-        subtree=EMPTY,
+        subtree=IndexedVector(EMPTY),
         now=NOON,
         placed=placed,
         wanted_slots=wanted_slots,
@@ -121,7 +122,7 @@ def candidate(
     age_ns: int = 0,
 ) -> Candidate:
     """Give a candidate with ordinary machines, but for what is said of each."""
-    view = machines(*(said or ({},)))
+    view = IndexedVector(machines(*(said or ({},))))
     return Candidate(system=SystemId(name), relation=relation, view=view, age_ns=age_ns, has_lost=lost)
 
 

@@ -5,6 +5,7 @@ import pytest
 from messiahs.core.interface.policies import Placed
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
 from messiahs.language.runtime.accepting import facts_of
 from messiahs.language.runtime.explaining import Explanation, explain, values_text, why_false
@@ -124,7 +125,7 @@ def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a
     def why(here: SDV | None, free_slots: int) -> str:
         query = request(system="below", here=here)
         if here is None:
-            below = machines({"free_slots": free_slots}) if free_slots else EMPTY
+            below = IndexedVector(machines({"free_slots": free_slots}) if free_slots else EMPTY)
             query = type(query)(tdv=query.tdv, asker=query.asker, here=None, subtree=below, now=query.now)
         return policy(RULES).acceptance.why_refused(query)
 

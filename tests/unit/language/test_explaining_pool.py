@@ -7,7 +7,7 @@ import pytest
 from messiahs.core.interface.policies import AcceptQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.vectors.vectors import Vector
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import changes_for
 from messiahs.language.runtime.accepting import facts_of
@@ -17,13 +17,13 @@ from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
 GIB = 1 << 30
 SMALL: Mapping[str, Value] = {"avail_mem": 4 * GIB, "load": 1024}
 LARGE: Mapping[str, Value] = {"avail_mem": 16 * GIB, "load": 5120, "arch": "aarch64"}
-POOL = machines(SMALL, SMALL, SMALL, LARGE, LARGE, keys=("avail_mem",))
-assert POOL.machines == 5
+POOL = IndexedVector(machines(SMALL, SMALL, SMALL, LARGE, LARGE, keys=("avail_mem",)))
+assert POOL.vector.machines == 5
 
 
 def _asked(
-    rules: str, said: Mapping[str, Value], pool: Vector = POOL
-) -> tuple[tuple[Demand, ...], AcceptQuery, Vector]:
+    rules: str, said: Mapping[str, Value], pool: IndexedVector = POOL
+) -> tuple[tuple[Demand, ...], AcceptQuery, IndexedVector]:
     # Without a block users may have everything.
     asker = request(relation=Relation.CHILD if rules else Relation.SELF).asker
     query = AcceptQuery(tdv=tdv(**said), asker=asker, here=None, subtree=pool, now=NOON)
@@ -114,7 +114,7 @@ def test_the_nearest_change_is_told_with_the_machines_that_would_match_then(
 
 
 def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> None:
-    mixed = machines({"avail_mem": 4 * GIB}, {"avail_mem": 16 * GIB}, keys=())
+    mixed = IndexedVector(machines({"avail_mem": 4 * GIB}, {"avail_mem": 16 * GIB}, keys=()))
     demands, query, pool = _asked("", {"mem": 8 * GIB}, mixed)
     assert machines_in(judge_pool(demands, facts_of(query), pool), pool) == Machines(surely=0, could=2)
     (loss,) = losses_in(demands, facts_of(query), pool)

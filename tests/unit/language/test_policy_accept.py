@@ -8,6 +8,7 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Placed, Refused
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector
 from tests.unit.language.policy_rig import NOON, finality, machines, policy, refusal, request, sdv, tdv
 
@@ -145,7 +146,7 @@ def test_tasks_that_do_not_state_what_is_counted_count_together() -> None:
 
 def _without_machine(subtree: Vector, **stated: Value) -> AcceptQuery:
     asker = Asker(system=request().asker.system, relation=Relation.CHILD)
-    return AcceptQuery(tdv=tdv(**stated), asker=asker, here=None, subtree=subtree, now=NOON)
+    return AcceptQuery(tdv=tdv(**stated), asker=asker, here=None, subtree=IndexedVector(subtree), now=NOON)
 
 
 @pytest.mark.parametrize(

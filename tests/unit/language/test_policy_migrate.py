@@ -7,6 +7,7 @@ import pytest
 from messiahs.core.interface.policies import Asking, HereQuery, RunningQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import MINUTE
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
@@ -22,7 +23,7 @@ def _ask(rule: str, before: str = "") -> Asking:
 
 
 def _here(here: Mapping[str, Value] | None = None, *, subtree: Vector = EMPTY, has_machine: bool = True) -> HereQuery:
-    return HereQuery(here=here or {}, has_machine=has_machine, subtree=subtree, now=NOON)
+    return HereQuery(here=here or {}, has_machine=has_machine, subtree=IndexedVector(subtree), now=NOON)
 
 
 def _task(**said: Value) -> RunningQuery:

@@ -7,6 +7,7 @@ import pytest
 
 from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.descriptions import SDV, sorted_pairs
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import MachineClass, Vector, vector_of
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate, predicate_parser
@@ -71,7 +72,7 @@ def test_a_predicate_that_costs_as_much_as_it_can_is_judged_alike_by_all_judges(
     for load in (999, 1001, 1300, 9500):
         description = {"load": load, "os": "Linux", "speed": 1000}
         walked, generated = (predicate.holds(description) for _ in range(2))
-        surely, could = predicate.over(vector_of(SDV(sorted_pairs(description))))
+        surely, could = predicate.over(IndexedVector(vector_of(SDV(sorted_pairs(description)))))
         assert walked is generated
         assert surely <= walked <= could
 
@@ -90,7 +91,7 @@ def test_the_deepest_predicate_takes_only_half_of_the_stack() -> None:
     try:
         predicate = parse_predicate(deepest)
         walked, generated = (predicate.holds({"a": 1}) for _ in range(2))
-        _, could = predicate.over(Vector((MachineClass(count=1, attributes=()),)))
+        _, could = predicate.over(IndexedVector(Vector((MachineClass(count=1, attributes=()),))))
         same = predicate == parse_predicate(deepest)
     finally:
         sys.setrecursionlimit(limit)

@@ -3,6 +3,7 @@
 import pytest
 
 from messiahs.core.vectors.buckets import bucket_of
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import VARIOUS, ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 
@@ -18,7 +19,7 @@ def _between(lowest: int, highest: int) -> Interval:
 
 
 def _judged(text: str, machine_class: MachineClass) -> tuple[bool, bool]:
-    surely, could = parse_predicate(text).over(Vector((machine_class,)))
+    surely, could = parse_predicate(text).over(IndexedVector(Vector((machine_class,))))
     return (surely == 1, could == 1)
 
 

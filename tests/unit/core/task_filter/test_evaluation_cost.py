@@ -9,6 +9,7 @@ from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.task_filter.matching import COMPARISON_LIMIT
 from messiahs.core.vectors.batch import VALUES, Overview
 from messiahs.core.vectors.compaction import CLASS_LIMIT
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, request, sent, told
@@ -30,8 +31,8 @@ def _equalities(count: int) -> str:
 
 
 def _comparisons(text: str, *views: Vector) -> int:
-    overview = Overview()
-    return overview.total({SystemId(f"s{place}"): view for place, view in enumerate(views)}, parse_predicate(text).cost)
+    indexed = {SystemId(f"s{place}"): IndexedVector(view) for place, view in enumerate(views)}
+    return Overview().total(indexed, parse_predicate(text).cost)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.vectors.batch import LANE, VALUES, VIEWS, Overview
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.columns import Classes, Judged
+from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, VARIOUS, ClassValue, Interval, MachineClass, Vector
 
-Views = dict[SystemId, Vector]
+Views = dict[SystemId, IndexedVector]
 
 
 def _number(random: Random) -> ClassValue:
@@ -20,14 +21,15 @@ def _number(random: Random) -> ClassValue:
     return Interval(bucket_of(least), bucket_of(least + random.randint(0, 9)))
 
 
-def _view(random: Random) -> Vector:
+def _view(random: Random) -> IndexedVector:
     def said() -> Iterator[tuple[str, ClassValue]]:
         if random.random() < 0.9:
             yield "a", _number(random)
         if random.random() < 0.5:
             yield "b", random.choice(["x", "y", VARIOUS, _number(random)])
 
-    return Vector(tuple(MachineClass(count=1, attributes=tuple(said())) for _ in range(random.randint(0, 5))))
+    classes = tuple(MachineClass(count=1, attributes=tuple(said())) for _ in range(random.randint(0, 5)))
+    return IndexedVector(Vector(classes))
 
 
 def _systems(count: int) -> list[SystemId]:
@@ -97,13 +99,13 @@ def test_attributes_with_very_many_values_are_judged_as_well() -> None:
     strings = [f"name{number}" for number in range(VALUES + LANE)]
     classes = [MachineClass(count=1, attributes=(("b", each),)) for each in strings]
     views = {
-        system: Vector(tuple(classes[start : start + LANE]))
+        system: IndexedVector(Vector(tuple(classes[start : start + LANE])))
         for system, start in zip(_systems(VALUES), range(0, len(classes), LANE), strict=False)
     }
     overview = Overview()
     _check(overview, views)
     # As soon as there are few of them again, they stand side by side again.
-    _check(overview, dict.fromkeys(views, EMPTY))
+    _check(overview, dict.fromkeys(views, IndexedVector(EMPTY)))
     _check(overview, views)
 
 

@@ -4,15 +4,16 @@ import pytest
 
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.columns import Judged, chosen
+from messiahs.core.vectors.indexed import IndexedVector, Indexes
 from messiahs.core.vectors.vectors import EMPTY, VARIOUS, ClassValue, Interval, MachineClass, Vector
 
 NONE, FIRST, SECOND, BOTH = 0, 0b01, 0b10, 0b11
 
 
-def _vector(*values: ClassValue | None, some_lack: tuple[str, ...] = ()) -> Vector:
+def _vector(*values: ClassValue | None, some_lack: tuple[str, ...] = ()) -> IndexedVector:
     """Give a vector of one class for each value of `a`; None is not said."""
     said: list[tuple[tuple[str, ClassValue], ...]] = [(("a", value),) if value is not None else () for value in values]
-    return Vector(tuple(MachineClass(count=1, attributes=pairs, some_lack=some_lack) for pairs in said))
+    return IndexedVector(Vector(tuple(MachineClass(count=1, attributes=pairs, some_lack=some_lack) for pairs in said)))
 
 
 def _between(lowest: int, highest: int) -> Interval:
@@ -40,7 +41,7 @@ def test_two_attributes_of_all_classes_are_compared_by_their_ends() -> None:
         MachineClass(count=1, attributes=(("a", _between(*a)), ("b", _between(*b))))
         for a, b in (((4, 6), (2, 4)), ((2, 4), (4, 6)))
     ]
-    vector = Vector(tuple(classes))
+    vector = IndexedVector(Vector(tuple(classes)))
     a, b = vector.said("a")[0].numbers, vector.said("b")[0].numbers
     assert (a.at_least_that_of(b), a.above_that_of(b)) == ((FIRST, BOTH), (NONE, FIRST))
 
@@ -67,14 +68,14 @@ def test_what_some_machines_lack_is_unclear() -> None:
 def test_classes_that_say_different_attributes_are_told_apart() -> None:
     both = MachineClass(count=1, attributes=(("a", _between(1, 1)), ("b", _between(2, 2))))
     only_b = MachineClass(count=1, attributes=(("b", _between(3, 3)),))
-    vector = Vector((both, only_b, both))
+    vector = IndexedVector(Vector((both, only_b, both)))
     assert vector.said("b")[0].ends == ((2, 2), (3, 3), (2, 2))
     assert vector.said("a")[0].ends == ((1, 1), None, (1, 1))
 
 
 def test_an_attribute_is_put_in_order_once_and_of_what_nobody_says_not_much_is_kept() -> None:
     vector = _vector(_between(2, 4))
-    for asked in (vector, EMPTY):
+    for asked in (vector, IndexedVector(EMPTY)):
         for number in range(100):
             asked.said(f"unknown{number}")
         assert len(asked._said) < 40
@@ -101,5 +102,17 @@ def test_the_free_slots_of_classes_are_what_their_machines_have_at_least() -> No
     classes = [
         MachineClass(count=count, attributes=(("free_slots", slots),) if slots else ()) for count, slots in machines
     ]
-    vector = Vector(tuple(classes))
+    vector = IndexedVector(Vector(tuple(classes)))
     assert [vector.free_slots(chosen) for chosen in (0b001, 0b010, 0b100, 0b111, 0b101)] == [6, 5, 7, 18, 13]
+
+
+def test_what_was_found_out_is_kept_while_a_vector_is_the_latest_of_its_owner() -> None:
+    indexes, one, other = Indexes(), Vector(), Vector((MachineClass(count=1, attributes=()),))
+    indexed = indexes.of("here", one)
+    assert indexes.of("here", one) is indexed
+    assert indexes.of("there", one) is not indexed
+    assert indexes.of("here", other).vector is other
+    assert indexes.of("here", one) is not indexed
+    indexes.drop("here")
+    indexes.drop("nowhere")
+    assert len(indexes._of) == 1
