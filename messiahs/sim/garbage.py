@@ -1,4 +1,4 @@
-"""Garbage collection while a simulation runs: rare, since little of what a simulation drops is in cycles."""
+"""Garbage collection during a simulation: rare, since few objects of a simulation are in cycles."""
 
 import gc
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _ALLOCATIONS: Final = 100_000
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Leave what exists when this begins out of all collections until it ends, and collect the rest rarely."""
+    """Exclude the present objects from collections until the end, and collect new ones rarely."""
     thresholds = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS, *thresholds[1:])

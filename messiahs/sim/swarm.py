@@ -1,7 +1,7 @@
-"""The swarm: whole lives of random federations in which things fail, then heal, and everything must come to its end.
+"""The swarm: complete lives of random federations in which faults occur, then heal, and every task must end.
 
 One seed gives one run. The real modules run; time, network, disks and machines are simulated (in the spirit of
-TigerBeetle's simulator). `run_seed` gives what came of it, a failure with all that is needed to understand it.
+TigerBeetle's simulator). `run_seed` returns the outcome, for a failure with everything needed to understand it.
 """
 
 import traceback
@@ -21,16 +21,16 @@ from messiahs.sim.load.owners import Owners
 from messiahs.sim.load.users import Users
 
 _LONGEST_NS = 4 * HOUR
-"""So long after everything is healed, at most, the last task has ended and nothing is left of it."""
-_LOOK_NS = 5 * SECOND
-_TOLD_NS = 30 * SECOND
-"""By then all neighbors were told what is true now."""
+"""Time after healing by which the last task must have ended, with nothing left over."""
+_CHECK_INTERVAL_NS = 5 * SECOND
+_ADVERTISED_NS = 30 * SECOND
+"""Time in which all neighbors receive the final vectors."""
 _LINES = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What was violated, when, and the last things that happened to the task that it is about."""
+    """A violation, its time, and the latest events and actions of the task concerned."""
 
     seed: int
     at_ns: int
@@ -39,13 +39,13 @@ class Failure:
 
     @property
     def command(self) -> str:
-        """Give the one command that replays it."""
+        """The command that replays the run."""
         return f"messiahs sim swarm --runs 1 --seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What came of one seed."""
+    """The outcome of one seed."""
 
     seed: int
     digest: str
@@ -60,7 +60,7 @@ class Run:
 def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | None = None) -> Run:
     """Run a seed to its end, or to the first violation.
 
-    `sabotage` may break a rule of the simulated world before the run begins, to see whether that is noticed.
+    `sabotage` may break a rule of the simulated world before the run begins, to test whether that is detected.
     """
     drawn = draw(seed)
     checks = Checks(
@@ -73,7 +73,7 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
         drawn.systems, seed=seed, run_times=drawn.run_times, conditions=drawn.conditions, watcher=checks
     )
     checks.agenda = federation.agenda
-    random = Random(f"faults/{seed}")  # noqa: S311 - a simulation wants to be repeated
+    random = Random(f"faults/{seed}")  # noqa: S311 - a simulation is repeatable
     faults = Faults(federation, random, kinds=drawn.kinds, families=drawn.families)
     if sabotage is not None:
         sabotage(federation)
@@ -84,7 +84,7 @@ def run_seed(seed: int, *, sabotage: Callable[[SimulatedFederation], None] | Non
     except Violation as violation:
         lines = checks.last_about(violation.task, _LINES)
         failure = Failure(seed=seed, at_ns=federation.now, text=str(violation), lines=tuple(lines))
-    except Exception:  # noqa: BLE001 - whatever a module raises is its defect, and is told like any other
+    except Exception:  # noqa: BLE001 - any exception of a module is a defect, and is reported like the others
         lines = [*checks.last_about(None, _LINES), *traceback.format_exc().splitlines()]
         failure = Failure(seed=seed, at_ns=federation.now, text="a module raised", lines=tuple(lines))
     return Run(
@@ -104,18 +104,18 @@ def _live(drawn: Drawn, federation: SimulatedFederation, checks: Checks, faults:
     federation.observe = users.acted
     users.begin()
     faults.begin(every_ns=drawn.fault_every_ns, note=checks.note)
-    owners = Owners(federation, Random(f"owners/{drawn.run_times.seed}"))  # noqa: S311 - to be repeated
+    owners = Owners(federation, Random(f"owners/{drawn.run_times.seed}"))  # noqa: S311 - repeatable
     if drawn.owner_every_ns:
         owners.begin(every_ns=drawn.owner_every_ns)
     federation.run(lambda: False, until=Instant(drawn.healed_at_ns))
     faults.heal()
     owners.send_home()
     healed_at = federation.now
-    while not users.have_asked or _left(federation):
+    while not users.are_answered or _left(federation):
         if federation.now > healed_at + _LONGEST_NS:
-            _complain(federation, users)
-        federation.run(lambda: False, until=after(federation.now, _LOOK_NS))
-    federation.run(lambda: False, until=after(federation.now, _TOLD_NS))
+            _report_leftovers(federation, users)
+        federation.run(lambda: False, until=after(federation.now, _CHECK_INTERVAL_NS))
+    federation.run(lambda: False, until=after(federation.now, _ADVERTISED_NS))
     _judge(drawn, federation, users)
 
 
@@ -123,7 +123,7 @@ def _left(federation: SimulatedFederation) -> list[str]:
     return [text for host in federation.members.values() for text in leftovers(host)]
 
 
-def _complain(federation: SimulatedFederation, users: Users) -> None:
+def _report_leftovers(federation: SimulatedFederation, users: Users) -> None:
     left = "\n  ".join(_left(federation)) or "a user has no answer"
     task = next((task for task, _ in users.verdicts()), None)
     raise Violation(f"four hours after everything was healed\n  {left}", task)

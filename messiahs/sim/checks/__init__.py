@@ -1,1 +1,1 @@
-"""What must hold during a simulation, and once it has settled."""
+"""Conditions that hold during a simulation, and after it has settled."""

@@ -1,9 +1,9 @@
-"""What must hold at every moment of a simulation, whatever fails: checked where it happens, by what machines truly do.
+"""Invariants at every moment of a simulation under any fault, checked by the events on the simulated machines.
 
 - No two attempts of one task run at once, and none begins twice or after another was bound in its place.
-- What has exited by itself is not done again, unless the machine or the lease was lost, or a retry was wanted.
-- No machine runs more than it has slots, memory and disk for; what is suspended takes no slots.
-- A task reaches one final state, once, and nobody is told of it before it is on the disk.
+- A task that has exited by itself does not run again, unless the machine or the lease was lost, or a retry applies.
+- No machine runs more than its slots, memory and disk allow; suspended attempts take no slots.
+- A task reaches one final state, once, which is stored before it is reported.
 - The core's invariants hold between any two events.
 """
 
@@ -32,12 +32,12 @@ from messiahs.trace.show.lines import action_text, event_text
 
 _REMEMBERED = 20_000
 _TASKS_PER_CHECK = 64
-"""The invariants of a module that holds more tasks than these are checked less often: looking at all costs time."""
+"""A module with more tasks than this is checked less often, because a full check takes time."""
 _NO_RESULT = (Cause.LOST, Cause.LEASE_EXPIRED, Cause.VACATED, Cause.REVOKED, Cause.MOVED)
 
 
-class Violation(Exception):  # noqa: N818 - it is found, and no error of the program that raises it
-    """Something that must never happen has happened, to a task or (None) to a whole module."""
+class Violation(Exception):  # noqa: N818 - a finding, not an error of the program that raises it
+    """A violated invariant, of a task or (None) of a whole module."""
 
     def __init__(self, text: str, task: TaskId | None = None) -> None:
         super().__init__(text)
@@ -45,40 +45,40 @@ class Violation(Exception):  # noqa: N818 - it is found, and no error of the pro
 
 
 class Checks:
-    """Looks on, remembers what machines did, and raises `Violation` (mutable)."""
+    """Records what machines do, and raises `Violation` (mutable)."""
 
     def __init__(self, machines: dict[SystemId, Description], clocks: dict[SystemId, DriftingClock]) -> None:
         self.agenda = Agenda()
-        """That of the simulation, once there is one."""
+        """The agenda of the simulation, set once there is one."""
         self.begun: dict[AttemptId, SystemId] = {}
         self.ran: dict[AttemptId, AttemptEnded] = {}
-        """How those that ran have ended."""
+        """How the attempts that ran have ended."""
         self.finals: dict[TaskId, TaskRow] = {}
         self.is_forgetful = False
-        """A module has lost its state, so that the others may do things again."""
+        """Whether a module may lose its state, so that others may repeat work."""
         self.may_repeat = False
-        """A module has gone on from older rows: tasks of it, or that ran there, may run and end again."""
+        """Whether a module may restart from older rows: its tasks, or those that ran there, may run and end again."""
         self._machines, self._clocks = machines, clocks
         self._running: dict[SystemId, dict[AttemptId, Need]] = {system: {} for system in machines}
         self._paused: dict[AttemptId, None] = {}
         self._frozen: dict[SystemId, bool] = {}
         self._rows: dict[TaskId, TaskRow] = {}
         self._untried: dict[TaskId, None] = {}
-        """Submissions of which members ended at once before they were tried."""
+        """Submissions with members that ended before they were tried."""
         self._claims: dict[ClaimId, GrantedClaimRow] = {}
         self._claim_of: dict[AttemptId, ClaimId] = {}
-        self._told: Counter[TaskId] = Counter()
+        self._reported: Counter[TaskId] = Counter()
         self._reopenings: Counter[TaskId] = Counter()
         self._retried: dict[TaskId, None] = {}
-        """Submissions of which failed tasks may run again."""
+        """Submissions whose failed tasks may run again."""
         self._reopened: dict[TaskId, int] = {}
-        """Tasks that did, each with the number of its last attempt before."""
+        """Tasks that were retried, with the number of their last attempt before."""
         self._unchecked: Counter[SystemId] = Counter()
-        """Events of each module since its invariants were checked."""
+        """Events of each module since its invariants were last checked."""
         self._log: deque[tuple[int, SystemId, Event | Action | str]] = deque(maxlen=_REMEMBERED)
 
     def last_about(self, task: TaskId | None, count: int) -> list[str]:
-        """Write down the last things that happened, with a task or with anything."""
+        """Return the latest events and actions as text, of a task or of all."""
         lines = []
         for at, system, value in reversed(self._log):
             text = _text(system, value)
@@ -89,15 +89,15 @@ class Checks:
         return lines[::-1]
 
     def note(self, system: SystemId, value: Event | Action | str) -> None:
-        """Remember what happened, for a report."""
+        """Record an event or action, for a report."""
         self._log.append((self.agenda.now, system, value))
 
     def happened(self, system: SystemId, event: Event) -> None:
-        """Remember an event."""
+        """Record an event."""
         self.note(system, event)
 
     def handled(self, state: ModuleState) -> None:
-        """Check the core's invariants, of a module with many tasks not after every event."""
+        """Check the core's invariants, for a module with many tasks not after every event."""
         self._unchecked[state.system] += 1
         tasks = len(state.origin.tasks) + state.origin.waiting + len(state.executor.attempts)
         if self._unchecked[state.system] * _TASKS_PER_CHECK >= tasks:
@@ -123,18 +123,18 @@ class Checks:
                     continue
 
     def expect_retry(self, submission: TaskId) -> None:
-        """Hear that a user wants tasks of a submission that have failed to run again."""
+        """Allow failed tasks of a submission to run again, at the request of a user."""
         self._retried[submission] = None
 
     def acted(self, system: SystemId, effect: Effect) -> None:
-        """Check that only a task that has ended is told to have done so, and not twice."""
+        """Check that a task is reported as ended only after its end is stored, and once."""
         self.note(system, effect)
         if isinstance(effect, TaskEnded) and not self.may_repeat and effect.task not in self._untried:
             if effect.task not in self.finals and effect.task not in self._reopened:
-                raise Violation(f"{effect.task} is told to have ended, and has not on the disk", effect.task)
-            if self._told[effect.task] > self._reopenings[effect.task]:
-                raise Violation(f"{effect.task} is told to have ended for a second time", effect.task)
-            self._told[effect.task] += 1
+                raise Violation(f"{effect.task} is reported as ended, but its end is not stored", effect.task)
+            if self._reported[effect.task] > self._reopenings[effect.task]:
+                raise Violation(f"{effect.task} is reported as ended for a second time", effect.task)
+            self._reported[effect.task] += 1
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
         """Check that an attempt may run, and that there is room for it."""
@@ -159,7 +159,7 @@ class Checks:
             raise Violation(f"{attempt} begins on {system} after its task has ended", task)
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
-        """Remember how an attempt ended on its machine."""
+        """Record how an attempt ended on its machine."""
         self.note(system, f"on the machine, {ended.attempt} ends: {_ending(ended)}")
         self._running[system].pop(ended.attempt, None)
         self._paused.pop(ended.attempt, None)
@@ -167,7 +167,7 @@ class Checks:
             self.ran[ended.attempt] = ended
 
     def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
-        """Check that there is a slot for what goes on."""
+        """Check that there is a slot for an attempt that is resumed."""
         self.note(system, f"the machine {'suspends' if is_paused else 'resumes'} {attempt}")
         if is_paused:
             self._paused[attempt] = None
@@ -176,7 +176,7 @@ class Checks:
             self._check_room(system, attempt)
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
-        """Check, when a machine goes on, that nothing runs elsewhere that still runs there."""
+        """Check that no attempt of a thawing machine has a successor that runs elsewhere."""
         self.note(system, "freezes" if is_frozen else "thaws")
         self._frozen[system] = is_frozen
         if not is_frozen:
@@ -199,7 +199,7 @@ class Checks:
             self.finals[row.id] = row
 
     def _may_reopen(self, before: TaskRow, row: TaskRow) -> bool:
-        """Say whether a task that has failed goes on, since its user wants that."""
+        """Return whether a failed task may run again at the request of its user."""
         if self.may_repeat:
             return True
         return row.state is TaskState.EXECUTING and row.id.submission in self._retried and has_failed(before)
@@ -213,7 +213,7 @@ class Checks:
                     raise Violation(f"{one} runs on {other}, and {attempt} on {system} at once", attempt.task)
 
     def _check_wanted(self, attempt: AttemptId) -> None:
-        """Check that the attempt before was lost, or failed: a result that is there is not thrown away."""
+        """Check that the previous attempt was lost or failed: an available result is not discarded."""
         before = AttemptId(attempt.task, attempt.number - 1)
         if before.number <= self._reopened.get(attempt.task, 0):
             return
@@ -222,7 +222,7 @@ class Checks:
             return
         claim = self._claims[self._claim_of[before]]
         if self._clocks[claim.id.executor].read(self.agenda.now) < claim.lease_until:
-            raise Violation(f"{attempt} begins, and the one before needed no other: {_ending(ran)}", attempt.task)
+            raise Violation(f"{attempt} begins, although the one before has a result: {_ending(ran)}", attempt.task)
 
     def _check_room(self, system: SystemId, attempt: AttemptId) -> None:
         running = self._running[system]
@@ -244,7 +244,7 @@ def _text(system: SystemId, value: Event | Action | str) -> str:
         return f"{system}: {value}"
     if isinstance(value, Event):
         text = event_text(system, value)
-        # What is sent and what arrives read alike.
+        # Sent and received messages have the same text otherwise.
         return f"arrived: {text}" if isinstance(value, ControlReceived | TransferReceived | VectorReceived) else text
     return action_text(system, value)
 
@@ -260,5 +260,5 @@ def _need_of(claim: GrantedClaimRow) -> Need:
 
 
 def _mentions(text: str, task: TaskId) -> bool:
-    """Say whether a text speaks of a task: `s1.2.3`, and not only of `s1.2.30`."""
+    """Return whether a text names a task: `s1.2.3`, not only `s1.2.30`."""
     return re.search(rf"(?<![\w.]){re.escape(str(task))}(?![\w.])", text) is not None

@@ -1,4 +1,4 @@
-"""What must hold once nothing fails any more and enough time has passed: all tasks have ended, and nothing is left."""
+"""Conditions some time after all faults have healed: all tasks have ended, and nothing is left over."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from messiahs.sim.hosts.host import SimulatedHost
 
 _PERIODIC = (TimerKind.OUTPUT, TimerKind.INPUT, TimerKind.ASK, TimerKind.CHANGE, TimerKind.SUM, TimerKind.SEEN)
 NAME = "is"
-"""The attribute by which each machine of a simulation says its name, and on which all classes split."""
+"""The attribute with which each machine of a simulation reports its name, and on which all classes split."""
 
 
 def leftovers(host: SimulatedHost) -> Iterator[str]:
-    """Name everything that a module, its disk or its machine still holds, and should not when it is quiet."""
+    """Yield everything that a module, its disk or its machine still holds, and should not hold when quiet."""
     state = host.module.state
     tables: tuple[tuple[str, tuple[object, ...]], ...] = (
         ("submissions", tuple(state.origin.submissions)),
@@ -50,24 +50,24 @@ def leftovers(host: SimulatedHost) -> Iterator[str]:
 
 
 def wrong_views(host: SimulatedHost, kinship: Kinship) -> Iterator[str]:
-    """Compare what a module was told by each neighbor with what it should know, and with machines that are idle."""
+    """Compare the views of a module with the machines that it should know, and with idle machines."""
     state = host.module.state
     for neighbor in host.system.neighbors:
         for kind, expected in _expected(state.system, neighbor, kinship):
             view = state.updates.views.get((neighbor.system, kind))
-            told = machines_in(view.message.vector) if view is not None else Counter()
-            if told != expected:
-                yield f"{neighbor.system} tells {state.system} of {_listed(told)}, and not of {_listed(expected)}"
+            received = machines_in(view.message.vector) if view is not None else Counter()
+            if received != expected:
+                yield f"{neighbor.system} reports {_listed(received)} to {state.system}, not {_listed(expected)}"
             if view is not None:
                 yield from _busy(state, neighbor, view.message.vector)
             if view is not None and view.message.waiting:
-                yield f"{neighbor.system} tells {state.system} that {view.message.waiting} tasks wait, and none does"
+                yield f"{neighbor.system} reports {view.message.waiting} tasks as waiting to {state.system}"
             if view is not None and view.message.lets_go:
-                yield f"{neighbor.system} tells {state.system} that tasks that run may go, and none runs"
+                yield f"{neighbor.system} reports running tasks that may move to {state.system}, but none runs"
 
 
 def machines_in(vector: Vector) -> Machines:
-    """Name the machines that a vector speaks of."""
+    """Return the machines in a vector."""
     return Counter({str(dict(each.attributes).get(NAME)): each.count for each in vector.classes})
 
 
@@ -82,12 +82,12 @@ def _expected(system: SystemId, neighbor: Neighbor, kinship: Kinship) -> Iterato
 
 def _busy(state: ModuleState, neighbor: Neighbor, vector: Vector) -> Iterator[str]:
     for machine_class in vector.classes:
-        said = dict(machine_class.attributes)
+        values = dict(machine_class.attributes)
         for free, total in (("free_slots", "slots"), ("avail_mem", "total_mem"), ("avail_disk", "total_disk")):
-            one, all_of_it = said.get(free), said.get(total)
+            one, all_of_it = values.get(free), values.get(total)
             if isinstance(one, Interval) and isinstance(all_of_it, Interval) and one != all_of_it:
-                text = f"{free} of {said.get(NAME)} is {one.low}, of {all_of_it.low}"
-                yield f"{neighbor.system} tells {state.system} that nothing runs, and {text}"
+                text = f"{free} of {values.get(NAME)} is {one.low}, of {all_of_it.low}"
+                yield f"{neighbor.system} reports a busy machine to {state.system}, but none is: {text}"
 
 
 def _listed(machines: Machines) -> str:

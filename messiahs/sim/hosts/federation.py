@@ -1,7 +1,7 @@
 """A federation in virtual time: the same cores as in the daemons, with a network, machines and disks of its own.
 
-Every message passes through the codec and every row through its stored format. Nothing here reads a clock: one seed
-gives one run, on any machine and under any hash seed.
+Every message passes through the codec and every row through its stored format. No file here reads a clock: one seed
+gives one run, on any machine and with any hash seed.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from messiahs.sim.hosts.machine import RunTimes
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Connections
-from messiahs.sim.world.observer import Nobody, Watcher
+from messiahs.sim.world.observer import NoWatcher, Watcher
 from messiahs.sim.world.task_channel import TaskNetwork
 
 
 class SimulatedFederation:
-    """Hosts in one virtual time; `observe` sees what each host stores, and every effect that it performs (mutable)."""
+    """Hosts in one virtual time; `observe` is called with every row stored and every effect performed (mutable)."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class SimulatedFederation:
         self.conditions = conditions or Conditions()
         self.agenda = Agenda()
         self._digest = hashlib.sha256()
-        self._watcher = watcher or Nobody()
+        self._watcher = watcher or NoWatcher()
         self.members: dict[SystemId, SimulatedHost] = {}
         pairs = {
             (name, neighbor.system): dials(name, neighbor)
@@ -74,7 +74,7 @@ class SimulatedFederation:
 
     @property
     def events(self) -> int:
-        """How many events and timeouts were handled."""
+        """The number of events and timeouts handled."""
         return sum(member.events for member in self.members.values())
 
     @property
@@ -83,15 +83,15 @@ class SimulatedFederation:
         return self._digest.hexdigest()
 
     def run(self, is_done: Callable[[], bool], *, until: Instant) -> None:
-        """Let time pass until `is_done`, or until nothing happens before `until`."""
+        """Advance time until `is_done`, or until nothing is scheduled before `until`."""
         self.agenda.run(is_done, until=until)
 
     def post(self, system: SystemId, event: Event) -> None:
-        """Let an event happen to a module now."""
+        """Post an event to a module now."""
         self.members[system].post(event)
 
     def later(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        """Let something happen after a while."""
+        """Schedule a call after a delay."""
         self.agenda.later(delay_ns, happen)
 
     def _carried(self, sender: SystemId, to: SystemId, body: bytes) -> None:

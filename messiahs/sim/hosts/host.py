@@ -1,8 +1,8 @@
-"""The simulated host of one module: what the daemon's driver and host do, in virtual time.
+"""The simulated host of one module: the daemon's driver and host in virtual time.
 
-Rows of a batch are committed before anything else of it is performed, and what happens while a commit is on its way to
-the disk makes up the next batch. Everything but disk and machine is lost in a crash, which may come between any two
-actions, and in the middle of a commit.
+Rows of a batch are committed before its other actions are performed; actions that arrive during a commit form the next
+batch. A crash, which may come between any two actions or in the middle of a commit, loses everything but disk and
+machine.
 """
 
 from collections import deque
@@ -61,7 +61,7 @@ _PERFORMED_AT_MOST = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedSystem:
-    """What a system is made from; `machine` describes its machine, None if it has none."""
+    """The parameters of a system; `machine` describes its machine, None if it has none."""
 
     name: SystemId
     neighbors: tuple[Neighbor, ...]
@@ -74,7 +74,7 @@ class SimulatedSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all hosts of a federation share; `committed` and `acted` hear what a host stores and performs."""
+    """The shared parts of a federation; `committed` and `acted` are called with what a host stores and performs."""
 
     agenda: Agenda
     conditions: Conditions
@@ -99,7 +99,7 @@ class SimulatedHost:
         self._first_epoch = Epoch(1)
         self.is_up = False
         self.module = self._new_module(around)
-        """What the daemon knows; of a dead one, what it knew."""
+        """The state of the daemon; of one that is down, its last state."""
         self._around = around
         self.machine = self._new_machine() if system.machine is not None else None
         self._inbox: deque[Event] = deque()
@@ -107,20 +107,20 @@ class SimulatedHost:
         self._is_busy = self._is_paused = self._is_commit_due = False
         self._performs_left: int | None = None
         self._forgotten: IdsGiven | None = None
-        """What the mark says was given out after the copy of the database that was put back."""
+        """The ids issued after a restored copy of the database, according to the mark beside it."""
         self._wakes_at: Instant | None = None
 
     def now(self) -> Instant:
-        """Read the host's own clock."""
+        """Return the time of the host's own clock."""
         return self.system.clock.read(self._around.agenda.now)
 
     @property
     def epoch(self) -> Epoch:
-        """The epoch in which the module gives out ids."""
+        """The epoch in which the module issues ids."""
         return queries.epoch_of(self.module.state)
 
     def start(self, *, has_rebooted: bool = False) -> None:
-        """Start the daemon: from its rows, and from what its machine knows."""
+        """Start the daemon, from its rows and from the attempts on its machine."""
         assert not self.is_up
         if self.life:
             self.module = self._new_module(self._around)
@@ -130,7 +130,7 @@ class SimulatedHost:
         self.is_up, self._is_busy = True, True
         running = self.machine.known() if self.machine is not None else ()
         if self.machine is not None:
-            self.machine.tell = self.post
+            self.machine.report = self.post
         rows, forgotten = tuple(self.disk.live_rows()), self._forgotten
         remains = Remains(rows=rows, running=running, has_rebooted=has_rebooted, forgotten=forgotten)
         self._forgotten = None
@@ -141,19 +141,19 @@ class SimulatedHost:
         self._wake_later()
 
     def measure(self) -> None:
-        """Say what the machine is, and how long nobody has used its console."""
+        """Post the description of the machine, and the idle time of its console."""
         if self.system.machine is not None:
             idle = self.console.idle_seconds(self._around.agenda.now)
-            said = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
-            self.post(Measured(sdv=SDV(sorted_pairs(said))))
+            here = self.system.machine.description() | ({} if idle is None else {KEYBOARD_IDLE: idle})
+            self.post(Measured(sdv=SDV(sorted_pairs(here))))
 
     def load_policy(self, policy: Policy) -> None:
-        """Put another policy in place of the present one; a daemon that is down finds it when it starts."""
+        """Replace the policy; a daemon that is down reads the new one when it starts."""
         self.system = replace(self.system, policy=policy)
         self.post(PolicyChanged(policy=policy))
 
     def crash(self, *, with_machine: bool = False) -> None:
-        """End the daemon at once; a commit that is on its way may or may not come to its end."""
+        """End the daemon at once; a commit in progress may or may not complete."""
         if self.is_up:
             batch = self._batches.storing
             if batch is not None and batch.writes and not self.disk.is_full and self._around.conditions.happens(50):
@@ -165,7 +165,7 @@ class SimulatedHost:
             self._is_paused = self._is_commit_due = False
             self._performs_left = self._wakes_at = None
             if self.machine is not None:
-                self.machine.tell = None
+                self.machine.report = None
             self._around.connections.end_of(self.system.name, with_machine=with_machine)
             self._around.tasks.end_of(self.system.name)
         if with_machine and self.machine is not None:
@@ -175,12 +175,12 @@ class SimulatedHost:
         """Crash before one of the next actions is performed."""
         self._performs_left = self._around.conditions.up_to(_PERFORMED_AT_MOST)
 
-    def give_up_crashing(self) -> None:
-        """Take back `crash_soon`, if it has not come to that."""
+    def cancel_crash(self) -> None:
+        """Cancel `crash_soon`, if the crash has not happened."""
         self._performs_left = None
 
     def wipe(self) -> None:
-        """Lose the state directory of a daemon that is down; the next one is of a new epoch."""
+        """Delete the state directory of a daemon that is down; its successor has a new epoch."""
         assert not self.is_up
         self.disk.wipe()
         self._first_epoch = Epoch(self._first_epoch + 1)
@@ -188,17 +188,17 @@ class SimulatedHost:
             self.machine.wipe()
 
     def restore_database(self) -> None:
-        """Put an older copy of the database in place while the daemon is down; the mark beside it stays."""
+        """Replace the database of a daemon that is down by an older copy; the mark beside it stays."""
         assert not self.is_up
         self.disk.restore()
         self._forgotten = queries.ids_given(self.module.state)
 
     def pause(self) -> None:
-        """Let the daemon stand still; what comes waits."""
+        """Pause the daemon; events wait."""
         self._is_paused = True
 
     def unpause(self) -> None:
-        """Let the daemon go on."""
+        """Continue a paused daemon."""
         if self._is_paused:
             self._is_paused = False
             if self._is_commit_due:
@@ -210,19 +210,19 @@ class SimulatedHost:
                 self._expire()
 
     def post(self, event: Event) -> None:
-        """Let an event happen to the module, after those that are being handled; without a daemon it is lost."""
+        """Post an event to the module, after those in progress; while the daemon is down, events are lost."""
         if self.is_up:
             self._inbox.append(event)
             if not self._is_busy and not self._is_paused:
                 self._turn()
 
     def is_trusted_by(self, other: "SimulatedHost", /) -> bool:
-        """Say whether a task stream between two hosts can be opened."""
+        """Return whether a task stream between two hosts can be opened."""
         is_linked = any(neighbor.system == other.system.name for neighbor in self.system.neighbors)
         return self is other or is_linked or trust_each_other(self.system.trust, other.system.trust)
 
     def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
-        """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
+        """Return whether the outputs of an attempt are here for its origin; None if there is no answer."""
         if not self.is_up or self._is_paused or self.machine is None:
             return None
         if origin != self.system.name:
@@ -281,7 +281,7 @@ class SimulatedHost:
         self._write(batch)
         change = self._batches.on_stored()
         if change is not None:
-            # Handled after this batch: what comes of it belongs to the next one.
+            # Handled after this batch: its results belong to the next one.
             self._inbox.append(change)
         was_busy, self._is_busy = self._is_busy, True
         self._perform_all(batch.effects)
@@ -334,7 +334,7 @@ class SimulatedHost:
                 around.connections.drop(name, action.neighbor)
 
     def _step_clock(self) -> None:
-        """Let the clock of a machine that was off be another one; as the daemon's it is not behind the last commit."""
+        """Step the clock of a machine that was off; like the daemon's, it is not behind the last commit."""
         step_ns = self._around.conditions.clock_step()
         self.system.clock.step(self._around.agenda.now, step_ns=step_ns, lowest=self.disk.newest)
 
@@ -353,13 +353,13 @@ class SimulatedHost:
             self._wakes_at = None
         due = self.module.next_deadline()
         if due is not None and due > self.now():
-            # What this was for was put off.
+            # The timeout was postponed.
             self._wake_later()
         elif not self._is_paused:
             self._expire()
 
     def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        """Let something happen later, unless the daemon has ended by then."""
+        """Schedule a call, unless the daemon has ended by then."""
         life = self.life
 
         def unless_gone() -> None:

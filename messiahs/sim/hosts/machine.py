@@ -1,6 +1,6 @@
-"""A simulated machine: the starter's own table of attempts, with tasks that pass time in place of processes.
+"""A simulated machine: the starter's own table of attempts, with tasks that pass time instead of processes.
 
-It outlives the daemon, keeps the leases and limits itself, and knows after its own death what its journal knew.
+It outlives the daemon, enforces leases and limits itself, and after its own death retains the contents of its journal.
 """
 
 from collections.abc import Callable
@@ -37,16 +37,16 @@ ExecutorEvent = AttemptStarted | AttemptEnded | AttemptsMeasured
 _KILLED_SIGNAL = 9
 _AT_ONCE = 1_000_000
 _SILENCE_NS = 20 * SECOND
-"""So long a daemon waits for a sign of its starter before it ends it."""
+"""Time without a sign of its starter after which a daemon ends it."""
 _OUTPUT_BYTES = 100
 _MEMORY_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """What tasks do: they run for exponentially distributed times, the same ones for the same seed and task.
+    """The behavior of tasks: their run times are exponentially distributed, and equal for equal seeds and tasks.
 
-    So many per cent of all attempts exit with code 1, and so many write something.
+    `failing` per cent of all attempts exit with code 1, and `writing` per cent write output.
     """
 
     seed: int
@@ -55,11 +55,11 @@ class RunTimes:
     writing: int = 0
 
     def of(self, task: TaskId) -> int:
-        """Give the run time of a task."""
+        """Return the run time of a task in ns."""
         return 1 + int(Random(f"{self.seed}/{task}").expovariate(1) * self.mean_ns)  # noqa: S311 - no secret
 
     def end_of(self, attempt: AttemptId, ran_ns: int) -> Ended:
-        """Say how an attempt ends by itself."""
+        """Return how an attempt ends by itself."""
         if not self.failing and not self.writing:
             return Ended(attempt=attempt, exit_code=0, ran_ns=ran_ns)
         random = Random(f"{self.seed}/{attempt}")  # noqa: S311 - no secret
@@ -69,7 +69,7 @@ class RunTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineParts:
-    """What a machine stands in."""
+    """The surroundings of a machine."""
 
     system: SystemId
     agenda: Agenda
@@ -84,27 +84,27 @@ class SimulatedMachine:
     """Starts attempts in order, at most `places` of a claim at a time (mutable)."""
 
     def __init__(self, parts: MachineParts) -> None:
-        self.tell: Callable[[ExecutorEvent], None] | None = None
-        """Where the daemon listens, None while there is none."""
+        self.report: Callable[[ExecutorEvent], None] | None = None
+        """Receives events for the daemon; None while it is down."""
         self.is_frozen = False
         self._parts = parts
         self._table = Table()
         self._starts: dict[AttemptId, StartAttempt] = {}
-        self._untold: dict[AttemptId, Ended] = {}
+        self._unsent: dict[AttemptId, Ended] = {}
         self._left_ns: dict[AttemptId, int] = {}
-        """What running attempts had still to run when they began or went on."""
-        self._went_on_at: dict[AttemptId, int] = {}
-        """When those that are not suspended did so."""
+        """Remaining run time of each running attempt when it last began or resumed."""
+        self._resumed_at: dict[AttemptId, int] = {}
+        """When each attempt that is not suspended last began or resumed."""
         self._deferred: list[Callable[[], None]] = []
         self._unread: list[ExecutorAction] = []
-        """What the daemon has sent to a starter that is stopped."""
+        """Actions sent to a starter that is stopped."""
         self._is_stopped = False
         self._stops = 0
         self._life = 0
         self._wakes_at = NEVER
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take an action of the core; what comes of it is reported as events. A stopped starter reads it later."""
+        """Perform an action of the core; its results are reported as events. A stopped starter performs it later."""
         if self.is_frozen:
             self._unread.append(action)
             return
@@ -122,7 +122,7 @@ class SimulatedMachine:
                 memory = [
                     (each, used.get(each.task, _MEMORY_BYTES)) for each in action.attempts if each in self._left_ns
                 ]
-                self._say(AttemptsMeasured(memory=tuple(memory)))
+                self._report(AttemptsMeasured(memory=tuple(memory)))
             case ExtendLease():
                 self._table.extend(action.claim, action.until)
             case DiscardAttempt():
@@ -132,7 +132,7 @@ class SimulatedMachine:
         self._turn()
 
     def known(self) -> tuple[RunningAttempt, ...]:
-        """Name every attempt that was started and not discarded; an end that is not written down counts as running."""
+        """Return every attempt that was started and not discarded; one whose end is not stored counts as running."""
         now = self._now()
         return tuple(
             RunningAttempt(
@@ -143,11 +143,11 @@ class SimulatedMachine:
                 ended=event_of(ended) if ended is not None else None,
             )
             for held in self._table.attempts.values()
-            for ended in (None if held.attempt in self._untold else held.ended,)
+            for ended in (None if held.attempt in self._unsent else held.ended,)
         )
 
     def has_outputs(self, attempt: AttemptId) -> bool:
-        """Say whether what an attempt left behind is still here."""
+        """Return whether the outputs of an attempt are still here."""
         held = self._table.attempts.get(attempt)
         return held is not None and held.phase is Phase.ENDED
 
@@ -157,16 +157,16 @@ class SimulatedMachine:
         return tuple(self._table.attempts)
 
     def lose_starter(self) -> None:
-        """End the starter with everything that runs; the next one knows what its journal knew."""
+        """End the starter and all that it runs; its successor reads the journal."""
         self._life += 1
         self._wakes_at = NEVER
-        lost = [held for held in self._table.attempts.values() if held.ended is None or held.attempt in self._untold]
+        lost = [held for held in self._table.attempts.values() if held.ended is None or held.attempt in self._unsent]
         for held in lost:
             ended = Ended(attempt=held.attempt, cause=Cause.LOST)
             if held.phase is Phase.QUEUED:
                 del self._table.attempts[held.attempt]
             else:
-                # Of one that has ended, nobody knows how: the journal had no room for it.
+                # How an ended one ended is unknown: the journal had no space for it.
                 self._stop(held, ended)
             held.ended = ended
         journal = {attempt: held.ended for attempt, held in self._table.attempts.items() if held.ended is not None}
@@ -175,25 +175,25 @@ class SimulatedMachine:
             self._table.attempts[attempt] = Held(
                 attempt=attempt, folder=folder_name(attempt), phase=Phase.ENDED, ended=ended
             )
-        self._untold.clear()
+        self._unsent.clear()
         for held in lost:
-            self._say(AttemptEnded(attempt=held.attempt, cause=Cause.LOST))
+            self._report(AttemptEnded(attempt=held.attempt, cause=Cause.LOST))
 
     def wipe(self) -> None:
-        """Lose everything, the journal too."""
+        """Lose everything, including the journal."""
         self.lose_starter()
         self._table = Table()
 
     def freeze(self) -> None:
-        """Stand still, with everything that runs."""
+        """Freeze the machine with everything that runs on it."""
         self.is_frozen = True
         self._parts.watcher.froze(self._parts.system, is_frozen=True)
 
     def stop(self, *, is_daemon_up: bool) -> None:
-        """Stop the starter while its tasks run on.
+        """Stop the starter while its tasks continue.
 
-        Its watchdog ends it with all tasks when the first lease of a running attempt ends; a daemon that runs does so
-        when it has heard nothing for a while.
+        Its watchdog ends it and all tasks when the first lease of a running attempt ends; a daemon that is up does so
+        after a period of silence.
         """
         self.is_frozen = self._is_stopped = True
         self._stops += 1
@@ -204,7 +204,7 @@ class SimulatedMachine:
             self._parts.agenda.later(min(delays), partial(self._end_stopped, self._stops))
 
     def thaw(self) -> None:
-        """Go on; leases that ran out meanwhile are looked at first."""
+        """Continue; leases that expired meanwhile are enforced first."""
         if not self.is_frozen:
             return
         self.is_frozen = False
@@ -221,11 +221,11 @@ class SimulatedMachine:
         self._turn()
 
     def on_disk_changed(self) -> None:
-        """Begin and tell what had to wait for room on the disk."""
+        """Start attempts and report ends that had to wait for space on the disk."""
         self._turn()
 
     def _end_stopped(self, stops: int) -> None:
-        """End a stopped starter: what it has not read is lost with it, and what was discarded is not kept."""
+        """End a stopped starter: actions that it has not read are lost, and discarded attempts are removed."""
         if not self._is_stopped or self._stops != stops:
             return
         unread, self._unread = self._unread, []
@@ -235,7 +235,7 @@ class SimulatedMachine:
         for action in unread:
             match action:
                 case StartAttempt() | EndAttempt() if action.attempt not in self._table.attempts:
-                    self._say(AttemptEnded(attempt=action.attempt, cause=Cause.LOST))
+                    self._report(AttemptEnded(attempt=action.attempt, cause=Cause.LOST))
                 case DiscardAttempt():
                     self._discard(action.attempt)
                 case _:
@@ -247,10 +247,10 @@ class SimulatedMachine:
     def _start(self, action: StartAttempt) -> None:
         held = self._table.attempts.get(action.attempt)
         if held is not None:
-            if held.ended is not None and held.attempt not in self._untold:
-                self._say(event_of(held.ended))
+            if held.ended is not None and held.attempt not in self._unsent:
+                self._report(event_of(held.ended))
             elif held.phase is Phase.RUNNING:
-                self._say(AttemptStarted(attempt=action.attempt))
+                self._report(AttemptStarted(attempt=action.attempt))
             return
         self._starts[action.attempt] = action
         conditions = self._parts.conditions
@@ -269,7 +269,7 @@ class SimulatedMachine:
         elif held.phase is Phase.RUNNING and not action.only_if_queued:
             held.cause = held.cause or action.cause
             if action.grace_ns:
-                # One that stands still has to run once more to end by itself.
+                # A suspended attempt has to run again to end by itself.
                 self._resume(held.attempt)
             conditions = self._parts.conditions
             delay_ns = conditions.up_to(min(action.grace_ns, conditions.lingering_ns))
@@ -277,8 +277,8 @@ class SimulatedMachine:
                 self._when(delay_ns, lambda: self._kill(held))
             else:
                 self._kill(held)
-        elif held.ended is not None and held.attempt not in self._untold:
-            self._say(event_of(held.ended))
+        elif held.ended is not None and held.attempt not in self._unsent:
+            self._report(event_of(held.ended))
 
     def _discard(self, attempt: AttemptId) -> None:
         held = self._table.attempts.get(attempt)
@@ -287,7 +287,7 @@ class SimulatedMachine:
         if held.phase is not Phase.ENDED:
             self._finish(held, Ended(attempt=attempt, cause=Cause.LOST))
         del self._table.attempts[attempt]
-        self._untold.pop(attempt, None)
+        self._unsent.pop(attempt, None)
 
     def _kill(self, held: Held) -> None:
         if held.phase is Phase.RUNNING:
@@ -295,14 +295,14 @@ class SimulatedMachine:
             self._turn()
 
     def _turn(self) -> None:
-        """End what is due, begin what has a place, and see when something is due again."""
+        """End what is due, start what has a place, and schedule the next call."""
         if self.is_frozen:
             return
         self._enforce()
         if not self._parts.disk.is_full:
-            unsent, self._untold = self._untold, {}
+            unsent, self._unsent = self._unsent, {}
             for ended in unsent.values():
-                self._say(event_of(ended))
+                self._report(event_of(ended))
             for held in self._table.startable(_AT_ONCE):
                 self._begin(held)
         due = self._table.next_due
@@ -332,16 +332,16 @@ class SimulatedMachine:
             self._when(0, self._turn)
             return
         self._parts.watcher.began(self._parts.system, held.attempt, self._starts[held.attempt])
-        self._say(AttemptStarted(attempt=held.attempt))
+        self._report(AttemptStarted(attempt=held.attempt))
         self._left_ns[held.attempt] = run_ns
-        self._go_on(held)
+        self._continue(held)
 
     def _suspend(self, attempt: AttemptId) -> None:
-        held, went_on_at = self._table.attempts.get(attempt), self._went_on_at.get(attempt)
-        if held is None or went_on_at is None or held.cause:
+        held, resumed_at = self._table.attempts.get(attempt), self._resumed_at.get(attempt)
+        if held is None or resumed_at is None or held.cause:
             return
         self._table.suspend(held, self._now())
-        self._left_ns[attempt] -= self._parts.agenda.now - self._went_on_at.pop(attempt)
+        self._left_ns[attempt] -= self._parts.agenda.now - self._resumed_at.pop(attempt)
         self._parts.watcher.paused(self._parts.system, attempt, is_paused=True)
 
     def _resume(self, attempt: AttemptId) -> None:
@@ -349,19 +349,19 @@ class SimulatedMachine:
         if held is not None and held.suspended_at and held.phase is Phase.RUNNING:
             self._table.resume(held, self._now())
             self._parts.watcher.paused(self._parts.system, attempt, is_paused=False)
-            self._go_on(held)
+            self._continue(held)
 
-    def _go_on(self, held: Held) -> None:
-        now = self._went_on_at[held.attempt] = self._parts.agenda.now
+    def _continue(self, held: Held) -> None:
+        now = self._resumed_at[held.attempt] = self._parts.agenda.now
         self._when(self._left_ns[held.attempt], lambda: self._exit(held, now))
 
-    def _exit(self, held: Held, went_on_at: int) -> None:
-        """Let an attempt end by itself, if nothing has stopped it since it went on."""
-        if held.phase is Phase.RUNNING and self._went_on_at.get(held.attempt) == went_on_at:
+    def _exit(self, held: Held, resumed_at: int) -> None:
+        """Let an attempt end by itself, unless it was suspended or ended since it last resumed."""
+        if held.phase is Phase.RUNNING and self._resumed_at.get(held.attempt) == resumed_at:
             run_ns = self._parts.run_times.of(held.attempt.task)
             ended = self._parts.run_times.end_of(held.attempt, run_ns)
             if held.cause:
-                # It was asked to end, and did so.
+                # It was asked to end, and has done so.
                 ended = Ended(attempt=held.attempt, exit_code=ended.exit_code, cause=held.cause, ran_ns=run_ns)
             self._finish(held, ended)
             self._turn()
@@ -369,20 +369,20 @@ class SimulatedMachine:
     def _finish(self, held: Held, ended: Ended) -> None:
         self._stop(held, ended)
         self._table.end(held, ended)
-        self._untold[held.attempt] = ended
+        self._unsent[held.attempt] = ended
 
     def _stop(self, held: Held, ended: Ended) -> None:
         self._starts.pop(held.attempt, None)
         self._left_ns.pop(held.attempt, None)
-        self._went_on_at.pop(held.attempt, None)
+        self._resumed_at.pop(held.attempt, None)
         self._parts.watcher.stopped(self._parts.system, event_of(ended))
 
-    def _say(self, event: ExecutorEvent) -> None:
-        if self.tell is not None:
-            self.tell(event)
+    def _report(self, event: ExecutorEvent) -> None:
+        if self.report is not None:
+            self.report(event)
 
     def _when(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        """Let something happen later, unless the starter is another one by then; nothing does while it is frozen."""
+        """Schedule a call, unless the starter has been replaced by then; calls wait while it is frozen."""
         life = self._life
 
         def unless_gone() -> None:

@@ -1,1 +1,1 @@
-"""What happens to a simulated federation: its workload, users, owners and faults, drawn from a seed."""
+"""The load of a simulated federation: workload, users, owners and faults, drawn from a seed."""

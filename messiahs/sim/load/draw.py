@@ -1,4 +1,4 @@
-"""What a swarm run is made of, drawn from its seed: topology, machines, policies, workload, and kinds of faults."""
+"""The parameters of a swarm run, drawn from its seed: topology, machines, policies, workload, and kinds of faults."""
 
 from dataclasses import dataclass
 from random import Random
@@ -41,11 +41,11 @@ _RARE = (Fault.STATE_WIPED, Fault.DATABASE_RESTORED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """One run before it begins."""
+    """The parameters of one run."""
 
     systems: dict[SystemId, SimulatedSystem]
     families: dict[SystemId, PolicyFamily]
-    """Where the policies of each system come from."""
+    """The source of the policies of each system."""
     kinship: Kinship
     orders: list[Order]
     run_times: RunTimes
@@ -53,12 +53,12 @@ class Drawn:
     kinds: tuple[Fault, ...]
     fault_every_ns: int
     owner_every_ns: int
-    """About how often an owner comes to the machine; 0 is never."""
+    """Mean interval between the visits of an owner to a machine; 0 is never."""
     healed_at_ns: int
 
 
 def draw(seed: int) -> Drawn:
-    """Give the run of a seed."""
+    """Return the run of a seed."""
     random = _stream(seed, "run")
     topology = _topology(random)
     is_picky, has_one_root = random.randrange(5) == 0, sum(not system.parents for system in topology.systems) == 1
@@ -105,12 +105,12 @@ def draw(seed: int) -> Drawn:
 
 
 def _stream(seed: int, name: str) -> Random:
-    """Give a source of random numbers of its own: what draws from it changes nothing else of the run."""
-    return Random(f"swarm/{seed}/{name}")  # noqa: S311 - a simulation wants to be repeated
+    """Return an independent source of random numbers: drawing from it does not change other parts of the run."""
+    return Random(f"swarm/{seed}/{name}")  # noqa: S311 - a simulation is repeatable
 
 
 def _kinds(random: Random) -> tuple[Fault, ...]:
-    """Draw some kinds of faults: with fewer kinds, each of them meets longer stretches of undisturbed life."""
+    """Draw some kinds of faults: with fewer kinds, each meets longer stretches of undisturbed operation."""
     often = [kind for kind in Fault if kind not in _RARE or random.randrange(8) == 0]
     return tuple(kind for kind in often if random.randrange(3)) or (Fault.DAEMON_CRASH,)
 
@@ -184,7 +184,7 @@ def _systems(
 
 
 def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[SystemId]:
-    # Tasks of systems without a machine, or of a single crowded one, have to go to others.
+    # Tasks of systems without a machine, or of a single crowded one, have to run elsewhere.
     without = [name for name, system in systems.items() if system.machine is None] or list(systems)
     return random.choice((list(systems), without, random.sample(without, 1)))
 
@@ -192,7 +192,7 @@ def _origins(random: Random, systems: dict[SystemId, SimulatedSystem]) -> list[S
 def _machine(random: Random, name: str) -> SDV:
     slots = random.choice((1, 2, 4))
     memory, disk = random.choice((2, 4, 8)) * _GIB, 64 * _GIB
-    said: dict[str, Value] = {
+    machine: dict[str, Value] = {
         NAME: name,
         "nproc": slots,
         "slots": slots,
@@ -205,7 +205,7 @@ def _machine(random: Random, name: str) -> SDV:
         "arch": "x86_64",
         "os": "Linux",
     }
-    return SDV(sorted_pairs(said))
+    return SDV(sorted_pairs(machine))
 
 
 def _kinship(topology: Topology) -> Kinship:

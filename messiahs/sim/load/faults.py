@@ -1,4 +1,4 @@
-"""What goes wrong in a simulation, and is made good again: each fault happens to something at random, for a while."""
+"""Faults of a simulation: each affects a random part of the federation for a while, and is then repaired."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ _SHORT_NS = 2 * SECOND
 
 
 class Faults:
-    """Lets faults of some kinds happen until all is healed (mutable)."""
+    """Injects faults of some kinds until all is healed (mutable)."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class Faults:
         self._calm_spread_ns = federation.conditions.spread_ns
 
     def begin(self, *, every_ns: int, note: Callable[[SystemId, str], None]) -> None:
-        """Let a fault happen about so often."""
+        """Inject a fault at about this interval."""
         self._note = note
         if self._kinds:
             self._next(every_ns)
 
     def heal(self) -> None:
-        """Make everything good, for ever."""
+        """Repair everything, and inject no more faults."""
         self._is_healed = True
         for number in tuple(self._undo):
-            self._take_back(number)
+            self._repair(number)
 
     def _next(self, every_ns: int) -> None:
         def happen() -> None:
@@ -92,15 +92,15 @@ class Faults:
         self._note(name, f"fault: {kind}")
         self._made += 1
         self._undo[self._made] = undo
-        self._federation.later(1 + self._random.randrange(longest_ns), partial(self._take_back, self._made))
+        self._federation.later(1 + self._random.randrange(longest_ns), partial(self._repair, self._made))
 
-    def _take_back(self, number: int) -> None:
+    def _repair(self, number: int) -> None:
         undo = self._undo.pop(number, None)
         if undo is not None:
             undo()
 
     def _inject(self, kind: Fault, name: SystemId, host: SimulatedHost) -> Callable[[], None] | None:
-        """Let a fault happen; gives what takes it back, or None if it cannot happen there now."""
+        """Inject a fault; return its repair, or None if the fault is impossible there now."""
         match kind:
             case Fault.LINK_BROKEN | Fault.LINK_CUT | Fault.ONE_WAY_CUT | Fault.ISOLATED | Fault.SPLIT:
                 return self._inject_in_network(kind, name, host)
@@ -137,19 +137,19 @@ class Faults:
                     host.machine.lose_starter()
             case Fault.DAEMON_PAUSED:
                 host.pause()
-                return partial(self._go_on, name, with_machine=False)
+                return partial(self._continue, name, with_machine=False)
             case Fault.STARTER_STOPPED:
                 is_alone = self._random.randrange(2) == 0
                 if not is_alone:
                     host.pause()
                 if host.machine is not None:
                     host.machine.stop(is_daemon_up=is_alone)
-                return partial(self._go_on, name, with_machine=True)
+                return partial(self._continue, name, with_machine=True)
             case Fault.HOST_FROZEN:
                 host.pause()
                 if host.machine is not None:
                     host.machine.freeze()
-                return partial(self._go_on, name, with_machine=True)
+                return partial(self._continue, name, with_machine=True)
             case _:
                 raise AssertionError(kind)
         return partial(self._start, name)
@@ -157,15 +157,15 @@ class Faults:
     def _start(self, name: SystemId, *, has_rebooted: bool = False) -> None:
         host = self._federation.members[name]
         del self._affected[name]
-        host.give_up_crashing()
+        host.cancel_crash()
         if not host.is_up:
             self._note(name, "starts again")
             host.start(has_rebooted=has_rebooted)
 
-    def _go_on(self, name: SystemId, *, with_machine: bool) -> None:
+    def _continue(self, name: SystemId, *, with_machine: bool) -> None:
         host = self._federation.members[name]
         del self._affected[name]
-        self._note(name, "goes on")
+        self._note(name, "continues")
         if with_machine and host.machine is not None:
             host.machine.thaw()
         host.unpause()

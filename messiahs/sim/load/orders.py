@@ -1,4 +1,4 @@
-"""The workload of a swarm run: what its users submit, cancel and retry, drawn from the seed."""
+"""The workload of a swarm run: the submits, cancels and retries of its users, drawn from the seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ from messiahs.sim.load.users import Order
 _GIB: Final = 1 << 30
 _INPUT: Final = InputFile(name="input", sha256=bytes(32), size_bytes=_GIB)
 _SHORT_NS: Final = 500 * MILLISECOND
-"""Arrays of thousands consist of tasks that run no longer than this on average."""
+"""Arrays of thousands consist of tasks with at most this mean run time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderBook:
-    """What the orders of one run have in common."""
+    """The common parameters of the orders of one run."""
 
     origins: Sequence[SystemId]
     machines: Sequence[SDV]
     is_certain: bool
-    """Every machine can be reached from everywhere, and takes every task that it has room for."""
+    """Whether every machine can be reached from everywhere, and accepts every task that it has room for."""
     until_ns: int
     mean_run_ns: int
 
@@ -59,7 +59,7 @@ class OrderBook:
                 order.cancelled_at_ns = at_ns + random.randrange(30) * SECOND
                 order.cancelled_member = random.randrange(members + 1)
             case 2 | 3 | 4 if self.is_certain or not event.waits:
-                # A retry has no deadline: what no machine takes would wait for ever.
+                # A retry has no deadline: a task that no machine accepts would wait forever.
                 order.retried_at_ns = at_ns + random.randrange(120) * SECOND
                 order.retried_member = random.choice((0, random.randrange(members + 1)))
         return order
@@ -81,5 +81,5 @@ class OrderBook:
 
 def _amount(machine: SDV, name: str) -> int:
     value = machine.description()[name]
-    assert isinstance(value, int), "machines of the swarm say their sizes"
+    assert isinstance(value, int), "machines of the swarm report their sizes"
     return value

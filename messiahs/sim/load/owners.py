@@ -1,4 +1,4 @@
-"""Owners of simulated machines, who come and use the console for a while, and go again."""
+"""Owners of simulated machines, who use the console for a while and leave again."""
 
 from functools import partial
 from random import Random
@@ -9,30 +9,30 @@ from messiahs.sim.hosts.federation import SimulatedFederation
 
 _MEASURE_NS = 1 * SECOND
 _WATCHED_SECONDS = 60
-"""So long after an owner has gone the console is looked at: rules with longer times are none for simulations."""
+"""How long the console is measured after an owner has left; simulated rules have no longer durations."""
 _LONGEST_VISIT_NS = 60 * SECOND
 
 
 class Owners:
-    """Lets owners come and go, on purpose or at random (mutable)."""
+    """Lets owners come and go, on request or at random (mutable)."""
 
     def __init__(self, federation: SimulatedFederation, random: Random | None = None) -> None:
         self._federation, self._random = federation, random
         self._are_gone = False
 
     def begin(self, *, every_ns: int) -> None:
-        """Let an owner come about so often, to a machine at random."""
+        """Let an owner come to a random machine at about this interval."""
         self._next(every_ns)
 
     def send_home(self) -> None:
-        """Let nobody come any more; those who are there go."""
+        """End all visits, and begin no more."""
         self._are_gone = True
         for name, host in self._federation.members.items():
             while host.console.users:
                 self.go(name)
 
     def come(self, name: SystemId) -> None:
-        """Let an owner use the machine until the owner leaves."""
+        """Let an owner use the machine until `go`."""
         host = self._federation.members[name]
         host.console.users += 1
         host.measure()
@@ -41,7 +41,7 @@ class Owners:
             self._watch(name)
 
     def go(self, name: SystemId) -> None:
-        """Let an owner go, if any is there."""
+        """Let an owner leave, if one is present."""
         console = self._federation.members[name].console
         if console.users:
             console.users -= 1
@@ -49,7 +49,7 @@ class Owners:
 
     def _next(self, every_ns: int) -> None:
         random = self._random
-        assert random is not None, "they come at random"
+        assert random is not None, "visits are random"
 
         def happen() -> None:
             if self._are_gone:
@@ -63,7 +63,7 @@ class Owners:
         self._federation.later(1 + int(random.expovariate(1) * every_ns), happen)
 
     def _watch(self, name: SystemId) -> None:
-        def look() -> None:
+        def measure() -> None:
             host = self._federation.members[name]
             host.measure()
             if (host.console.idle_seconds(self._federation.now) or 0) < _WATCHED_SECONDS:
@@ -71,4 +71,4 @@ class Owners:
             else:
                 host.console.is_watched = False
 
-        self._federation.later(_MEASURE_NS, look)
+        self._federation.later(_MEASURE_NS, measure)

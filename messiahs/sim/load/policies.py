@@ -1,4 +1,4 @@
-"""The policies of a swarm run: texts put together from families of blocks, drawn from the seed."""
+"""The policies of a swarm run: texts composed of families of blocks, drawn from the seed."""
 
 from dataclasses import dataclass
 from random import Random
@@ -39,7 +39,7 @@ _REVEALING: Final = (
     f'reveal to any {{ only ${NAME}, $arch, $free_slots; as "site-7"; }}',
     f"reveal to parent {{ only ${NAME}; }} reveal to siblings {{ all; }}",
 )
-"""Every machine still tells its name: what neighbors know is compared with theorems 1 and 2."""
+"""Every machine still reports its name: the views of neighbors are compared with theorems 1 and 2."""
 _AT_DESK: Final = "$here.keyboard_idle < 5s"
 _PAUSING: Final = f"suspend when {_AT_DESK}; resume unless {_AT_DESK} for 2s;"
 _RUNNING: Final = (
@@ -54,14 +54,14 @@ _RUNNING: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFamily:
-    """What the policies of one system have in common, from the first one to the last that replaces it."""
+    """The common parameters of the policies of one system, including those that replace the first one."""
 
     is_picky: bool
-    """Some systems refuse large tasks."""
+    """Whether some systems refuse large tasks."""
     is_giving: bool
-    """Everybody takes running tasks from others."""
+    """Whether every system takes running tasks from others."""
     has_owners: bool
-    """Owners use the consoles, and policies have rules for that."""
+    """Whether owners use the consoles, and policies have rules for that."""
     timeouts: Timeouts
 
     def draw(self, random: Random) -> Policy:

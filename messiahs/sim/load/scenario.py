@@ -1,4 +1,4 @@
-"""A topology as a simulation: its systems, a workload, and what came of it."""
+"""The simulation of a topology: its systems, a workload, and the outcome."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _TYPICAL_MACHINE: dict[str, Value] = {
     "arch": "x86_64",
     "os": "Linux",
 }
-"""What a machine says that the topology would have measured on its host."""
+"""Attributes of a machine that its host would measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,14 @@ class Workload:
 
     tasks: int
     at: str = ""
-    """Where they are submitted; empty: at the first system of the topology."""
+    """The system of the submit; empty: the first system of the topology."""
     mean_run_ns: int = 1 * SECOND
     requirement: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a simulation came to. `placements` counts tasks by the machine that finished them."""
+    """The outcome of a simulation. `placements` counts tasks by the machine that finished them."""
 
     tasks: int
     finished: int
@@ -72,9 +72,9 @@ class Outcome:
 def simulate(
     topology: Topology, workload: Workload, *, seed: int, on_progress: Callable[[int], None] = lambda _ended: None
 ) -> Outcome:
-    """Run a workload until every task has ended; a `MessiahsError` if they never will.
+    """Run a workload until every task has ended; raise `MessiahsError` if the submit is refused.
 
-    `on_progress` is told now and then how many tasks have ended.
+    `on_progress` is called repeatedly with the number of ended tasks.
     """
     neighborhoods = Neighborhoods(topology)
     federation = SimulatedFederation(
@@ -83,7 +83,7 @@ def simulate(
         run_times=RunTimes(seed=seed, mean_ns=workload.mean_run_ns),
     )
     origin = topology.system(workload.at).name if workload.at else topology.systems[0].name
-    # The federation gets to know itself first, as it would have when the first user comes.
+    # Vectors are exchanged first, as they would have been before the first user comes.
     settled_at = Instant(5 * topology.update_period_ns)
     with rare_collections():
         federation.run(lambda: False, until=settled_at)
@@ -98,7 +98,7 @@ def simulate(
         federation.run(is_done, until=Instant(settled_at + _LONGEST_RUN_NS))
     for answer in federation.answers:
         if answer.problem:
-            raise MessiahsError(f"the tasks were not taken: {answer.problem}")
+            raise MessiahsError(f"the tasks were refused: {answer.problem}")
     rows = federation.ended.values()
     placements = Counter(row.executed_on for row in rows if row.result is not None)
     last = max((row.ended_at for row in rows if row.ended_at is not None), default=started_at)
@@ -114,7 +114,7 @@ def simulate(
 
 
 def describe(machine: MachineSettings) -> SDV:
-    """Give what a machine says of itself in the simulation."""
+    """Return the description of a machine in the simulation."""
     return SDV(sorted_pairs({**_TYPICAL_MACHINE, **machine.attributes}))
 
 

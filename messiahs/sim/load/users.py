@@ -1,4 +1,4 @@
-"""Users of a simulated federation: they submit until they are answered, and change their minds."""
+"""Users of a simulated federation: they repeat a submit until it is answered, and may cancel or retry it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ _FULL = "no_space"
 
 
 class Question(Enum):
-    """What a user asks of a module."""
+    """A request of a user to a module."""
 
     SUBMIT = "submit"
     CANCEL = "cancel"
@@ -30,7 +30,7 @@ class Question(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Order:
-    """One submit of one user (mutable: what came of it). `is_certain` says that some machine will surely take it."""
+    """One submit of one user, with its outcome (mutable). `is_certain`: some machine accepts it."""
 
     system: SystemId
     event: Submitted
@@ -39,7 +39,7 @@ class Order:
     cancelled_at_ns: int | None = None
     cancelled_member: int = 0
     retried_at_ns: int | None = None
-    """When its user wants tasks of it that have failed by then to run again."""
+    """When its user requests another run of the tasks that have failed by then."""
     retried_member: int = 0
     task: TaskId | None = None
     cancel_answered_at: Instant | None = None
@@ -47,13 +47,13 @@ class Order:
 
     @property
     def may_be_denied(self) -> bool:
-        """Say whether the user would rather be told no than wait for ever."""
+        """Whether the user prefers a denial to an unlimited wait."""
         return not self.event.waits or self.event.deadline_ns is not None or not self.is_certain
 
 
 @dataclass(slots=True)
 class Users:
-    """All users (mutable). Each repeats a question, under the same key, until it is answered."""
+    """All users (mutable). Each repeats a request, under the same key, until it is answered."""
 
     federation: SimulatedFederation
     checks: Checks
@@ -61,7 +61,7 @@ class Users:
     _asked: dict[AnswerTo, tuple[Question, Order]] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Plan everything that they ask for."""
+        """Schedule all requests."""
         for order in self.orders:
             self._later(order.at_ns, order, self._submit)
             if order.cancelled_at_ns is not None:
@@ -70,8 +70,8 @@ class Users:
                 self._later(order.retried_at_ns, order, self._retry)
 
     @property
-    def have_asked(self) -> bool:
-        """Say whether every question was answered."""
+    def are_answered(self) -> bool:
+        """Whether every request was answered."""
         return all(
             order.task is not None
             and (order.cancelled_at_ns is None or order.cancel_answered_at is not None)
@@ -80,12 +80,12 @@ class Users:
         )
 
     def acted(self, system: SystemId, action: Action) -> None:
-        """Hear answers."""
+        """Handle answers."""
         if not isinstance(action, Answer):
             return
         question, order = self._asked[action.answer_to]
         if action.problem:
-            # What has just ended is not on the disk yet: a retry is asked for again later.
+            # The end of a task may not be stored yet: the retry is requested again later.
             if question is not Question.RETRY and not action.problem.startswith(_FULL):
                 raise Violation(f"{system} refuses a {question.value}: {action.problem}")
             return
@@ -101,7 +101,7 @@ class Users:
         order.task = action.task
 
     def verdicts(self) -> Iterator[tuple[TaskId, str]]:
-        """Say what is wrong with how tasks ended; what a wiped module had taken on is forgiven."""
+        """Yield defects in how tasks ended; tasks of a module that was wiped are left out."""
         for order in self.orders:
             host = self.federation.members[order.system]
             if order.task is None or order.task.epoch != host.epoch:
@@ -109,7 +109,7 @@ class Users:
             rows = {row.id: row for row in host.disk.submissions()}
             submission = rows.get(order.task)
             if submission is None:
-                yield order.task, f"{order.task} was answered, and is not on the disk of {order.system}"
+                yield order.task, f"{order.task} was answered, but is not on the disk of {order.system}"
                 continue
             ended = {row.id: row for row in host.disk.members(submission)}
             for member in members_of(submission):
@@ -128,9 +128,9 @@ class Users:
                 if is_cancel and _is_later(row.ended_at, order.cancel_answered_at):
                     yield f"{row.id} finished after its cancel was answered"
             case TaskState.KILLED if not is_cancel:
-                yield f"{row.id} was killed, and nobody wanted that"
+                yield f"{row.id} was killed, but no user cancelled it"
             case TaskState.DENIED if not order.may_be_denied:
-                yield f"{row.id} was denied, and would have waited"
+                yield f"{row.id} was denied, but should have waited"
             case TaskState.ABORTED if result is None or result.cause != Cause.TIME_LIMIT:
                 yield f"{row.id} was aborted for {result.cause if result is not None else 'nothing'}"
             case TaskState.REVOKED:
@@ -148,12 +148,12 @@ class Users:
         ran = self.checks.ran.get(result.attempt)
         where = self.checks.begun.get(result.attempt)
         if result.attempt.number != row.attempt or ran is None or ran.exit_code != result.exit_code:
-            yield f"{row.id} finished with {result}, and its machine says {ran}"
+            yield f"{row.id} finished with {result}, but its machine reports {ran}"
         if where != row.executed_on:
-            yield f"{row.id} is said to have run on {row.executed_on}, and did on {where}"
+            yield f"{row.id} is reported to have run on {row.executed_on}, but ran on {where}"
         is_late = submission.deadline_at is not None and row.ended_at is not None
         if result.exit_code and row.failures < submission.retries and not is_late:
-            yield f"{row.id} finished with exit code {result.exit_code}, and was to be tried again"
+            yield f"{row.id} finished with exit code {result.exit_code}, but had retries left"
 
     def _submit(self, order: Order) -> None:
         if order.task is None:
@@ -169,7 +169,7 @@ class Users:
         self._later(_PATIENCE_NS, order, self._cancel)
 
     def _retry(self, order: Order) -> None:
-        """Ask as the daemon does: with the rows that are on the disk."""
+        """Request as the daemon does: with the rows on the disk."""
         host = self.federation.members[order.system]
         if order.task is not None and order.task.epoch != host.epoch:
             # A module whose state was wiped does not know the task.

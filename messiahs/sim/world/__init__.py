@@ -1,1 +1,1 @@
-"""The simulated world: virtual time, network, disks and consoles, and how well they work."""
+"""The simulated world: virtual time, network, disks and consoles, and their conditions."""

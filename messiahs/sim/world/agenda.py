@@ -1,4 +1,4 @@
-"""Virtual time: what is going to happen, in order, and clocks that run a little apart."""
+"""Virtual time: scheduled calls in order, and clocks that drift apart."""
 
 import heapq
 import itertools
@@ -12,7 +12,7 @@ _MILLION = 1_000_000
 
 
 class Agenda:
-    """What is going to happen (mutable); of what is due at one instant, the earliest entered comes first."""
+    """Scheduled calls (mutable); of those due at one instant, the one scheduled first comes first."""
 
     def __init__(self) -> None:
         self.now = START
@@ -20,11 +20,11 @@ class Agenda:
         self._order = itertools.count()
 
     def later(self, delay_ns: int, happen: Callable[[], None]) -> None:
-        """Let something happen after a while."""
+        """Schedule a call after a delay."""
         heapq.heappush(self._entries, (Instant(self.now + delay_ns), next(self._order), happen))
 
     def run(self, is_done: Callable[[], bool], *, until: Instant) -> None:
-        """Let time pass until `is_done`, or until nothing happens before `until`."""
+        """Advance time until `is_done`, or until nothing is scheduled before `until`."""
         while self._entries and not is_done() and self._entries[0][0] <= until:
             self.now, _, happen = heapq.heappop(self._entries)
             happen()
@@ -38,16 +38,16 @@ class DriftingClock:
     gain_ppm: int = 0
 
     def step(self, at: Instant, *, step_ns: int, lowest: Instant) -> None:
-        """Set the clock forward or back while its machine is off; it never reads less than `lowest` then."""
+        """Set the clock forward or back while its machine is off; afterwards it reads at least `lowest`."""
         now = self.read(at)
         self.ahead_ns += max(lowest, now + step_ns) - now
 
     def read(self, at: Instant) -> Instant:
-        """Give what the clock reads at an instant of the simulation."""
+        """Return the reading of the clock at an instant of the simulation."""
         return Instant(self.ahead_ns + at + at * self.gain_ppm // _MILLION)
 
     def delay_until(self, reading: Instant, at: Instant) -> int:
-        """Give how long it takes until the clock reads at least `reading`."""
+        """Return the time until the clock reads at least `reading`, in ns."""
         left = reading - self.read(at)
         delay_ns = max(0, left * _MILLION // (_MILLION + self.gain_ppm))
         while self.read(Instant(at + delay_ns)) < reading:

@@ -1,4 +1,4 @@
-"""How well the simulated world works at the moment: delays, and how often something goes wrong."""
+"""The present conditions of the simulated world: delays, and probabilities of failures."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -11,26 +11,26 @@ _PERCENT = 100
 
 
 def _certain() -> Random:
-    return Random(0)  # noqa: S311 - a simulation wants to be repeated
+    return Random(0)  # noqa: S311 - a simulation is repeatable
 
 
 @dataclass(slots=True, kw_only=True)
 class Conditions:
-    """Mutable, so that faults can come and go; as it is made, nothing ever goes wrong. Shares are per cent."""
+    """Mutable, so that faults can come and go; the defaults have no failures. Shares are in per cent."""
 
     random: Random = field(default_factory=_certain)
     spread_ns: int = 0
-    """The mean of what is added to the delay of a hop (exponentially distributed)."""
+    """Mean of the exponentially distributed addition to the delay of a hop."""
     commit_ns: int = 0
-    """How long a commit takes at most."""
+    """Longest duration of a commit."""
     lost_vectors: int = 0
     failed_transfers: int = 0
-    """Streams of tasks that break; what was on them may or may not have arrived."""
+    """Streams of tasks that break; their tasks may or may not have arrived."""
     repeated_transfers: int = 0
     """Tasks that arrive a second time, up to a minute late."""
     failed_fetches: int = 0
     inputs_ns: int = 0
-    """How long the inputs of tasks take at most to reach their executor."""
+    """Longest time that the inputs of tasks take to reach their executor."""
     failed_inputs: int = 0
     """Inputs that do not reach their executor: it refuses them, or the stream breaks."""
     failed_staging: int = 0
@@ -38,43 +38,43 @@ class Conditions:
     unlimited: int = 0
     """Attempts that their machine does not end at their time limit."""
     repeated_control: int = 0
-    """Control messages that arrive twice, which a connection does not do: a repetition must do no harm."""
+    """Control messages that arrive twice, which real connections prevent: a repetition must be harmless."""
     lingering_ns: int = 0
-    """How long a task takes at most to end when it is asked to."""
+    """Longest time that a task takes to end when it is asked to."""
     memory: dict[TaskId, int] = field(default_factory=dict)
-    """What memory tasks use, in bytes, beside the little that others do."""
+    """Memory used by tasks, in bytes, where it differs from the default."""
     clock_step_ns: int = 0
-    """How much the clock of a machine may be set forward or back while that is off."""
+    """Largest step of a machine's clock, forward or back, while the machine is off."""
     cuts: dict[tuple[SystemId, SystemId], int] = field(default_factory=dict)
-    """Directions in which nothing passes, and how many faults say so."""
+    """Blocked directions, with the number of faults that block each."""
 
     def hop_ns(self) -> int:
-        """Give the delay of one message."""
+        """Return the delay of one message."""
         return HOP_DELAY_NS + (int(self.random.expovariate(1) * self.spread_ns) if self.spread_ns else 0)
 
     def up_to(self, longest_ns: int) -> int:
-        """Give a random duration."""
+        """Return a random duration."""
         return self.random.randrange(longest_ns) if longest_ns else 0
 
     def happens(self, share: int) -> bool:
-        """Say whether something happens that does so in so many per cent of all cases."""
+        """Draw whether an event with a probability of `share` per cent happens."""
         return share > 0 and self.random.randrange(_PERCENT) < share
 
     def clock_step(self) -> int:
-        """Give how much a clock was set forward, or back, while its machine was off."""
+        """Return a random step, forward or back, of the clock of a machine that was off."""
         return self.up_to(2 * self.clock_step_ns) - self.clock_step_ns if self.happens(50) else 0
 
     def is_cut(self, sender: SystemId, receiver: SystemId) -> bool:
-        """Say whether nothing passes from one system to another."""
+        """Return whether messages from one system to another are blocked."""
         return (sender, receiver) in self.cuts
 
     def cut(self, pairs: tuple[tuple[SystemId, SystemId], ...]) -> None:
-        """Let nothing pass in some directions."""
+        """Block messages in some directions."""
         for pair in pairs:
             self.cuts[pair] = self.cuts.get(pair, 0) + 1
 
     def mend(self, pairs: tuple[tuple[SystemId, SystemId], ...]) -> tuple[tuple[SystemId, SystemId], ...]:
-        """Take back one cut of each direction; give those in which something passes again."""
+        """Remove one cut of each direction; return the directions that are no longer blocked."""
         mended = []
         for pair in pairs:
             self.cuts[pair] -= 1

@@ -1,8 +1,8 @@
 """Connections between neighbors in virtual time: control and update channel (MESSIAHS 5.3.1, 5.3.2).
 
-What a connection carries arrives in order, up to the moment at which it breaks; what is behind that is lost in both
-directions. Each end learns of a break, and of a new connection, at a moment of its own. Where the network is cut,
-messages wait; if the cut lasts, the connection breaks. Nothing of one connection ever arrives on another.
+Messages of a connection arrive in order until it breaks; later ones are lost in both directions. Each end learns of a
+break, and of a new connection, at a time of its own. Where the network is cut, messages wait; if the cut lasts, the
+connection breaks. Messages of one connection never arrive on another.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,31 +20,31 @@ from messiahs.wire.codec import control_from_bytes, control_to_bytes, status_vec
 
 _RETRY_NS = 1 * SECOND
 _RESET_NS = 100 * MILLISECOND
-"""So soon a neighbor knows that a process has ended whose machine goes on."""
+"""Longest time after which a neighbor learns that a process has ended while its machine continues."""
 _SILENCE_NS = 20 * SECOND
-"""So late, at most, an end notices that nothing arrives any more."""
+"""Longest time after which an end notices that nothing arrives any more."""
 
 Pair = tuple[SystemId, SystemId]
 Carried = Callable[[SystemId, SystemId, bytes], None]
-"""Told of every message that leaves: from whom, to whom, and its bytes."""
+"""Called with every message sent: sender, receiver, and bytes."""
 
 
 class Host(Protocol):
-    """What the network knows of a host; `life` counts the starts of its daemon."""
+    """The host of a module, as the network uses it; `life` counts the starts of its daemon."""
 
     life: int
 
     @property
     def is_up(self) -> bool:
-        """Whether its daemon is there."""
+        """Whether its daemon is up."""
 
     def post(self, event: Event) -> None:
-        """Let an event happen to its module, as soon as that is able to take it."""
+        """Post an event to its module, which handles it as soon as possible."""
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One connection (mutable); `dialer` made it."""
+    """One connection (mutable); `dialer` opened it."""
 
     dialer: SystemId
     acceptor: SystemId
@@ -52,17 +52,17 @@ class Connection:
     arrived_until: dict[SystemId, Instant] = field(default_factory=dict)
     """When the last message to an end arrives."""
     lost_from: dict[SystemId, Instant] = field(default_factory=dict)
-    """It is broken: what arrives at an end at that time or later is lost."""
+    """When not empty, the connection is broken: messages that reach an end at this time or later are lost."""
     held: dict[SystemId, list[Event]] = field(default_factory=dict)
-    """What has come to an end that has not opened the connection yet, or that a cut holds up."""
+    """Messages for an end that has not opened the connection yet, or that a cut delays."""
 
     def other(self, end: SystemId) -> SystemId:
-        """Give the far end."""
+        """Return the far end."""
         return self.acceptor if end == self.dialer else self.dialer
 
 
 class Connections:
-    """All connections, and who holds which (mutable)."""
+    """All connections, by the ends that hold them (mutable)."""
 
     def __init__(
         self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, Host], dials: Mapping[Pair, bool]
@@ -70,7 +70,7 @@ class Connections:
         self.carried: Carried = lambda _sender, _to, _body: None
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
         self._pairs_of: dict[SystemId, list[Pair]] = {}
-        """The pairs of dialer and acceptor in which a system stands."""
+        """The pairs of dialer and acceptor that include a system."""
         for pair in (pair for pair, is_dialer in dials.items() if is_dialer):
             for system in pair:
                 self._pairs_of.setdefault(system, []).append(pair)
@@ -78,12 +78,12 @@ class Connections:
         self._is_trying: dict[Pair, bool] = {}
 
     def start(self, system: SystemId) -> None:
-        """Connect a host that has just come up with those neighbors that are there."""
+        """Connect a host that has just started to those neighbors that are up."""
         for dialer, acceptor in self._pairs_of.get(system, ()):
             self._try(dialer, acceptor)
 
     def send_control(self, sender: SystemId, to: SystemId, /, message: ControlMessage) -> None:
-        """Send a message; without a connection, it is gone."""
+        """Send a message; without a connection it is lost."""
         connection = self._attached.get((sender, to))
         if connection is None:
             return
@@ -108,7 +108,7 @@ class Connections:
         self._agenda.later(self._conditions.hop_ns(), partial(self._arrive_vector, connection, to, event))
 
     def drop(self, system: SystemId, neighbor: SystemId) -> None:
-        """End a connection on the wish of one end."""
+        """End a connection at the request of one end."""
         connection = self._attached.get((system, neighbor))
         if connection is not None:
             self._lose(connection)
@@ -116,7 +116,7 @@ class Connections:
             self._agenda.later(self._conditions.hop_ns(), partial(self._notice, connection, neighbor))
 
     def break_between(self, one: SystemId, other: SystemId) -> None:
-        """Break a connection, if there is one; its ends notice one after the other."""
+        """Break a connection, if there is one; its ends notice independently."""
         for connection in {
             id(c): c for pair in ((one, other), (other, one)) if (c := self._attached.get(pair))
         }.values():
@@ -129,7 +129,7 @@ class Connections:
             self._break(connection, _SILENCE_NS if with_machine else _RESET_NS)
 
     def cut(self, pairs: tuple[Pair, ...]) -> None:
-        """Let nothing pass in some directions: messages wait, and connections break if that lasts."""
+        """Block messages in some directions: they wait, and connections break if that lasts."""
         self._conditions.cut(pairs)
         for sender, receiver in pairs:
             connection = self._attached.get((sender, receiver))
@@ -137,14 +137,14 @@ class Connections:
                 self._agenda.later(self._conditions.up_to(_SILENCE_NS), partial(self._time_out, connection))
 
     def mend(self, pairs: tuple[Pair, ...]) -> None:
-        """Take back one cut of each direction; what waited arrives now."""
+        """Remove one cut of each direction; waiting messages arrive now."""
         for sender, receiver in self._conditions.mend(pairs):
             connection = self._attached.get((receiver, sender))
             if connection is not None and not connection.lost_from:
                 self._release(connection, receiver)
 
     def _try(self, dialer: SystemId, acceptor: SystemId) -> None:
-        """Make a connection unless there is one, or see again a little later."""
+        """Open a connection unless there is one, or try again a little later."""
         if not self._hosts[dialer].is_up or (dialer, acceptor) in self._attached:
             return
         is_cut = self._conditions.is_cut(dialer, acceptor) or self._conditions.is_cut(acceptor, dialer)
@@ -155,7 +155,7 @@ class Connections:
             return
         lives = (self._hosts[dialer].life, self._hosts[acceptor].life)
         connection = Connection(dialer=dialer, acceptor=acceptor, lives=lives)
-        # The acceptor is first to know that there is a connection; both before anything is said.
+        # The acceptor learns of the connection first; both do before the first message.
         self._open(connection, dialer)
         delay_ns = self._conditions.hop_ns() if self._conditions.spread_ns else 0
         self._agenda.later(delay_ns, partial(self._open, connection, acceptor))
@@ -170,12 +170,12 @@ class Connections:
         if connection.lost_from:
             return
         if not self._hosts[end].is_up or self._hosts[end].life != life:
-            # The dialer, which is attached already, learns that this end has gone.
+            # The dialer, which is attached already, learns that this end is down.
             self._break(connection, _RESET_NS)
             return
         old = self._attached.get((end, other))
         if old is not None:
-            # It was half open: the other end has noticed its end, and has come back.
+            # It was half open: the other end has noticed its end, and has reconnected.
             self._notice(old, end)
         self._attached[end, other] = connection
         self._hosts[end].post(LinkUp(neighbor=other))
@@ -231,7 +231,7 @@ class Connections:
         connection.held.clear()
 
     def _notice(self, connection: Connection, end: SystemId) -> None:
-        """Let an end know that its connection is over; whoever dialed dials again."""
+        """Inform an end that its connection has ended; the dialer reconnects."""
         other = connection.other(end)
         if self._attached.get((end, other)) is not connection:
             return

@@ -13,18 +13,18 @@ _COMMITS_PER_BACKUP = 50
 
 
 class Disk:
-    """What survives a crash (mutable)."""
+    """The storage that survives a crash (mutable)."""
 
     def __init__(self) -> None:
         self.is_full = False
         self.newest = Instant(0)
-        """The instant of the last commit, as the host read its clock."""
+        """The instant of the last commit, by the host's clock."""
         self._rows: dict[tuple[int, bytes], bytes] = {}
         self._backup: dict[tuple[int, bytes], bytes] = {}
         self._commits = 0
 
     def commit(self, writes: Sequence[Store | Forget], now: Instant) -> None:
-        """Do all writes."""
+        """Perform all writes."""
         self.newest = now
         if self._commits % _COMMITS_PER_BACKUP == 0:
             self._backup = dict(self._rows)
@@ -37,12 +37,12 @@ class Disk:
                 self._rows.pop(encode_key(write.key), None)
 
     def rows(self) -> Iterator[Row]:
-        """Read every row, in the order of their keys."""
+        """Yield every row, in the order of their keys."""
         for (kind, key), body in sorted(self._rows.items()):
             yield decode_row(kind, key, body)
 
     def live_rows(self) -> Iterator[Row]:
-        """Read all rows but the tasks of submissions that have ended, as a daemon does when it starts."""
+        """Yield all rows except the tasks of submissions that have ended, as a daemon reads them at its start."""
         rows = tuple(self.rows())
         ended = {row.id for row in rows if isinstance(row, SubmissionRow) and row.ended_at is not None}
         for row in rows:
@@ -50,18 +50,18 @@ class Disk:
                 yield row
 
     def submissions(self) -> list[SubmissionRow]:
-        """Read every submission."""
+        """Return every submission."""
         return [row for row in self._of_kind(RowKind.SUBMISSION) if isinstance(row, SubmissionRow)]
 
     def submission(self, task: TaskId) -> SubmissionRow | None:
-        """Read the submission that a task belongs to."""
+        """Return the submission of a task."""
         kind, key = encode_key((RowKind.SUBMISSION, task.submission))
         body = self._rows.get((kind, key))
         row = decode_row(kind, key, body) if body is not None else None
         return row if isinstance(row, SubmissionRow) else None
 
     def members(self, submission: SubmissionRow) -> list[TaskRow]:
-        """Read the tasks of a submission that were tried or have ended."""
+        """Return the tasks of a submission that were tried or have ended."""
         low, high = member_range(submission.id)
         stored = [
             row
@@ -71,12 +71,12 @@ class Disk:
         return list(with_untried(submission, stored))
 
     def wipe(self) -> None:
-        """Lose everything."""
+        """Delete everything."""
         self._rows.clear()
         self.newest = Instant(0)
 
     def restore(self) -> None:
-        """Put the rows of the last backup back, which some commits have followed."""
+        """Restore the rows of the last backup, which is some commits old."""
         self._rows = dict(self._backup)
 
     def _of_kind(self, wanted: RowKind) -> Iterator[Row]:

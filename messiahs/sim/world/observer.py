@@ -1,4 +1,4 @@
-"""Who looks on while a simulation runs."""
+"""Watchers of a running simulation."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,56 +10,56 @@ from messiahs.core.state.module import ModuleState
 
 
 class Watcher(Protocol):
-    """Told of everything at the moment when it happens; it changes nothing, and raises to end the simulation."""
+    """Called for everything at the moment when it happens; it changes nothing, and raises to end the simulation."""
 
     def happened(self, system: SystemId, event: Event) -> None:
-        """Hear of an event that is about to be handled."""
+        """Observe an event that is about to be handled."""
 
     def handled(self, state: ModuleState) -> None:
-        """Look at a module that has handled an event or a timeout."""
+        """Observe a module that has handled an event or a timeout."""
 
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
-        """Hear of rows that are on the disk now."""
+        """Observe rows that have been stored."""
 
     def acted(self, system: SystemId, effect: Effect) -> None:
-        """Hear of an effect that a host performs."""
+        """Observe an effect that a host performs."""
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
-        """Hear of an attempt that a machine has begun to run."""
+        """Observe an attempt that a machine has begun to run."""
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
-        """Hear of an attempt of which nothing runs any more; it may never have run."""
+        """Observe an attempt whose processes have all ended; it may never have run."""
 
     def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
-        """Hear of an attempt that is suspended, or goes on."""
+        """Observe an attempt that is suspended or resumed."""
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
-        """Hear of a machine that stands still with all that runs on it, or goes on."""
+        """Observe a machine that freezes with all that runs on it, or thaws."""
 
 
-class Nobody:
-    """Looks at nothing."""
+class NoWatcher:
+    """Ignores everything."""
 
     def happened(self, system: SystemId, event: Event) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def handled(self, state: ModuleState) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def committed(self, system: SystemId, writes: Sequence[Store | Forget]) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def acted(self, system: SystemId, effect: Effect) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def began(self, system: SystemId, attempt: AttemptId, /, start: StartAttempt) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def stopped(self, system: SystemId, ended: AttemptEnded) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def paused(self, system: SystemId, attempt: AttemptId, *, is_paused: bool) -> None:
-        """Look away."""
+        """Ignore it."""
 
     def froze(self, system: SystemId, *, is_frozen: bool) -> None:
-        """Look away."""
+        """Ignore it."""

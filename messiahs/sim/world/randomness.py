@@ -4,11 +4,11 @@ from random import Random
 
 
 class SeededRandomness:
-    """Random numbers that a seed decides."""
+    """Random numbers determined by a seed."""
 
     def __init__(self, seed: str) -> None:
-        self._random = Random(seed)  # noqa: S311 - a simulation wants to be repeated
+        self._random = Random(seed)  # noqa: S311 - a simulation is repeatable
 
     def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
+        """Return a random integer of `count` bits."""
         return self._random.getrandbits(count)

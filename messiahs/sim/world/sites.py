@@ -1,4 +1,4 @@
-"""Sites with roots of their own in the simulation: task streams pass only where both ends trust each other."""
+"""Sites with roots of their own in the simulation: task streams open only where both ends trust each other."""
 
 from random import Random
 
@@ -11,12 +11,12 @@ _OURS, _THEIRS = b"o" * 16, b"t" * 16
 
 
 def draw_sites(random: Random, topology: Topology) -> dict[SystemId, Trust]:
-    """In one federation of five, let one system with all below it be of another site; else nothing is said of roots."""
+    """In one federation of five, put one system and all below it on a second site; else leave all roots unknown."""
     below = [system.name for system in topology.systems if system.primary_parent is not None]
     if not below or random.randrange(5):
         return dict.fromkeys((system.name for system in topology.systems), UNKNOWN)
     theirs = {random.choice(below)}
-    # Parents stand before their children.
+    # Parents precede their children.
     for system in topology.systems:
         if system.primary_parent in theirs:
             theirs.add(system.name)
@@ -26,7 +26,7 @@ def draw_sites(random: Random, topology: Topology) -> dict[SystemId, Trust]:
 def apart_from(
     name: SystemId, neighbors: tuple[Neighbor, ...], /, sites: dict[SystemId, Trust]
 ) -> tuple[SystemId, ...]:
-    """Give the neighbors of a system that are of another site."""
+    """Return the neighbors of a system that belong to another site."""
     return tuple(each.system for each in neighbors if sites[each.system] != sites[name])
 
 

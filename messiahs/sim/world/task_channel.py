@@ -1,8 +1,8 @@
 """The task channel in virtual time: tasks to their executors, outputs to their origins (MESSIAHS 5.3.3).
 
-A stream of tasks may break, and does when an end of it dies: its sender is told, and what was on it may or may not
-have arrived, and may or may not have been stored. A copy may come late, but only to the very process to which it was
-sent, and while that lives. Outputs are fetched again until they are home.
+A stream of tasks may break, and does when one of its ends dies: its sender is informed, and its tasks may or may not
+have arrived, and may or may not have been stored. A copy may arrive late, but only at the process to which it was
+sent, and while that lives. Outputs are fetched repeatedly until they arrive.
 """
 
 from collections.abc import Mapping
@@ -28,32 +28,32 @@ from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
 _LATE_NS = 1 * MINUTE
 _FAILURE_NS = 5 * SECOND
 _MOVING_NS = 2 * SECOND
-"""So often both ends report that inputs are on their way."""
+"""Interval at which both ends report inputs in transit."""
 
 
 class TaskHost(Host, Protocol):
     """A host that may run tasks."""
 
     def is_trusted_by(self, other: Any, /) -> bool:  # noqa: ANN401 - a host of its own kind
-        """Say whether a task stream between two hosts can be opened."""
+        """Return whether a task stream between two hosts can be opened."""
 
     def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
-        """Say whether the outputs of an attempt are here for its origin; None while nobody can say."""
+        """Return whether the outputs of an attempt are here for its origin; None if there is no answer."""
 
 
 class TaskNetwork:
-    """Brings tasks and outputs directly from host to host."""
+    """Carries tasks and outputs directly from host to host."""
 
     def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
         self._agenda, self._conditions, self._hosts = agenda, conditions, hosts
-        self._brought: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
-        """What was brought to each living daemon: whose tasks, in which life of that origin, in which claims."""
+        self._sent_to: dict[SystemId, dict[tuple[SystemId, int, ClaimId], None]] = {}
+        """The tasks sent to each living daemon: their sender, the life of that sender, and their claim."""
         self._fetches: dict[tuple[SystemId, AttemptId], FetchOutputs] = {}
-        """The outputs that each origin waits for."""
+        """The outputs that each origin is fetching."""
 
     def send(self, sender: SystemId, action: SendTasks) -> None:
-        """Bring tasks to their executor, after their inputs."""
+        """Send tasks to their executor, after their inputs."""
         if not self._hosts[action.to].is_trusted_by(self._hosts[sender]):
             untrusted = TransferFailed(claim=action.message.claim, text="no root in common", is_untrusted=True)
             self._fail(sender, untrusted)
@@ -61,12 +61,12 @@ class TaskNetwork:
         has_inputs = any(task.command.inputs for task in action.message.tasks)
         inputs_ns = self._conditions.up_to(self._conditions.inputs_ns) if has_inputs else 0
         if inputs_ns:
-            self._bring(sender, action, lives=self._lives(sender, action.to), left_ns=inputs_ns)
+            self._send_inputs(sender, action, lives=self._lives(sender, action.to), left_ns=inputs_ns)
         else:
             self._send(sender, action)
 
-    def _bring(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
-        """Bring inputs, and report at both ends that they move, until they are there or something goes wrong."""
+    def _send_inputs(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
+        """Send inputs, and report them at both ends, until they have arrived or the stream fails."""
         conditions, claim = self._conditions, action.message.claim
         if not self._hosts[sender].is_up or self._hosts[sender].life != lives[0]:
             return
@@ -74,13 +74,13 @@ class TaskNetwork:
         is_broken = self._lives(sender, action.to) != lives or (is_cut and sender != action.to)
         if is_broken or conditions.happens(conditions.failed_inputs):
             is_refused = not is_broken and conditions.happens(50)
-            self._fail(sender, TransferFailed(claim=claim, text="an input was not taken", is_refused=is_refused))
+            self._fail(sender, TransferFailed(claim=claim, text="an input was refused", is_refused=is_refused))
         elif left_ns:
             for system in {sender: None, action.to: None}:
                 self._hosts[system].post(InputsMoving(claim=claim))
             step_ns = min(left_ns, _MOVING_NS)
-            bring = partial(self._bring, sender, action, lives=lives, left_ns=left_ns - step_ns)
-            self._agenda.later(step_ns, bring)
+            send_inputs = partial(self._send_inputs, sender, action, lives=lives, left_ns=left_ns - step_ns)
+            self._agenda.later(step_ns, send_inputs)
         else:
             self._send(sender, action)
 
@@ -102,19 +102,19 @@ class TaskNetwork:
             self._fail(sender, failed)
 
     def fetch(self, origin: SystemId, action: FetchOutputs) -> None:
-        """Bring outputs home, or say why not."""
+        """Fetch outputs, and post the result to the origin."""
         self._fetches[origin, action.attempt] = action
         self._agenda.later(
             self._hop_ns(origin, action.executor), partial(self._ask, origin, action, self._hosts[origin].life)
         )
 
     def end_fetch(self, origin: SystemId, attempt: AttemptId) -> None:
-        """Stop bringing outputs home; their origin hears no more of them."""
+        """Stop fetching outputs; no event follows."""
         self._fetches.pop((origin, attempt), None)
 
     def end_of(self, system: SystemId) -> None:
-        """Break the streams to a daemon that has just ended, of all that was ever sent on them."""
-        for sender, life, claim in self._brought.pop(system, {}):
+        """Break all streams to a daemon that has just ended, with everything ever sent on them."""
+        for sender, life, claim in self._sent_to.pop(system, {}):
             if self._hosts[sender].life == life:
                 self._fail(sender, TransferFailed(claim=claim, text="the executor has gone"))
 
@@ -123,13 +123,13 @@ class TaskNetwork:
     ) -> None:
         host = self._hosts[to]
         if host.is_up and host.life == lives[1] and not self._conditions.is_cut(sender, to):
-            self._brought.setdefault(to, {})[sender, lives[0], failed.claim] = None
+            self._sent_to.setdefault(to, {})[sender, lives[0], failed.claim] = None
             host.post(event)
         elif self._hosts[sender].life == lives[0]:
             self._fail(sender, failed)
 
     def _fail(self, sender: SystemId, failed: TransferFailed) -> None:
-        self._tell(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
+        self._post_later(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
 
     def _ask(self, origin: SystemId, action: FetchOutputs, life: int) -> None:
         if self._fetches.get((origin, action.attempt)) is not action:
@@ -151,12 +151,12 @@ class TaskNetwork:
     def _answer_fetch(self, origin: SystemId, action: FetchOutputs, life: int, event: Event, /) -> None:
         if self._fetches.get((origin, action.attempt)) is action:
             del self._fetches[origin, action.attempt]
-            self._tell_now(origin, life, event)
+            self._post_now(origin, life, event)
 
-    def _tell(self, system: SystemId, life: int, event: Event, *, delay_ns: int) -> None:
-        self._agenda.later(delay_ns, partial(self._tell_now, system, life, event))
+    def _post_later(self, system: SystemId, life: int, event: Event, *, delay_ns: int) -> None:
+        self._agenda.later(delay_ns, partial(self._post_now, system, life, event))
 
-    def _tell_now(self, system: SystemId, life: int, event: Event) -> None:
+    def _post_now(self, system: SystemId, life: int, event: Event) -> None:
         if self._hosts[system].is_up and self._hosts[system].life == life:
             self._hosts[system].post(event)
 

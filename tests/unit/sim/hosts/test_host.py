@@ -6,11 +6,11 @@ from messiahs.core.interface.actions import Action, FetchOutputs
 from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, OutputsFailed, OutputsHome
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, after
-from messiahs.sim.world.observer import Nobody
+from messiahs.sim.world.observer import NoWatcher
 from tests.unit.sim.two_systems import CHILD, PARENT, submitted, two_systems
 
 
-class HeardOutputs(Nobody):
+class HeardOutputs(NoWatcher):
     """Keeps what modules hear of outputs (mutable)."""
 
     def __init__(self) -> None:
