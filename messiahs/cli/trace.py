@@ -151,7 +151,7 @@ def _story_of(task: str, conversation: "Conversation", notes: list[str]) -> "Ite
     story.learn(conversation.lines([]))
     if story.since_ns is None:
         raise ClientError(f"nothing in these traces names {task}")
-    return story.told(conversation.lines(notes))
+    return story.concerning(conversation.lines(notes))
 
 
 def _line_facts(line: "Line") -> dict[str, object]:

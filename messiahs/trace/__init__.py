@@ -1,1 +1,1 @@
-"""Rows and their formats."""
+"""Stored rows and their formats; recording, replaying and showing traces."""

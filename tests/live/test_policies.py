@@ -154,7 +154,7 @@ def test_a_task_runs_on_while_policies_are_loaded_and_the_trace_holds_them(site:
     replayed = site.federation.document("trace", "replay")
     assert replayed["differences"] == []
     shown = site.federation.run("trace", "show").stdout
-    assert f"{executor}: takes up the policy {site.folder / 'closed.policy'}, SHA-256 " in shown
+    assert f"{executor}: loads the policy {site.folder / 'closed.policy'}, SHA-256 " in shown
 
 
 def test_decisions_that_would_change_are_found_in_what_was_recorded_live(site: Site) -> None:

@@ -98,7 +98,7 @@ def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_p
     conversation = Conversation(files)
     story = Story("blays.1")
     story.learn(conversation.lines([]))
-    told = list(story.told(conversation.lines([])))
+    told = list(story.concerning(conversation.lines([])))
     kinds = [line.kind for line in told if line.message is not None]
     assert list(dict.fromkeys(kinds)) == [
         "sched_request", "sched_accept", "task_transfer", "task_status", "task_status_ack", "claim_end",
@@ -118,7 +118,7 @@ def test_the_story_of_a_member_leaves_out_what_is_only_about_others(tmp_path: Pa
     conversation = Conversation(files)
     story = Story("left.1.2")
     story.learn(conversation.lines([]))
-    said = [line.text for line in story.told(conversation.lines([]))]
+    said = [line.text for line in story.concerning(conversation.lines([]))]
     assert "right: starts left.1.2#1, at most 2 at a time" in said
     assert not [text for text in said if "left.1.1" in text and "left.1.2" not in text]
     assert "left -> right: sched_request #2 from left, count 3; hops 31, asks 63, 9.980 s" in said
@@ -129,4 +129,4 @@ def test_a_task_that_nobody_knows_has_no_story(tmp_path: Path) -> None:
     story = Story("left.9")
     story.learn(Conversation(files).lines([]))
     assert story.since_ns is None
-    assert list(story.told(Conversation(files).lines([]))) == []
+    assert list(story.concerning(Conversation(files).lines([]))) == []

@@ -1,7 +1,7 @@
-"""Every type that a trace can hold, found by the annotations of the core: a new field of the state is found by itself.
+"""Every type that a trace can hold, found by the annotations of the core, so that new fields of the state are included.
 
-What is only derived from the rest, such as a cache, is a field with `compare=False`: it is left out, and made anew from
-its default. The ports of a state are left out too.
+Values derived from the rest, such as caches, are fields with `compare=False`: they are omitted, and restored to their
+defaults. The ports of a state are omitted as well.
 """
 
 import dataclasses
@@ -25,23 +25,23 @@ from messiahs.core.state.module import ModuleState
 
 SCALARS: Final = (NoneType, bool, int, str, bytes)
 PORTS: Final = ("policy", "parse", "randomness", "calendar")
-"""The fields of a `ModuleState` that its host hands in."""
+"""The fields of a `ModuleState` that its host supplies."""
 
 _CONTAINERS: Final = (tuple, list, dict, deque, Counter)
 _UNIONS: Final = (Union, UnionType)
 _ADAPTED: Final[Mapping[object, tuple[object, ...]]] = MappingProxyType(
     {Timers: (TimerKind, TimerKey, Instant), Predicate: (str,), Policy: (PolicySource,)}
 )
-"""Written in a way of their own (values.py), and what that consists of."""
+"""Types with a representation of their own (values.py), and the types in that representation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
-    """The types by name; those that are `plain` consist of plain values only, and msgspec writes and reads them.
+    """The types by name; `plain` ones consist of plain values only, and msgspec writes and reads them.
 
-    `fields` are those of the other dataclasses, in the order in which they are written, `derived` those that are not.
-    `mutable` are those of them of which it matters whether two places hold one object or two equal ones.
-    Two builds with the same `fingerprint` read each other's traces.
+    `fields` are those of the other dataclasses, in the order in which they are written; `derived` are those that are
+    not written. For `mutable` types it matters whether two places hold one object or two equal ones. Two builds with
+    the same `fingerprint` can read each other's traces.
     """
 
     by_name: Mapping[str, type]
@@ -54,9 +54,9 @@ class Kinds:
 
 @cache
 def kinds_in(root: type) -> Kinds:
-    """Give all types that occur in a dataclass and below; a `TypeError` names what a trace could not hold.
+    """Return all types in a dataclass and its fields; a `TypeError` names a type that a trace cannot hold.
 
-    It takes some milliseconds, and is done when it is first needed.
+    It takes some milliseconds, and is called when first needed.
     """
     found = dict.fromkeys(_reachable(root))
     by_name = {kind.__name__: kind for kind in found}
@@ -75,7 +75,7 @@ def kinds_in(root: type) -> Kinds:
 
 
 def _reachable(root: type) -> Iterator[type]:
-    """Give the types in a fixed order."""
+    """Yield the types in a fixed order."""
     seen: dict[object, None] = {}
     waiting: list[tuple[object, str]] = [(root, "")]
     while waiting:
@@ -94,7 +94,7 @@ def _reachable(root: type) -> Iterator[type]:
 
 
 def _parts(hint: object) -> Iterable[object] | None:
-    """Give what a hint is made of if it is no type of its own; scalars are made of nothing."""
+    """Return the parts of a hint that is not a type of its own; scalars have none."""
     if hint is None or hint in SCALARS:
         return ()
     if hint in _ADAPTED:
@@ -112,7 +112,7 @@ def _is_composed(kind: type) -> bool:
 
 @cache
 def _members(kind: type) -> tuple[tuple[str, object], ...]:
-    """Give the fields that are written, with their hints."""
+    """Return the written fields, with their hints."""
     if issubclass(kind, Enum):
         return ()
     left_out = {field.name for field in _derived(kind)} | set(PORTS if kind is ModuleState else ())
@@ -132,7 +132,7 @@ def _derived(kind: type) -> Iterator["dataclasses.Field[Any]"]:
 
 
 def _is_plain(hint: object, within: tuple[object, ...] = ()) -> bool:
-    """Say whether a hint stands for values that never change and consist of nothing else."""
+    """Return whether a hint denotes values that are immutable in all of their parts."""
     if hint is None or hint in SCALARS or hint in within:
         return True
     if isinstance(hint, NewType):
@@ -152,7 +152,7 @@ def _is_frozen(kind: type) -> bool:
 
 
 def _is_readable(kind: type) -> bool:
-    """Say whether msgspec can tell the members of every union in a type apart."""
+    """Return whether msgspec can distinguish the members of every union in a type."""
     try:
         msgspec.msgpack.Decoder(kind)
     except TypeError:

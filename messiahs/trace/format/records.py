@@ -1,4 +1,4 @@
-"""What one step of a module was: what happened, what it drew, and the actions that it gave (MESSIAHS 6.1)."""
+"""One step of a module: its event, the values drawn from ports, and the resulting actions (MESSIAHS 6.1)."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -21,14 +21,15 @@ class RandomBits:
 
 
 Drawn = RandomBits | CalendarTime
-"""What a step took from the ports that are no function of its input: random bits, and the local time."""
+"""Values from ports that are not functions of the input of a step: random bits, and the local time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One step at an instant: the start of a module, an event, or (None) timeouts that fired.
 
-    `drawn` is in the order in which it was drawn. If the core raised, `raised` says what, and there are no actions.
+    `drawn` is in the order of the draws. If the core raised an exception, `raised` is its text and there are no
+    actions.
     """
 
     at: Instant
@@ -40,7 +41,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """All that the frames of a segment hold."""
+    """The contents of all frames of a segment."""
 
     state: ModuleState
     record: Record
@@ -48,5 +49,5 @@ class Contents:
 
 @cache
 def contents() -> Kinds:
-    """Give every type that may occur in a trace."""
+    """Return every type that may occur in a trace."""
     return kinds_in(Contents)

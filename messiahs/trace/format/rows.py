@@ -1,10 +1,10 @@
 """The stored form of the core's rows: a number for the table, a key that sorts, and a body.
 
-A body is one format number, a checksum (CRC-32 of kind, key and row) and the row in MessagePack, by names of fields, so
-that a release can add fields that have a default. The checksum is checked before a row is used: without it two of five
-flipped bits would be read as another row. Format 1 had none, and is still read. A key is the system's name with its
-length, then the numbers of the id with the highest byte first: rows of one submission lie side by side, in the order of
-their numbers.
+A body is one format number, a checksum (CRC-32 of kind, key and row) and the row in MessagePack, with field names, so
+that a release can add fields that have a default. The checksum is verified before a row is used: without it, two of
+five flipped bits would be read as another row. Format 1 had none, and can still be read. A key is the system's name
+with its length, then the numbers of the id with the highest byte first: the rows of a submission are adjacent, in the
+order of their numbers.
 """
 
 import zlib
@@ -40,50 +40,50 @@ _LENGTH_BYTES: Final = 2
 
 
 def encode_row(row: Row) -> tuple[int, bytes, bytes]:
-    """Give kind, key and body under which a row is stored."""
+    """Return kind, key and body under which a row is stored."""
     kind, key = encode_key(key_of(row))
     content = _encoder().encode(row)
     return kind, key, bytes((FORMAT,)) + _checksum(kind, key, content) + content
 
 
 def encode_key(key: RowKey) -> tuple[int, bytes]:
-    """Give kind and key of a row; keys of one kind and system sort by epoch, then as their numbers do."""
+    """Return kind and key of a row; keys of one kind and system sort by epoch, then by their numbers."""
     kind, row_id = key
     return int(kind), _id_bytes(row_id)
 
 
 def decode_row(kind: int, key: bytes, body: bytes, /) -> Row:
-    """Give the row of a stored body.
+    """Return the row of a stored body.
 
-    An `UnusableStateError` says that a newer release wrote it, or that it is damaged, and what to do then.
+    Raises `UnusableStateError`, with a remedy, for a row of a newer release or a damaged one.
     """
     content = _checked_content(kind, key, body)
     try:
         decoder = _decoder(RowKind(kind))
     except ValueError as error:
         raise UnusableStateError(
-            f"a stored row is of kind {kind}, which this release does not know: "
+            f"a stored row is of kind {kind}, which is unknown to this release: "
             "run the release that wrote this state, or restore the state directory from a backup"
         ) from error
     try:
         return decoder.decode(content)
-    # Text that is no UTF-8 is a ValueError.
+    # Text that is not UTF-8 is a ValueError.
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise _damaged(kind, str(error)) from error
 
 
 def check_row(kind: int, key: bytes, body: bytes, /) -> None:
-    """Raise as `decode_row` does if a row is damaged, as far as its checksum tells."""
+    """Raise as `decode_row` does if the checksum of a row is wrong."""
     _checked_content(kind, key, body)
 
 
 def checksum(name: bytes, content: bytes) -> bytes:
-    """Give the CRC-32 of a content and of what it is stored under."""
+    """Return the CRC-32 of a name and a content."""
     return zlib.crc32(content, zlib.crc32(name)).to_bytes(_CHECKSUM_BYTES, "big")
 
 
 def _checksum(kind: int, key: bytes, content: bytes) -> bytes:
-    # All rows are checked at every start: this is not composed of `checksum`, which would copy the key.
+    # All rows are verified at every start: calling `checksum` would copy the key.
     return zlib.crc32(content, zlib.crc32(key, kind)).to_bytes(_CHECKSUM_BYTES, "big")
 
 
@@ -113,10 +113,10 @@ def _damaged(kind: int, text: str) -> UnusableStateError:
 
 
 def member_range(task: TaskId) -> tuple[bytes, bytes]:
-    """Give `low` and `high` so that all of a submission has keys with low <= key < high, and nothing else does.
+    """Return `low` and `high` such that exactly the keys of one submission have low <= key < high.
 
     Among rows of tasks and submissions these are the submission and its members; among attempts, those of all of its
-    tasks. The `member` of `task` does not matter.
+    tasks. The `member` of `task` is ignored.
     """
     prefix = _owner_bytes(task.system, task.epoch) + _number_bytes(task.number)
     return prefix, prefix + b"\xff" * (2 * _NUMBER_BYTES + 1)
@@ -153,7 +153,7 @@ def _encoder() -> msgspec.msgpack.Encoder:
 
 @cache
 def _decoder(kind: RowKind) -> msgspec.msgpack.Decoder[Row]:
-    """Give the decoder of one table; it is made when it is first needed, because that takes milliseconds."""
+    """Return the decoder of one table; created on first use, because that takes milliseconds."""
     match kind:
         case RowKind.COUNTERS:
             return msgspec.msgpack.Decoder(CountersRow)

@@ -1,7 +1,7 @@
-"""The format of a segment file: a first line, then frames, each with its length and a checksum.
+"""The format of a segment file: a magic line, then frames, each with its length and a checksum.
 
-The first frame is the head, the second the state of the module at that moment, and each further one a record. Whatever
-was being written when the process was killed is missing at the end, and nothing else is.
+The first frame is the head, the second the state of the module at that moment, and each further one a record. If the
+process was killed, only the end of the frame being written is missing.
 """
 
 import struct
@@ -29,10 +29,10 @@ _FRAME = struct.Struct(">II")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """Who was recorded, by which release, and under which policy.
+    """The recorded module, its release and its policy.
 
-    An instant plus `wall_offset_ns` is nanoseconds since 1970. The segments of one `recording` (named by the time at
-    which it began) are numbered from 0, and each begins where the one before it ended.
+    An instant plus `wall_offset_ns` is nanoseconds since 1970. The segments of one `recording` (identified by the time
+    of its start) are numbered from 0, and each starts where the previous one ended.
     """
 
     format: int
@@ -47,9 +47,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment that was read; `state` and `frames` are not decoded yet.
+    """A segment read from a file; `state` and `frames` are not decoded yet.
 
-    `note` says what is missing at its end, if anything is.
+    `note` describes an incomplete end, if there is one.
     """
 
     name: str
@@ -59,14 +59,14 @@ class Segment:
     note: str = ""
 
     def records(self) -> Iterator[Record]:
-        """Give what happened, step by step; a `TraceError` if it cannot be read."""
+        """Yield the steps in order; a `TraceError` if one cannot be read."""
         for number, body in enumerate(self.frames, start=1):
             record = _decoded(body, {}, where=f"{self.name}: record {number}")
             assert isinstance(record, Record)
             yield record
 
     def state_with(self, *, policy: Policy, randomness: Randomness, calendar: Calendar) -> ModuleState:
-        """Give the state at the beginning, with these ports; a `TraceError` if it is damaged."""
+        """Return the state at the beginning, with these ports; a `TraceError` if it is damaged."""
         ports = {"policy": policy, "parse": predicate_parser, "randomness": randomness, "calendar": calendar}
         state = _decoded(self.state, ports, where=f"{self.name}: the state")
         assert isinstance(state, ModuleState)
@@ -74,44 +74,44 @@ class Segment:
 
 
 def segment_start(head: Head, state: ModuleState) -> bytes:
-    """Give what stands at the beginning of a segment file."""
+    """Return the beginning of a segment file."""
     return MAGIC + _frame(msgspec.msgpack.encode(head)) + _frame(state_bytes(state))
 
 
 def state_bytes(state: ModuleState) -> bytes:
-    """Give a state as bytes, which are equal for states that nothing can tell apart."""
+    """Return a state as bytes, which are equal for indistinguishable states."""
     return encode(state, contents(), is_canonical=True)
 
 
 def record_frame(record: Record) -> bytes:
-    """Give the frame of a record."""
+    """Return the frame of a record."""
     return _frame(encode(record, contents()))
 
 
 def read_segment(name: str, data: bytes) -> Segment | None:
-    """Give the segment in a file, None if the process was killed before it had begun.
+    """Return the segment in a file, None if the process was killed before its start was complete.
 
-    A `TraceError` says that it is no trace, is damaged, or cannot be read by this build; `name` is for the messages.
+    Raises `TraceError` if it is not a trace, is damaged, or cannot be read by this build; `name` is for the messages.
     """
     if not data.startswith(MAGIC[: len(data)]):
-        raise TraceError(f"{name}: this is no trace")
+        raise TraceError(f"{name}: this is not a trace")
     frames, is_whole = _frames(name, data)
     if not frames:
         return None
     head = _head(name, frames[0])
     if len(frames) == 1:
         return None
-    note = "" if is_whole else "the last record was not written to its end"
+    note = "" if is_whole else "the last record is incomplete"
     return Segment(name=name, head=head, state=frames[1], frames=tuple(frames[2:]), note=note)
 
 
 def _head(name: str, body: bytes) -> Head:
     try:
-        said = msgspec.msgpack.decode(body)
-        written_by = f"written by release {said['release']}, format {said['format']}"
-        if said["format"] != FORMAT:
+        head = msgspec.msgpack.decode(body)
+        written_by = f"written by release {head['release']}, format {head['format']}"
+        if head["format"] != FORMAT:
             raise TraceError(f"{name}: {written_by}; this release reads format {FORMAT}: use the one that wrote it")
-        if said["fingerprint"] != contents().fingerprint:
+        if head["fingerprint"] != contents().fingerprint:
             raise TraceError(
                 f"{name}: {written_by}, with other messages or states than this build has: use that one, or delete it"
             )
@@ -125,7 +125,7 @@ def _frame(body: bytes) -> bytes:
 
 
 def _frames(name: str, data: bytes) -> tuple[list[bytes], bool]:
-    """Give the complete frames, and whether nothing follows them."""
+    """Return the complete frames, and whether nothing follows them."""
     frames: list[bytes] = []
     place = len(MAGIC)
     while place + _FRAME.size <= len(data):

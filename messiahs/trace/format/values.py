@@ -1,7 +1,7 @@
-"""Any value of the core as bytes and back, exactly: types, the order of dictionaries, one object in two places.
+"""Conversion of any value of the core to bytes and back, with exact types, dictionary order and shared objects.
 
-A value is a tree in MessagePack. Scalars stand for themselves, everything else is an array with a tag in front: the
-name of a type, `()` for a tuple, `[]` for a list, `@` for an object that came before.
+A value is a tree in MessagePack. Scalars are written as they are, everything else as an array that begins with a tag:
+the name of a type, `()` for a tuple, `[]` for a list, `@` for an object written before.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from messiahs.policy.open_policy import OpenPolicy
 from messiahs.trace.format.kinds import SCALARS, Kinds
 
 Tree = Any
-"""What msgspec's decoder of untyped MessagePack gives."""
+"""The result of msgspec's decoder of untyped MessagePack."""
 
 _TUPLE, _LIST, _DICT, _DEQUE, _COUNTER = "()", "[]", "{}", "deque", "Counter"
 _AGAIN, _TIMERS, _PREDICATE, _POLICY = "@", "Timers", "Predicate", "Policy"
@@ -28,20 +28,20 @@ _SCALARS: Final = frozenset(SCALARS)
 
 
 def encode(value: object, kinds: Kinds, *, is_canonical: bool = False) -> bytes:
-    """Give a value as bytes; a `TypeError` names a type that is not among `kinds`.
+    """Return a value as bytes; a `TypeError` names a type that is not among `kinds`.
 
-    With `is_canonical` two values have the same bytes if nothing can tell them apart; without it they are fewer.
+    With `is_canonical`, indistinguishable values have the same bytes; without it the result is shorter.
     """
     return msgspec.msgpack.encode(_Writer(kinds, kinds.mutable if is_canonical else kinds.fields).tree(value))
 
 
 def decode(data: bytes, kinds: Kinds, ports: Mapping[str, object], /) -> Any:  # noqa: ANN401 - the caller knows its type
-    """Give the value; a state in it has these ports. Bytes that are no such value raise some exception."""
+    """Return the value; a state in it has these ports. Bytes of another form raise some exception."""
     return _Reader(kinds, ports).value(msgspec.msgpack.decode(data))
 
 
 class _Writer:
-    """Writes one value; objects of the `shared` types are written once, wherever they are (mutable)."""
+    """Writes one value; each object of the `shared` types is written once (mutable)."""
 
     def __init__(self, kinds: Kinds, shared: Container[type]) -> None:
         self._kinds, self._shared = kinds, shared
@@ -68,7 +68,7 @@ class _Writer:
         tree = (type(value).__name__, *[self.tree(getattr(value, name)) for name in names])
         if type(value) in self._shared:
             self._numbers[id(value)] = self._written
-        # Counted when it is complete, as the reader does.
+        # Counted when complete, as in the reader.
         self._written += 1
         return tree
 
@@ -156,5 +156,5 @@ class _Reader:
 def _predicate(text: str) -> object:
     parsed = predicate_parser(text)
     if isinstance(parsed, BadPredicate):
-        raise TypeError(f"`{text}` is no predicate: {parsed.text}")
+        raise TypeError(f"`{text}` is not a predicate: {parsed.text}")
     return parsed

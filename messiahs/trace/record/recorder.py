@@ -1,6 +1,6 @@
-"""A scheduling module that can be recorded while it runs; while it is not, that costs one look at one attribute.
+"""A scheduling module that can be recorded while it runs; without a recording, it costs one test of an attribute.
 
-Whoever drives a module, live or simulated, can drive it through this; where the bytes go is the sink's business.
+Any host, live or simulated, can drive a module through this class; the sink determines where the bytes are written.
 """
 
 from collections.abc import Callable
@@ -21,24 +21,24 @@ from messiahs.trace.format.segments import FORMAT, Head, record_frame, segment_s
 
 
 class Sink(Protocol):
-    """Takes what is recorded; when it cannot, it raises, and the recording ends."""
+    """Accepts recorded bytes; an exception from it ends the recording."""
 
     def begin(self, start: bytes, /) -> None:
-        """Begin a new segment."""
+        """Start a new segment."""
 
     def append(self, frame: bytes, /) -> None:
         """Add a record to the segment."""
 
     def close(self) -> None:
-        """Return when everything is written; nothing follows. Never raises."""
+        """Return when everything is written; the last call. Never raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """How a module is recorded: a new segment begins when the last has this many bytes of records.
+    """The parameters of a recording: a new segment starts when the last has this many bytes of records.
 
-    `source` is that of the policy under which it begins. `wall_ns` gives nanoseconds since 1970, or what stands for it.
-    `on_lost` is told why a recording ended by itself.
+    `source` is the policy at the start. `wall_ns` returns nanoseconds since 1970, or a substitute. `on_lost` is called
+    with the reason when a recording ends by itself.
     """
 
     sink: Sink
@@ -49,7 +49,7 @@ class Recording:
 
 
 class RecordedModule:
-    """Does what a `SchedulingModule` does (mutable)."""
+    """Behaves as a `SchedulingModule`, and records its steps on request (mutable)."""
 
     def __init__(self, module: SchedulingModule) -> None:
         self._module = module
@@ -57,21 +57,21 @@ class RecordedModule:
 
     @property
     def state(self) -> ModuleState:
-        """What the module knows, to be read between calls."""
+        """The state of the module, to be read between calls."""
         return self._module.state
 
     @property
     def is_recorded(self) -> bool:
-        """Say whether a recording goes on."""
+        """Whether a recording is in progress."""
         return self._tape is not None
 
     def record(self, recording: Recording, now: Instant) -> None:
-        """Begin to record, in place of what was recorded until now; raises what the sink raises."""
+        """Start a recording in place of any other; raises what the sink raises."""
         self.end_recording()
         self._tape = _Tape(self._module.state, recording, now)
 
     def end_recording(self) -> None:
-        """Return when everything that was recorded is written."""
+        """End the recording; return when it is completely written."""
         if self._tape is not None:
             tape, self._tape = self._tape, None
             tape.end()
@@ -83,7 +83,7 @@ class RecordedModule:
         return self._recorded(remains, now, lambda: self._module.resume(remains, now))
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
-        """Take in a message or a local fact."""
+        """Handle a message or a local fact."""
         if self._tape is None:
             return self._module.handle(event, now)
         return self._recorded(event, now, lambda: self._module.handle(event, now))
@@ -98,7 +98,7 @@ class RecordedModule:
         return self._recorded(None, now, lambda: self._module.expire(now))
 
     def next_deadline(self) -> Instant | None:
-        """Give the instant by which `expire` wants to be called."""
+        """Return the instant at which `expire` is due; None if no timeout is set."""
         return self._module.next_deadline()
 
     def _recorded(
@@ -108,7 +108,7 @@ class RecordedModule:
         try:
             actions = step()
         except Exception as error:
-            # The step that shows a bug is the one that somebody wants to see: it is on disk before the process dies.
+            # The step that shows a bug is the most important one: it is on disk before the process dies.
             raised = f"{type(error).__name__}: {error}"
             self._write(lambda tape: tape.end_step(subject, now, (), raised=raised))
             self.end_recording()
@@ -121,14 +121,14 @@ class RecordedModule:
             return
         try:
             write(self._tape)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the module goes on without being recorded
+        except Exception as error:  # noqa: BLE001 - after any error the module continues without being recorded
             on_lost = self._tape.recording.on_lost
             self.end_recording()
             on_lost(str(error) or type(error).__name__)
 
 
 class _Tape:
-    """A recording that goes on: stands between the module and its ports, and notes what they give (mutable)."""
+    """A recording in progress: it stands between the module and its ports, and records what they return (mutable)."""
 
     def __init__(self, state: ModuleState, recording: Recording, now: Instant) -> None:
         self.recording = recording
@@ -144,7 +144,7 @@ class _Tape:
         state.randomness, state.calendar = self, self._read_calendar
 
     def bits(self, count: int, /) -> int:
-        """Draw, as the module's own port does."""
+        """Draw from the module's own port, and record the result."""
         number = self._randomness.bits(count)
         self._drawn.append(RandomBits(count=count, number=number.to_bytes((count + 7) // 8)))
         return number
@@ -185,7 +185,7 @@ class _Tape:
             policy=self._source,
         )
         start = segment_start(head, self._state)
-        # A large state is not to be written over and over for the sake of a few records.
+        # A large state is not written repeatedly for a few records.
         self._segments += 1
         self._room = max(self.recording.segment_bytes, len(start))
         self.recording.sink.begin(start)

@@ -1,4 +1,4 @@
-"""Segment files in one folder, bounded together: when they are too many bytes, the oldest goes."""
+"""Segment files in one folder, bounded in total: beyond the bound, the oldest is deleted."""
 
 import os
 import threading
@@ -9,13 +9,13 @@ from messiahs.errors import TraceError
 from messiahs.trace.record.recorder import Sink
 
 SEGMENTS: Final = 8
-"""A ring is divided into so many segments."""
+"""The number of segments in a full ring."""
 SUFFIX: Final = ".trace"
 
 _LARGEST_START: Final = 4
-"""The state at the beginning of a segment may take this part of the ring."""
+"""The state at the start of a segment may take at most this fraction of the ring."""
 _CHECKS: Final = 64
-"""The sizes are looked at whenever this part of the ring was written."""
+"""The sizes are checked whenever this fraction of the ring has been written."""
 _BACKLOG_BYTES: Final = 32 * 1_024 * 1_024
 _PAUSE_SECONDS = 0.1
 _CLOSE_SECONDS = 5.0
@@ -24,20 +24,20 @@ _CLOSE_SECONDS = 5.0
 class RingFiles:
     """Writes segments `000001.trace` and so on, readable by their owner alone (mutable).
 
-    They never take more than `size_bytes` together, but for a 64th of it and what is written at once. Numbers go on
-    after those that are there. Raises OSError as the file system does.
+    Together they take at most `size_bytes`, plus a 64th of it and the last write. Numbers continue after existing
+    files. Raises OSError as the file system does.
     """
 
     def __init__(self, folder: Path, *, size_bytes: int) -> None:
         self._folder, self._size_bytes = folder, size_bytes
         self._file: BinaryIO | None = None
         self._since_check = 0
-        # What it holds may be secret: command lines, environments, tickets.
+        # The contents may be secret: command lines, environments, tickets.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
 
     def begin(self, start: bytes, /) -> None:
-        """Begin the next file; a `TraceError` if the ring is too small for a state of this size."""
+        """Start the next file; a `TraceError` if the ring is too small for a state of this size."""
         if len(start) * _LARGEST_START > self._size_bytes:
             mib = 1 + len(start) * _LARGEST_START // (1 << 20)
             raise TraceError(f"the state of the module is too large for this trace: give it at least {mib}MiB")
@@ -48,7 +48,7 @@ class RingFiles:
         self._drop_oldest()
 
     def append(self, frame: bytes, /) -> None:
-        """Add to the file, and drop the oldest ones while there is too much."""
+        """Add to the file, and delete the oldest files while they exceed the bound."""
         assert self._file is not None, "a segment was begun"
         left = memoryview(frame)
         while left:
@@ -82,10 +82,10 @@ class RingFiles:
 
 
 class Background:
-    """Hands what comes to a thread, so that a slow disk delays nobody; a tenth of a second's records are one write.
+    """Writes in a thread, so that a slow disk delays no caller; the records of a tenth of a second are one write.
 
-    The first segment is begun at once, so that whoever wants a trace is told why not. What the thread could not write
-    is raised by the next call, and so it is when the disk falls behind (mutable).
+    The first segment is started at once, so that its failure reaches the caller. A later write error is raised by the
+    next call, as is a backlog that exceeds its bound (mutable).
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -98,7 +98,7 @@ class Background:
         self._thread = threading.Thread(target=self._run, name="trace", daemon=True)
 
     def begin(self, start: bytes, /) -> None:
-        """Begin a new segment: the first one now, later ones soon."""
+        """Start a new segment: the first one now, later ones soon."""
         if self._thread.ident is not None:
             self._put(start, is_start=True)
             return
@@ -110,7 +110,7 @@ class Background:
         self._put(frame, is_start=False)
 
     def close(self) -> None:
-        """Return when everything is written, or after five seconds; at once if the rest never will be."""
+        """Return when everything is written, or after five seconds; at once after a write error."""
         self._is_closing.set()
         if self._thread.ident is not None and not self._problem:
             self._thread.join(_CLOSE_SECONDS)
@@ -118,7 +118,7 @@ class Background:
     def _put(self, data: bytes, *, is_start: bool) -> None:
         with self._lock:
             if not self._problem and self._pending_bytes > _BACKLOG_BYTES:
-                self._problem = "the disk is too slow for what happens"
+                self._problem = "the disk is too slow for the recording"
             if self._problem:
                 raise TraceError(self._problem)
             self._pending.append((is_start, data))

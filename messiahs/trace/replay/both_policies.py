@@ -1,6 +1,6 @@
-"""A policy that decides as it was recorded, and asks two others the same questions (MESSIAHS 2).
+"""A policy that decides as recorded, and asks two others the same questions (MESSIAHS 2).
 
-The two draw the random bits that the recorded one drew; where it drew none or fewer, both draw the same others.
+The two draw the random bits that the recorded policy drew; beyond these, both draw the same other bits.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ from messiahs.core.model.neighbors import Relation
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question to a policy, and what the two answered."""
+    """A question to a policy, and the answers of two policies."""
 
     question: str
     old: str
@@ -56,7 +56,7 @@ Note = Callable[[Asked], None]
 
 @dataclass(slots=True)
 class AskingBoth:
-    """Decides as `recorded`, and notes what `old` and `new` answer to the same questions (mutable).
+    """Decides as `recorded`, and notes the answers of `old` and `new` to the same questions (mutable).
 
     The module keeps the states of the recorded parts; those of the two others are kept here.
     """
@@ -66,11 +66,11 @@ class AskingBoth:
     new: Policy
     note: Note
     states: dict[tuple[bool, PartKind], PartState] = field(default_factory=dict)
-    """By whether a part is of the new policy, and its kind."""
+    """By whether the part belongs to the new policy, and its kind."""
 
     @property
     def timeouts(self) -> Timeouts:
-        """Those of the recorded policy, as all that is no question."""
+        """The timeouts of the recorded policy, which are not compared."""
         return self.recorded.timeouts
 
     @property
@@ -85,52 +85,52 @@ class AskingBoth:
 
     @property
     def update(self) -> Part[UpdateQuery, bool]:
-        """Tell as recorded; what neighbors are told is compared as a whole, vector by vector."""
+        """The recorded part; the vectors for neighbors are compared as a whole."""
         return self.recorded.update
 
     @property
     def disclosure(self) -> Disclosure:
-        """Tell as recorded."""
+        """The recorded disclosure."""
         return self.recorded.disclosure
 
     @property
     def transfer(self) -> Transfer:
-        """What is asked and offered as recorded."""
+        """The recorded asks and offers, with questions to both."""
         return _TransferBoth(self)
 
     @property
     def acceptance(self) -> "_PartBoth":
-        """Judge tasks."""
+        """The part that judges tasks."""
         return self._both(PartKind.ACCEPTANCE, lambda policy: policy.acceptance, _accepting, _verdict)
 
     @property
     def location(self) -> "_PartBoth":
-        """Order candidates."""
+        """The part that orders candidates."""
         return self._both(PartKind.LOCATION, lambda policy: policy.location, _ranking, _listed)
 
     @property
     def sources(self) -> "_PartBoth":
-        """Order neighbors that are asked for tasks."""
+        """The part that orders neighbors that are asked for tasks."""
         return self._both(PartKind.SOURCES, lambda policy: policy.sources, _asking, _listed)
 
     @property
     def selection(self) -> "_PartBoth":
-        """Order tasks; while the recorded policy keeps the order of arrival, nobody is asked."""
+        """The part that orders tasks; it is not called while the recorded policy keeps the order of arrival."""
         return self._both(PartKind.SELECTION, lambda policy: policy.selection, _serving, _numbered)
 
     @property
     def migration(self) -> "_PartBoth":
-        """Choose among running tasks."""
+        """The part that chooses among running tasks."""
         return self._both(PartKind.MIGRATION, lambda policy: policy.migration, _moving, _numbered)
 
     @property
     def allocation(self) -> "_PartBoth":
-        """Grant places."""
+        """The part that grants places."""
         return self._both(PartKind.ALLOCATION, lambda policy: policy.allocation, _granting, _granted)
 
     @property
     def admission(self) -> "_PartBoth":
-        """Judge a system that wants to join."""
+        """The part that judges a system that requests to join."""
         return self._both(PartKind.ADMISSION, lambda policy: policy.admission, _joining, _verdict)
 
     def _both(
@@ -138,9 +138,9 @@ class AskingBoth:
         kind: PartKind,
         part_of: Callable[[Policy], Part[Any, Any]],
         question: Callable[[Any], str],
-        told: Callable[[Any], str],
+        answered_text: Callable[[Any], str],
     ) -> "_PartBoth":
-        return _PartBoth(both=self, kind=kind, part_of=part_of, question=question, told=told)
+        return _PartBoth(both=self, kind=kind, part_of=part_of, question=question, answered_text=answered_text)
 
     def ask(self, question: str, answer: Callable[[Policy], str]) -> None:
         """Ask both, and note their answers."""
@@ -149,13 +149,13 @@ class AskingBoth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartBoth:
-    """A part that decides as recorded; `question` and `told` put into words what the two others are asked and say."""
+    """A part that decides as recorded; `question` and `answered_text` format what both others are asked and answer."""
 
     both: AskingBoth
     kind: PartKind
     part_of: Callable[[Policy], Any]
     question: Callable[[Any], str]
-    told: Callable[[Any], str]
+    answered_text: Callable[[Any], str]
 
     @property
     def recorded(self) -> Any:  # noqa: ANN401 - of this kind
@@ -196,7 +196,7 @@ class _PartBoth:
             part, place = self.part_of(policy), (policy is self.both.new, self.kind)
             before = self.both.states.get(place, part.initial)
             answer, self.both.states[place] = part.decide(query, before, drawn.again())
-            return self.told(answer.instead if isinstance(answer, Failed) else answer)
+            return self.answered_text(answer.instead if isinstance(answer, Failed) else answer)
 
         if question := self.question(query):
             self.both.ask(question, answer_of)
@@ -258,7 +258,7 @@ class _AskingBoth:
 
 @dataclass(slots=True)
 class _Noted:
-    """Draws from elsewhere, and can draw the same again (mutable)."""
+    """Draws from another source, and can repeat the draws (mutable)."""
 
     randomness: Randomness
     drawn: list[int] = field(default_factory=list)
@@ -274,7 +274,7 @@ class _Noted:
 
 @dataclass(slots=True)
 class PastDraws:
-    """Draws what was drawn before, by default nothing, and after that always the same (mutable)."""
+    """Repeats earlier draws, by default none, and continues with fixed numbers (mutable)."""
 
     left: Iterator[int] = field(default_factory=lambda: iter(()))
     more: int = 0
@@ -293,7 +293,7 @@ def _from(asker: Asker) -> str:
 
 
 def _slots(query: AcceptQuery) -> str:
-    """Say what is wanted; a task that follows in its claim wants no more than that has."""
+    """Return the wanted slots as text; a task that follows in its claim needs no more than the claim has."""
     count = query.wanted_slots
     return f"{count} slot{'s' * (count > 1)}" if count else "a task in its claim"
 
@@ -301,8 +301,8 @@ def _slots(query: AcceptQuery) -> str:
 def _verdict(answer: Accepted | Refused) -> str:
     if isinstance(answer, Accepted):
         return "accepted"
-    told = ": ".join(part for part in (answer.rule, answer.text) if part)
-    return f"{answer.code.value}{'' if answer.is_final else ' here'}{f' by {told}' if told else ''}"
+    why = ": ".join(part for part in (answer.rule, answer.text) if part)
+    return f"{answer.code.value}{'' if answer.is_final else ' here'}{f' by {why}' if why else ''}"
 
 
 def _whose(task: Description) -> str:

@@ -1,7 +1,7 @@
-"""What the rules of two policies would do to the attempts that ran while a module was recorded (MESSIAHS 2).
+"""The acts of two policies' rules on the attempts that ran while a module was recorded (MESSIAHS 2).
 
-Each counts its own durations and graces. What is known of an attempt is what was recorded: one that only a policy that
-did not decide would have suspended has run on.
+Each policy counts its own durations and graces. The facts about an attempt are those recorded: an attempt that only a
+policy without effect would have suspended has continued to run.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from messiahs.trace.replay.both_policies import Asked, PastDraws
 
 @dataclass(slots=True)
 class ProtectingBoth:
-    """What both remember of the attempts that run at one module (mutable)."""
+    """The memories of both policies for the attempts that run at one module (mutable)."""
 
     _memories: dict[AttemptId, tuple[Memory, Memory]] = field(default_factory=dict)
 
-    def look(
+    def evaluate(
         self, state: ModuleState, old: Policy, new: Policy, /, *, now: Instant, time: CalendarTime
     ) -> Iterator[Asked]:
-        """Ask the rules of both about every attempt that runs now."""
+        """Evaluate the rules of both for every attempt that runs now."""
         if not old.running and not new.running:
             return
         before, self._memories = self._memories, {}
@@ -46,12 +46,12 @@ class ProtectingBoth:
             if [due.act for due in old_dues] == [due.act for due in new_dues]:
                 yield Asked(f"protect {attempt}", "", "")
             else:
-                yield Asked(f"protect {attempt}", _told(old_dues), _told(new_dues))
+                yield Asked(f"protect {attempt}", _acts_text(old_dues), _acts_text(new_dues))
 
 
 def _done(policy: Policy, memory: Memory, query: RunningQuery, now: Instant) -> tuple[Memory, list[Due]]:
     dues: list[Due] = []
-    # Each act changes how the attempt stands, so that a few are all there can be.
+    # Each act changes the standing of the attempt, so their number is bounded.
     for _ in Act:
         memory, due = decide(policy.running, memory, query, now)
         if due is None:
@@ -61,5 +61,5 @@ def _done(policy: Policy, memory: Memory, query: RunningQuery, now: Instant) -> 
     return memory, dues
 
 
-def _told(dues: list[Due]) -> str:
+def _acts_text(dues: list[Due]) -> str:
     return ", ".join(f"{due.act.value} by {due.rule.rule}" for due in dues) or "nothing"

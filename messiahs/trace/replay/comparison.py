@@ -1,7 +1,8 @@
-"""Which recorded decisions would change if one policy took the place of another (MESSIAHS 2).
+"""The recorded decisions that would change if one policy replaced another (MESSIAHS 2).
 
-The recorded policy goes on deciding, so that the module hears and does what it did; whenever it is asked something, so
-are the two policies, and their answers are compared. What a neighbor is told is compared whenever it was told anything.
+The recorded policy keeps deciding, so that the module receives and does what was recorded. Whenever it is asked
+something, the two policies are asked too, and their answers are compared. The vectors for a neighbor are compared
+whenever one was sent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,12 +34,12 @@ from messiahs.trace.replay.both_rules import ProtectingBoth
 from messiahs.trace.replay.sights import compare_sights
 from messiahs.trace.replay.step import RecordedPorts, do_step
 
-_NAMED_AT_MOST = 3
-_LOOKED_AT = (NoneType, Measured, AttemptsMeasured, AttemptStarted)
-"""After these the owner's rules are asked about what runs."""
+_NAME_LIMIT = 3
+_EVALUATED_AFTER = (NoneType, Measured, AttemptsMeasured, AttemptStarted)
+"""Events after which the owner's rules are evaluated for running attempts."""
 
 Texts = tuple[PolicySource, PolicySource]
-"""The old policy and the new one; the durations that they need not say are those of the recorded one."""
+"""The old policy and the new one; timeouts that they do not set are those of the recorded one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class Change:
 
 @dataclass(slots=True)
 class Comparison:
-    """What a comparison came to (mutable while it goes on); `asked` counts questions."""
+    """The result of a comparison (mutable while in progress); `asked` counts questions."""
 
     segments: int = 0
     events: int = 0
@@ -75,11 +76,11 @@ class Comparison:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Every change, in the order in which they first came."""
+        """Every change, in the order of first occurrence."""
         return tuple(self._changes.values())
 
     def enter(self, module: SystemId, about: str, asked: Asked, /, at_ns: int) -> None:
-        """Count a question, and note it if its answers differ."""
+        """Count a question, and record it if its answers differ."""
         self.asked += 1
         if asked.old == asked.new:
             return
@@ -106,14 +107,14 @@ def compare(segments: Iterable[Segment], texts: Texts) -> Comparison:
     protecting: dict[tuple[SystemId, int], ProtectingBoth] = {}
     for segment in segments:
         done.segments += 1
-        # What runs goes on running when a new segment of a recording begins.
+        # Attempts continue across the segments of a recording.
         place = (segment.head.system, segment.head.recording)
         _Stage(segment, texts, done, protecting.setdefault(place, ProtectingBoth())).play()
     return done
 
 
 class _Stage:
-    """One segment, while it is played (mutable)."""
+    """One segment during its replay (mutable)."""
 
     def __init__(self, segment: Segment, texts: Texts, done: Comparison, protecting: ProtectingBoth, /) -> None:
         self._segment, self._done, self._texts, self._protecting = segment, done, texts, protecting
@@ -123,7 +124,7 @@ class _Stage:
         self._time: CalendarTime | None = None
 
     def play(self) -> None:
-        """Do every step again, and enter what was asked."""
+        """Repeat every step, and record the questions."""
         segment, ports = self._segment, RecordedPorts()
         self._note_other(segment.head.policy)
         policy = self._between(segment.head.policy.policy())
@@ -135,11 +136,11 @@ class _Stage:
             self._time = next((each for each in record.drawn if isinstance(each, CalendarTime)), self._time)
             try:
                 actions = self._step(module, record)
-            except Exception as error:  # noqa: BLE001 - whatever the core raises ends what can be compared
-                self._note(f"record {number} fails with {error}: what follows is left out")
+            except Exception as error:  # noqa: BLE001 - any exception of the core ends the comparable part
+                self._note(f"record {number} fails with {error}: later records are left out")
                 return
             if actions != record.actions:
-                self._note(f"record {number}: this release does something else; `messiahs trace replay` tells what")
+                self._note(f"record {number}: the actions of this release differ; see `messiahs trace replay`")
                 return
             self._enter(module, record)
 
@@ -157,13 +158,13 @@ class _Stage:
         about = _about(record)
         at_ns = record.at + self._segment.head.wall_offset_ns
         system = module.state.system
-        # One decision may take several questions that are alike.
+        # One decision may ask several equal questions.
         for asked in dict.fromkeys(self._asked):
             self._done.enter(system, about, asked, at_ns=at_ns)
         self._asked.clear()
         time = self._time or utc(Instant(at_ns))
-        if isinstance(record.subject, _LOOKED_AT):
-            for asked in self._protecting.look(module.state, self._old, self._new, now=record.at, time=time):
+        if isinstance(record.subject, _EVALUATED_AFTER):
+            for asked in self._protecting.evaluate(module.state, self._old, self._new, now=record.at, time=time):
                 self._done.enter(system, "", asked, at_ns=at_ns)
         for name in dict.fromkeys(action.to for action in record.actions if isinstance(action, SendVector)):
             neighbor = module.state.neighbors[name]
@@ -180,10 +181,10 @@ class _Stage:
 
 
 def _about(record: Record) -> str:
-    """Name what a step was about: tasks, or searches."""
+    """Return the tasks or searches of a step."""
     named = list(dict.fromkeys(_names_in(record)))
-    more = [f"and {len(named) - _NAMED_AT_MOST} more"] * (len(named) > _NAMED_AT_MOST)
-    return ", ".join((*named[:_NAMED_AT_MOST], *more))
+    more = [f"and {len(named) - _NAME_LIMIT} more"] * (len(named) > _NAME_LIMIT)
+    return ", ".join((*named[:_NAME_LIMIT], *more))
 
 
 def _names_in(record: Record) -> Iterator[str]:

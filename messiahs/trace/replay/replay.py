@@ -1,4 +1,4 @@
-"""Runs a trace through the core of this build and compares every action (MESSIAHS 6.1: the module is deterministic)."""
+"""Running a trace through the core of this build, and comparing every action (MESSIAHS 6.1: it is deterministic)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Where this build does something else: after the `subject` of a record (numbered from 1; 0: at the start)."""
+    """A difference of this build: after the `subject` of a record (numbered from 1; 0: at the start)."""
 
     segment: str
     record: int
@@ -29,7 +29,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Replay:
-    """What a replay came to (mutable while it goes on); `events` counts every step, `actions` those recorded."""
+    """The result of a replay (mutable while in progress); `events` counts every step, `actions` those recorded."""
 
     segments: int = 0
     events: int = 0
@@ -38,10 +38,10 @@ class Replay:
 
 
 def replay(segments: Iterable[Segment], *, policy: Policy | None = None) -> Replay:
-    """Replay segments, those of one module in order; `policy` takes the place of the recorded one.
+    """Replay segments, those of one module in order; `policy` replaces the recorded one.
 
-    The state with which a segment begins is compared with what the segment before it led to. A `TraceError` says what
-    cannot be read, a `PolicyError` that the recorded policy is none to this build.
+    The state at the start of a segment is compared with the state after the previous one. Raises `TraceError` for a
+    segment that cannot be read, and `PolicyError` if this build does not accept the recorded policy.
     """
     done = Replay()
     ends: dict[tuple[SystemId, int, int], bytes] = {}
@@ -59,7 +59,7 @@ def replay(segments: Iterable[Segment], *, policy: Policy | None = None) -> Repl
 
 
 def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleState | None:
-    """Give the state at the end; None if it is not the one that was left, because of an error or a lost record."""
+    """Return the state at the end; None if an error or a lost record makes it incomparable."""
     ports = RecordedPorts()
     state = segment.state_with(policy=policy, randomness=ports, calendar=ports.calendar)
     module = SchedulingModule(state)
@@ -69,7 +69,7 @@ def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleSta
         ports.left = iter(record.drawn)
         try:
             actions, raised = do_step(module, record.subject, record.at), ""
-        except Exception as error:  # noqa: BLE001 - whatever the core raises is what the replay found
+        except Exception as error:  # noqa: BLE001 - any exception of the core is a result of the replay
             actions, raised = (), f"{type(error).__name__}: {error}"
         done.differences.extend(
             _difference(segment, number, subject=_subject(record), expected=expected, found=found)
@@ -83,19 +83,19 @@ def _replay_segment(segment: Segment, done: Replay, policy: Policy) -> ModuleSta
 def _unequal(
     record: Record, actions: tuple[Action, ...], /, *, raised: str, left: Iterator[Drawn]
 ) -> Iterator[tuple[str, str]]:
-    """Give each thing that was expected with what was found in its place."""
+    """Yield each expected value with the one found in its place."""
     if raised != record.raised:
         yield record.raised or "no error", raised or "no error"
         return
     if actions != record.actions:
         for expected, found in zip_longest(record.actions, actions):
             if expected != found:
-                yield _told(expected), _told(found)
+                yield _text_of(expected), _text_of(found)
     for drawn in left:
         yield f"draws {drawn}", "does not draw"
 
 
-def _told(action: Action | None) -> str:
+def _text_of(action: Action | None) -> str:
     return _NOTHING if action is None else repr(action)
 
 

@@ -1,4 +1,4 @@
-"""What a neighbor is told under two policies, as words about what differs (MESSIAHS 7.2)."""
+"""The vectors for a neighbor under two policies, with their differences as text (MESSIAHS 7.2)."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ _BESIDE_CLASSES = ("machines", "every", "waiting", "name")
 def compare_sights(
     state: ModuleState, neighbor: Neighbor, old: Policy, new: Policy, /, *, now: Instant, time: CalendarTime
 ) -> Asked:
-    """Give what a neighbor would be told under each; of what is told alike, nothing is said."""
-    # Whoever replays a trace must not read the clock of its steps.
+    """Return the differences of the vectors for a neighbor; equal facts are left out."""
+    # A replay must not read the calendar of the recorded steps.
     seen = replace(state, calendar=lambda _: time)
     before, after = (
         [
@@ -29,20 +29,20 @@ def compare_sights(
         ]
         for policy in (old, new)
     )
-    said_old, said_new = [], []
+    old_texts, new_texts = [], []
     for one, other in zip(before, after, strict=True):
         names = _differing(one, other)
-        said_old += [_said(name, one, other) for name in names]
-        said_new += [_said(name, other, one) for name in names]
-    return Asked(f"tell {neighbor.system}", ", ".join(dict.fromkeys(said_old)), ", ".join(dict.fromkeys(said_new)))
+        old_texts += [_text_of(name, one, other) for name in names]
+        new_texts += [_text_of(name, other, one) for name in names]
+    return Asked(f"tell {neighbor.system}", ", ".join(dict.fromkeys(old_texts)), ", ".join(dict.fromkeys(new_texts)))
 
 
 def _differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """Name what differs; where nothing is told of any machine, that is all there is to say of attributes."""
+    """Return the names of differing facts; without machines on one side, attributes are not compared."""
     has_both = "0" not in (one["machines"], other["machines"])
     names = [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
     names = [name for name in names if has_both or name in _BESIDE_CLASSES]
-    # That the classes differ is to be said only if nothing else says how.
+    # Differing classes are reported only if no other fact differs.
     return [name for name in names if name] or names
 
 
@@ -55,17 +55,17 @@ def _facts(message: StatusVector, name: str) -> dict[str, str]:
         "waiting": str(message.waiting),
         "name": name or "its own",
     }
-    said = hull_of(classes).attributes if classes else ()
-    return {**facts, **{f"${attribute}": _value(value) for attribute, value in said}, "": repr(classes)}
+    attributes = hull_of(classes).attributes if classes else ()
+    return {**facts, **{f"${attribute}": _value(value) for attribute, value in attributes}, "": repr(classes)}
 
 
-def _said(name: str, one: dict[str, str], other: dict[str, str]) -> str:
+def _text_of(name: str, one: dict[str, str], other: dict[str, str]) -> str:
     if not name:
-        # The numbers of classes and their bounds may be alike and the classes are not.
+        # The numbers of classes and their bounds may be equal although the classes are not.
         return f"{one['machines']} machines in {one['classes']} classes"
     if name not in one:
         return f"{name} withheld"
-    # The values of what is told on one side alone say nothing of the difference.
+    # The value of a fact that only one side has does not describe the difference.
     return f"{name} told" if name not in other else f"{name} {one[name]}"
 
 

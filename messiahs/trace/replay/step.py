@@ -1,4 +1,4 @@
-"""One recorded step, run through the core of this build again with what it drew then (MESSIAHS 6.1)."""
+"""One recorded step, run through the core of this build again with the recorded draws (MESSIAHS 6.1)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,24 +13,24 @@ from messiahs.trace.format.records import Drawn, RandomBits
 
 
 class DrawsOtherwiseError(Exception):
-    """The core draws something that it did not draw when it was recorded."""
+    """The core draws a value that it did not draw when it was recorded."""
 
 
 @dataclass(slots=True)
 class RecordedPorts:
-    """Gives what was drawn when a step was recorded (mutable)."""
+    """Returns the values drawn when a step was recorded (mutable)."""
 
     left: Iterator[Drawn] = field(default_factory=lambda: iter(()))
 
     def bits(self, count: int, /) -> int:
-        """Give the random bits that were drawn here."""
+        """Return the recorded random bits."""
         drawn = next(self.left, None)
         if not isinstance(drawn, RandomBits) or drawn.count != count:
             raise DrawsOtherwiseError(f"{count} random bits are drawn in place of {drawn}")
         return int.from_bytes(drawn.number)
 
     def calendar(self, _: Instant, /) -> CalendarTime:
-        """Give the local time that was read here."""
+        """Return the recorded local time."""
         drawn = next(self.left, None)
         if not isinstance(drawn, CalendarTime):
             raise DrawsOtherwiseError(f"the calendar is read in place of {drawn}")
@@ -38,7 +38,7 @@ class RecordedPorts:
 
 
 def do_step(module: SchedulingModule, subject: Remains | Event | None, at: Instant, /) -> tuple[Action, ...]:
-    """Start a module, let an event happen to it, or (None) let its timeouts fire; raises what the core raises."""
+    """Start a module, let it handle an event, or (None) fire its timeouts; raises what the core raises."""
     match subject:
         case None:
             return module.expire(at)

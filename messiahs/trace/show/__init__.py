@@ -1,1 +1,1 @@
-"""Traces as text for people."""
+"""Traces as text for users."""

@@ -1,6 +1,6 @@
-"""The traces of several modules as one conversation: who says what to whom, in the order of wall time.
+"""The traces of several modules as one conversation: their messages and events in the order of wall time.
 
-A message is told once: by its sender if that was recorded too, else by its receiver.
+A message is listed once: at its sender if that was recorded too, else at its receiver.
 """
 
 import re
@@ -20,7 +20,7 @@ from messiahs.trace.show.lines import action_text, event_text
 from messiahs.trace.show.reader import read_segments
 
 _QUIET = (SendVector, VectorReceived, Measured)
-"""What comes every few seconds, whether anybody wants anything or not."""
+"""Messages and events that occur every few seconds regardless of tasks."""
 
 _SENT = (SendControl, SendTasks, SendVector)
 _RECEIVED = (ControlReceived, TransferReceived, VectorReceived)
@@ -28,7 +28,7 @@ _RECEIVED = (ControlReceived, TransferReceived, VectorReceived)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Something that a module did or heard, at nanoseconds since 1970; `submitted` is the id that a user was given."""
+    """An action or event of a module, at nanoseconds since 1970; `submitted` is the id that a user was given."""
 
     at_ns: int
     module: SystemId
@@ -38,39 +38,39 @@ class Line:
 
     @property
     def message(self) -> ControlMessage | TaskTransfer | StatusVector | None:
-        """The message, if it is one."""
+        """The message, or None if it is not one."""
         return self.value.message if isinstance(self.value, (*_SENT, *_RECEIVED)) else None
 
     @property
     def ends(self) -> tuple[SystemId, SystemId | None]:
-        """Who says it, and to whom; nobody if it is no message."""
+        """Sender and receiver of a message; otherwise the module and None."""
         if isinstance(self.value, _SENT):
             return self.module, self.value.to
         return (self.value.sender, self.module) if isinstance(self.value, _RECEIVED) else (self.module, None)
 
     @property
     def kind(self) -> str:
-        """The name of the message, or of what happened, as in `sched_request`."""
+        """The name of the message, action or event, as in `sched_request`."""
         name = type(self.message or self.value).__name__
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Segment files of some modules, those of each in a folder of its own; read anew whenever it is told.
+    """Segment files of some modules, those of each in a folder of its own; read anew by every call.
 
-    With `has_vectors` vectors and measurements are told too. Telling raises `TraceError` for what cannot be read.
+    With `has_vectors`, vectors and measurements are listed too. Reading raises `TraceError` for unreadable files.
     """
 
     files: tuple[Path, ...]
     has_vectors: bool = False
 
     def lines(self, notes: list[str]) -> Iterator[Line]:
-        """Tell everything; what is missing at the end of a segment is noted."""
+        """Yield all lines; incomplete ends of segments are added to `notes`."""
         folders = self._folders()
         systems = {segment.head.system for files in folders for segment in _first(files)}
-        told = (self._told_by(files, systems, notes) for files in folders)
-        yield from merge(*told, key=lambda line: line.at_ns)
+        listed = (self._lines_in(files, systems, notes) for files in folders)
+        yield from merge(*listed, key=lambda line: line.at_ns)
 
     def _folders(self) -> list[list[Path]]:
         folders: dict[Path, list[Path]] = {}
@@ -78,7 +78,7 @@ class Conversation:
             folders.setdefault(path.absolute().parent, []).append(path)
         return list(folders.values())
 
-    def _told_by(self, files: list[Path], systems: set[SystemId], notes: list[str]) -> Iterator[Line]:
+    def _lines_in(self, files: list[Path], systems: set[SystemId], notes: list[str]) -> Iterator[Line]:
         for segment in read_segments(files):
             for record in segment.records():
                 yield from self._lines_of(segment, record, systems)
@@ -88,8 +88,8 @@ class Conversation:
     def _lines_of(self, segment: Segment, record: Record, systems: set[SystemId]) -> Iterator[Line]:
         system, at_ns = segment.head.system, record.at + segment.head.wall_offset_ns
         subject = record.subject
-        is_told = isinstance(subject, _RECEIVED) and subject.sender in systems
-        if subject is not None and not is_told and self._is_wanted(subject):
+        is_listed = isinstance(subject, _RECEIVED) and subject.sender in systems
+        if subject is not None and not is_listed and self._is_wanted(subject):
             text, submitted = event_text(system, subject), _submitted(record)
             yield Line(at_ns=at_ns, module=system, value=subject, text=text, submitted=submitted)
         for action in record.actions:

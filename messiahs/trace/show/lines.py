@@ -1,6 +1,6 @@
-"""What modules say and do, one line each, for people: the text of transcripts and of `messiahs trace show`.
+"""Actions, events and messages as text, one line each: used in transcripts and by `messiahs trace show`.
 
-`a -> b: …` is a message, `a: …` something that happens at one module. What nobody would want to read is an empty text.
+`a -> b: …` is a message, `a: …` an action or event of one module. The text of an uninteresting action is empty.
 """
 
 import shlex
@@ -80,89 +80,89 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 
 
 def action_text(system: SystemId, action: Action, /) -> str:
-    """Tell what a module does."""
+    """Return an action of a module as text."""
     match action:
         case SendControl() | SendTasks() | SendVector():
             return f"{system} -> {action.to}: {message_text(action.message)}"
         case Store():
-            said = _stored(action.row)
+            text = _stored(action.row)
         case StartAttempt():
-            said = f"starts {action.attempt}, at most {action.places} at a time"
+            text = f"starts {action.attempt}, at most {action.places} at a time"
         case EndAttempt():
-            said = f"ends {action.attempt}: {action.cause}"
+            text = f"ends {action.attempt}: {action.cause}"
         case SuspendAttempt():
-            said = f"suspends {action.attempt}"
+            text = f"suspends {action.attempt}"
         case ResumeAttempt():
-            said = f"resumes {action.attempt}"
+            text = f"resumes {action.attempt}"
         case DiscardAttempt():
-            said = f"discards what {action.attempt} left behind"
+            text = f"discards the outputs of {action.attempt}"
         case ExtendLease():
-            said = f"extends the lease of {action.claim}"
+            text = f"extends the lease of {action.claim}"
         case FetchOutputs():
-            said = f"fetches what {action.attempt} left behind at {action.executor}"
+            text = f"fetches the outputs of {action.attempt} from {action.executor}"
         case EndFetch():
-            said = f"stops fetching what {action.attempt} left behind"
+            text = f"stops fetching the outputs of {action.attempt}"
         case TaskEnded():
-            said = f"tells that {action.task} has ended"
+            text = f"announces that {action.task} has ended"
         case Answer():
-            said = f"answers {action.problem or action.task}"
+            text = f"answers {action.problem or action.task}"
         case Report():
-            said = f"reports {action.neighbor} for {action.code}"
+            text = f"reports {action.neighbor} for {action.code}"
         case DropLink():
-            said = f"drops the link with {action.neighbor}: {action.text}"
+            text = f"drops the link with {action.neighbor}: {action.text}"
         case Decision():
-            said = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
+            text = f"decides {action.what} for {action.task}{f': {action.text}' if action.text else ''}"
         case Forget() | MeasureAttempts():
-            said = ""
-    return f"{system}: {said}" if said else ""
+            text = ""
+    return f"{system}: {text}" if text else ""
 
 
 def event_text(system: SystemId, event: Event | Remains, /) -> str:
-    """Tell what happens to a module."""
+    """Return an event of a module as text."""
     match event:
         case ControlReceived() | TransferReceived() | VectorReceived():
             return f"{event.sender} -> {system}: {message_text(event.message)}"
         case Submitted():
             user = event.tdv.description().get("user")
-            said = f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
+            text = f"{user} submits {max(1, event.members)} of `{shlex.join(event.command.argv)}`"
         case CancelRequested():
-            said = f"a user cancels {event.task}"
+            text = f"a user cancels {event.task}"
         case RetryRequested():
-            said = f"a user lets {event.submission.id} run again"
+            text = f"a user retries {event.submission.id}"
         case RevokeRequested():
             how = "kills" if event.kills else "vacates"
-            said = f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
+            text = f"the administrator {how} {', '.join(map(str, event.attempts))}: {event.text or 'no reason'}"
         case AttemptStarted():
-            said = f"{event.attempt} has started"
+            text = f"{event.attempt} has started"
         case AttemptEnded():
-            said = f"{event.attempt} has ended: {_end(event)}"
+            text = f"{event.attempt} has ended: {_end(event)}"
         case AttemptsMeasured():
-            said = f"measures {', '.join(f'{attempt} {used} bytes' for attempt, used in event.memory)}"
+            text = f"measures {', '.join(f'{attempt} {used} bytes' for attempt, used in event.memory)}"
         case OutputsHome():
-            said = f"what {event.attempt} left behind is home"
+            text = f"the outputs of {event.attempt} have arrived"
         case OutputsFailed():
-            said = f"what {event.attempt} left behind could not be fetched: {event.text}"
+            text = f"the outputs of {event.attempt} could not be fetched: {event.text}"
         case TransferFailed():
-            said = f"tasks for {event.claim} may not have arrived: {event.text}"
+            text = f"tasks for {event.claim} may not have arrived: {event.text}"
         case InputsMoving():
-            said = f"inputs for {event.claim} are on their way"
+            text = f"inputs for {event.claim} are in transit"
         case LinkUp():
-            said = f"the link with {event.neighbor} is up"
+            text = f"the link with {event.neighbor} is up"
         case LinkDown():
-            said = f"the link with {event.neighbor} is down{f': {event.text}' if event.text else ''}"
+            text = f"the link with {event.neighbor} is down{f': {event.text}' if event.text else ''}"
         case Measured():
-            said = f"measures {', '.join(f'{name} {value}' for name, value in event.sdv.pairs)}"
+            text = f"measures {', '.join(f'{name} {value}' for name, value in event.sdv.pairs)}"
         case StoreChanged():
-            said = f"commits {'work again' if event.has_space else 'fail'}"
+            text = f"commits {'work again' if event.has_space else 'fail'}"
         case PolicyChanged():
-            said = f"takes up {_policy_text(event.policy)}"
+            text = f"loads {_policy_text(event.policy)}"
         case Remains():
-            said = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
-    return f"{system}: {said}"
+            text = f"starts with {len(event.rows)} rows, and {len(event.running)} attempts at the executor"
+    return f"{system}: {text}"
 
 
 def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> str:
-    """Tell what a message says, with its name in front."""
+    """Return a message as text that begins with its name."""
     match message:
         case Hello():
             return f"hello {message.system}"
@@ -209,7 +209,7 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
 
 
 def reason_text(reason: Reason) -> str:
-    """Tell why a module denied, and in brackets why those that it had asked did."""
+    """Return why a module denied, with the reasons of the modules that it had asked in brackets."""
     hops = f" ({'; '.join(map(reason_text, reason.hops))})" if reason.hops else ""
     text = f" '{reason.text}'" if reason.text else ""
     return f"{reason.module} {reason.code}{text}{hops}"

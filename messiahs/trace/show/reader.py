@@ -1,4 +1,4 @@
-"""Finds segment files, and reads them in the order in which they were written."""
+"""Finding segment files, and reading them in the order in which they were written."""
 
 import os
 import tarfile
@@ -18,9 +18,9 @@ _KEPT_PARTS: Final = 4
 
 
 def segment_files(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Give these files, and every segment below these folders, each once, those of one folder in order.
+    """Return these files, and every segment below these folders, each once, those of one folder in order.
 
-    A `TraceError` says that a path does not exist, or that nothing was recorded in a folder.
+    Raises `TraceError` if a path does not exist, or a folder has no segments.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -37,16 +37,16 @@ def segment_files(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def bundle_files(files: Iterable[Path], archive: Path) -> int:
-    """Put files into a new compressed archive that its owner alone can read, and give how many.
+    """Put files into a new compressed archive that only its owner can read, and return their number.
 
-    In the archive they keep the names of their three innermost folders. A `TraceError` says why it cannot be made.
+    In the archive they keep the names of their three innermost folders. Raises `TraceError` if it cannot be created.
     """
     count = 0
     try:
         descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
             for path in files:
-                # One that the module has dropped since we looked is left out.
+                # A file that the module has deleted meanwhile is left out.
                 with suppress(FileNotFoundError):
                     bundle.add(path, arcname=str(Path(*path.absolute().parts[-_KEPT_PARTS:])))
                     count += 1
@@ -56,15 +56,15 @@ def bundle_files(files: Iterable[Path], archive: Path) -> int:
 
 
 def read_segments(files: Iterable[Path]) -> Iterator[Segment]:
-    """Read the files one by one; one that was cut off before it had begun is passed over.
+    """Yield the segments of the files in turn; a file that ends before its segment has started is skipped.
 
-    A `TraceError` says what cannot be read.
+    Raises `TraceError` for a file that cannot be read.
     """
     for path in files:
         try:
             data = read_regular(path, limit_bytes=_LIMIT_BYTES)
         except FileNotFoundError:
-            # The module has dropped its oldest segment since we looked.
+            # The module has deleted its oldest segment meanwhile.
             continue
         except OSError as error:
             raise TraceError(f"{path}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Everything that concerns one task: what names it, its claims, and the searches for them."""
+"""All lines that concern one task: those that name it, its claims, and the searches for them."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ from messiahs.core.origin.array_members import tdv_of
 from messiahs.trace.show.conversation import Line
 
 _OF_ONE_CLAIM = (Store, SendTasks, TransferReceived, SendControl, ControlReceived, FetchOutputs)
-"""What names a claim and a task because the task is bound to the claim."""
+"""Values that name a claim and a task because the task is bound to the claim."""
 
 
 @dataclass(slots=True)
 class Story:
-    """What is known about a task, by its id as people write it (mutable: it is to `learn` all lines first).
+    """The claims and searches of a task, by its id as shown to users (mutable: it has to `learn` all lines first).
 
-    `blays.17` means every member of an array, `blays.17.3` one of them with what concerns all.
+    `blays.17` means every member of an array, `blays.17.3` one of them with everything that concerns all.
     """
 
     task: str
@@ -31,10 +31,10 @@ class Story:
     _searches: dict[SearchId, None] = field(default_factory=dict)
     _shapes: dict[tuple[SystemId, TDV, str], None] = field(default_factory=dict)
     _asks: dict[tuple[SystemId, SystemId | None, MessageId], SearchId] = field(default_factory=dict)
-    """The search of each request, by who asked whom."""
+    """The search of each request, by asker, asked system and message id."""
 
     def learn(self, lines: Iterable[Line]) -> None:
-        """Find the claims and searches of the task, and from when to when it is spoken of."""
+        """Find the claims and searches of the task, and the time span in which it is named."""
         granted: dict[ClaimId, dict[SearchId, None]] = {}
         for line in lines:
             if self._names_it(line):
@@ -54,8 +54,8 @@ class Story:
         for claim in self._claims:
             self._searches.update(granted.get(claim, {}))
 
-    def told(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """Give the lines that belong to the story."""
+    def concerning(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield the lines that concern the task."""
         return (line for line in lines if self._concerns(line))
 
     def _learn_from(self, line: Line) -> None:
@@ -74,7 +74,7 @@ class Story:
         ids = tuple(_ids_in(line.value))
         if self.since_ns is None or not self.since_ns <= line.at_ns <= self.until_ns:
             return False
-        # What names other tasks alone is theirs, even if it is about the same claim.
+        # A value that names only other tasks does not concern this one, even in the same claim.
         if any(isinstance(each, TaskId) for each in ids):
             return False
         if isinstance(line.value, Decision):
@@ -104,7 +104,7 @@ class Story:
 
 
 def _ids_in(value: object) -> Iterator[TaskId | ClaimId]:
-    """Give the tasks (also of attempts) and claims that a value names, wherever in it."""
+    """Yield the tasks (also of attempts) and claims named anywhere in a value."""
     if isinstance(value, TaskId | ClaimId):
         yield value
     elif isinstance(value, tuple):

@@ -92,7 +92,7 @@ def test_what_is_missing_or_of_another_release_is_said_and_no_failure(
     assert main(["trace", "replay", str(file)]) == 0
     told = capsys.readouterr()
     assert told.out.startswith("2 events")
-    assert f"{file}: the last record was not written to its end" in told.err
+    assert f"{file}: the last record is incomplete" in told.err
     assert f"{file}: written by release 0.0.9; this is release " in told.err
 
 

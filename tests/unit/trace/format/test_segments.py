@@ -47,7 +47,7 @@ def test_wherever_a_file_was_cut_off_what_is_before_can_be_read() -> None:
     assert seen == {-1, 0, 1, 2}
     cut = read_segment("cut", data[:-1])
     assert cut is not None
-    assert cut.note == "the last record was not written to its end"
+    assert cut.note == "the last record is incomplete"
 
 
 def test_no_changed_byte_goes_unnoticed() -> None:
@@ -63,7 +63,7 @@ def test_no_changed_byte_goes_unnoticed() -> None:
 
 
 def test_another_file_is_no_trace() -> None:
-    with pytest.raises(TraceError, match="notes: this is no trace"):
+    with pytest.raises(TraceError, match="notes: this is not a trace"):
         read_segment("notes", b"what I did")
 
 
