@@ -66,6 +66,8 @@ class OsProcessExecutor:
         self._asked: dict[int, asyncio.Future[Known]] = {}
         self._questions = 0
         self._renewal: asyncio.Task[None] | None = None
+        self._lost: set[AttemptId] = set()
+        self._lost_links: list[StarterLink] = []
         self._on_event: OnEvent | None = None
         self._on_lost: OnLost | None = None
         self._outputs: Outputs | None = None
@@ -94,6 +96,8 @@ class OsProcessExecutor:
             self._renewal.cancel()
             with suppress(asyncio.CancelledError):
                 await self._renewal
+        for lost in self._lost_links:
+            await lost.close(stop_starter=False)
         link, self._link = self._link, None
         if link is not None:
             link.send(self._waiting)
@@ -221,15 +225,19 @@ class OsProcessExecutor:
         link, self._link = self._link, None
         assert link is not None
         unsent = {command.attempt for command in self._waiting if isinstance(command, Start)}
-        lost = self._open - unsent
+        self._lost |= self._open - unsent
+        self._lost_links.append(link)
         self._fail_questions()
+        if self._renewal is not None and not self._renewal.done():
+            # The new starter is lost already: the renewal finds its question failed, and tries again.
+            return
         self._on_lost(text)
-        self._renewal = asyncio.get_running_loop().create_task(self._renew(link, lost))
+        self._renewal = asyncio.get_running_loop().create_task(self._renew())
 
-    async def _renew(self, old: StarterLink, lost: set[AttemptId]) -> None:
-        await old.close(stop_starter=False)
-        await end_starter(self._settings.directory)
+    async def _renew(self) -> None:
+        """Start a new starter, and report the attempts that were lost with the last ones."""
         while True:
+            await self._end_lost()
             try:
                 await self._attach()
                 known = await self._ask()
@@ -238,6 +246,7 @@ class OsProcessExecutor:
                 if self._on_lost is not None:
                     self._on_lost(str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
+        lost, self._lost = self._lost, set()
         ended = {end.attempt: end for end in known.ended}
         # The starter was to discard these, and died before that.
         self._waiting += [Discard(attempt=one) for one in ended if one not in lost and one not in self._reported]
@@ -245,6 +254,13 @@ class OsProcessExecutor:
         for attempt in sorted(lost):
             end = ended.get(attempt)
             self._report(event_of(end) if end is not None else AttemptEnded(attempt=attempt, cause=Cause.LOST))
+
+    async def _end_lost(self) -> None:
+        """End what is left of a starter that was lost."""
+        links, self._lost_links = self._lost_links, []
+        for link in links:
+            await link.close(stop_starter=False)
+        await end_starter(self._settings.directory)
 
     def _fail_questions(self) -> None:
         for answer in self._asked.values():
