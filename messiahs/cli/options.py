@@ -7,7 +7,7 @@ from typing import TypedDict, TypeVar
 
 import click
 
-from messiahs.cli.members import array_range, each_line
+from messiahs.cli.array_size import array_range, each_line
 from messiahs.client.inputs import PLACEHOLDER, Source, source_of
 from messiahs.client.names import checked_name
 from messiahs.config.quantities import duration_seconds, size_bytes

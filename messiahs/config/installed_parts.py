@@ -9,7 +9,7 @@ from messiahs.core.interface.parts import PartState
 from messiahs.core.model.attributes import Value
 from messiahs.language.syntax.scanning import KEYWORDS
 from messiahs.policy.built_in import BUILT_IN, Catalogue, Found
-from messiahs.policy.guarding import SAFE, Guarded, why_no_state
+from messiahs.policy.external_parts import SAFE, Guarded, why_no_state
 from messiahs.policy.parts import Decider, DeclaredPart
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ from messiahs.core.origin import delivery, output_fetch, placement, submission, 
 from messiahs.core.recovery import Remains
 from messiahs.core.relay import search_memory
 from messiahs.core.search import routing, sched_request, task_request
-from messiahs.core.state.deciding import unreported_failures
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import unreported_failures
 from messiahs.core.update import advertising, status_vector
 
 _TO_A_MODULE: Final = (SendControl, SendTasks)

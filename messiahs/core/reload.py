@@ -12,8 +12,8 @@ from messiahs.core.interface.events import PolicyChanged
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin import placement
 from messiahs.core.search import task_request
-from messiahs.core.state.deciding import replace_policy
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import replace_policy
 from messiahs.core.update import status_vector
 
 

@@ -5,7 +5,7 @@ Its rooms, each of which imports those before it:
 - `predicate`: the language of task filters. `predicates` is its entry point: a text becomes a predicate that can be
   evaluated. Words and rules are defined once, in grammar.lark, and Lark reads every text by it (`parsing`): `words`
   finds the words by the terminals of the grammar, `limits` counts them before the parser sees them, `syntax` has the
-  trees, and `mistakes` explains a refused text by what the parser would have accepted. `truth` evaluates a predicate
+  trees, and `error_messages` explains a refused text by what the parser would have accepted. `truth` evaluates a predicate
   over one description, `class_truth` over the classes of a vector; `cost` bounds the latter beforehand.
 - `syntax`: the words, statements and trees of policy files, the problems in them (`problems`), and the one form in
   which `formatting` writes them. Its grammar imports the rules of predicates, and adds what only owners may write.
@@ -14,5 +14,5 @@ Its rooms, each of which imports those before it:
 - `compiler`: `files` is its entry point: every block of a policy file is read, checked, and becomes rules.
 - `explaining`: why a whole policy decides as it does, and how many machines of a pool it leaves to a task.
 - `policytest`: `files` is the entry point for `*.policytest` files. A trial, which is one test of a policy, is a list
-  of steps (`trials`), executed by `trying`; `explaining.coverage` names the rules that no trial reached.
+  of steps (`trials`), run by `execution`; `explaining.coverage` names the rules that no trial reached.
 """

@@ -10,8 +10,8 @@ from dataclasses import replace
 from messiahs.core.interface.policies import Need
 from messiahs.core.model.ids import SystemId
 from messiahs.core.task_filter.matching import evaluate, why_not, why_too_costly
-from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import Overview
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes

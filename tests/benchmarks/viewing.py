@@ -14,9 +14,9 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import evaluate
-from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import bucket_of, lowest_in
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import Overview
 from messiahs.core.vectors.vectors import ClassValue, Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.policy.location import WeightedFreeSlots

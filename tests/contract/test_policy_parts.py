@@ -11,7 +11,7 @@ from messiahs.config.installed_parts import catalogue
 from messiahs.core.interface.parts import Failed, PartState
 from messiahs.language.syntax.scanning import KEYWORDS
 from messiahs.policy.built_in import BUILT_IN
-from messiahs.policy.guarding import SAFE, why_no_state
+from messiahs.policy.external_parts import SAFE, why_no_state
 from messiahs.policy.parts import DeclaredPart
 from tests.contract.part_example import install
 from tests.contract.part_queries import QUERIES

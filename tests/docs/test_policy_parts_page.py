@@ -15,7 +15,7 @@ from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.parts import part_text
 from messiahs.policy.built_in import BUILT_IN
-from messiahs.policy.guarding import SAFE
+from messiahs.policy.external_parts import SAFE
 from tests.contract.part_example import PAGE, files_of_page, install
 
 

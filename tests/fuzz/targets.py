@@ -17,7 +17,7 @@ from messiahs.errors import CodecError, PolicyError, PredicateError, Problem
 from messiahs.language.compiler.files import parse_policy
 from messiahs.language.policytest.files import read_trials
 from messiahs.language.predicate.formatting import format_predicate
-from messiahs.language.predicate.generated import generated_truth
+from messiahs.language.predicate.generated_code import generated_truth
 from messiahs.language.predicate.predicates import ParsedPredicate, parse_predicate, predicate_parser
 from messiahs.language.predicate.syntax import comparisons_of, uses_of
 from messiahs.language.predicate.truth import truth_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
-from messiahs.language.predicate.satisfying import Effort, can_be_true
+from messiahs.language.predicate.satisfiability import Effort, can_be_true
 from messiahs.language.predicate.syntax import (
     COMPARATORS,
     Chain,
@@ -23,8 +23,8 @@ from messiahs.language.predicate.syntax import (
 )
 from messiahs.language.predicate.truth import truth_of
 from messiahs.language.predicate.value_sets import everything, integers
+from messiahs.language.runtime.candidate_ranking import First, keys_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.ranking import First, keys_of
 from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.syntax.problems import Code
 from tests.property.budget import examples

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from messiahs.errors import PolicyError, Problem
 from messiahs.language.compiler.files import parse_policy
+from messiahs.language.policytest.execution import try_out
 from messiahs.language.policytest.files import KEYWORDS as TRIAL_KEYWORDS
 from messiahs.language.policytest.files import read_trials
-from messiahs.language.policytest.trying import try_out
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.syntax.scanning import KEYWORDS
 from tests.property.budget import examples

@@ -11,9 +11,9 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import coalesce, vector_of
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
+from messiahs.language.runtime.candidate_ranking import First, Most, keys_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.explaining import explain
-from messiahs.language.runtime.ranking import First, Most, keys_of
+from messiahs.language.runtime.condition_explanation import explain
 from messiahs.language.runtime.readings import MACHINE, matches
 from messiahs.language.syntax.problems import Code
 from tests.property.budget import examples

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, Description, layout_of, sorted_pairs
 from messiahs.core.model.ids import SystemId
-from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.buckets import highest_in, lowest_in
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import Overview
 from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.parsing import parse_expression

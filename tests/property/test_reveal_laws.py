@@ -12,7 +12,7 @@ from messiahs.core.vectors.compaction import compact, encoded_size
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce, vector_of
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.runtime.revealing import Disclosure, Revealing
+from messiahs.language.runtime.reveal_rules import Disclosure, Revealing
 from messiahs.wire.descriptions import read_vector, write_vector
 from messiahs.wire.v1 import descriptions_pb2
 from tests.property.seating import can_hold_all

@@ -10,8 +10,8 @@ import click
 from messiahs.cli.demo.campus_job import Checked, checked_files, compress_everywhere, library, library_files
 from messiahs.cli.examples import example
 from messiahs.cli.federation.temporary import federation, interruptible, own_folder
-from messiahs.cli.milestones import shown_steps
 from messiahs.cli.output import print_document, print_table
+from messiahs.cli.progress_reports import shown_steps
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient
 

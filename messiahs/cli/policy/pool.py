@@ -21,9 +21,9 @@ from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import Change, changes_for
 from messiahs.language.explaining.requirements import demands_of_task
-from messiahs.language.runtime.accepting import facts_of
+from messiahs.language.runtime.accept_rules import facts_of
+from messiahs.language.runtime.class_explanation import Machines, machines_in
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.explaining_classes import Machines, machines_in
 from messiahs.language.runtime.readings import Facts
 
 

@@ -19,13 +19,13 @@ from messiahs.core.task_filter.matching import need_of
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.errors import ClientError
-from messiahs.language.compiler.stating import attributes_of, read_statement, read_statements
+from messiahs.language.compiler.stated_facts import attributes_of, read_statement, read_statements
 from messiahs.language.explaining.policy import explain_policy
 from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
 from messiahs.language.predicate.predicates import ParsedPredicate
-from messiahs.language.runtime.accepting import facts_of
+from messiahs.language.runtime.accept_explanation import ExplainedBlock
+from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.explaining_accept import ExplainedBlock
 from messiahs.language.runtime.readings import HERE, PEER, TASK
 
 _STDIN: Final = "-"

@@ -12,8 +12,8 @@ from messiahs.client.connection import Document
 from messiahs.config.policies import policy_text, read_policy
 from messiahs.errors import ClientError, PolicyError
 from messiahs.language.explaining.coverage import Sighting, Unseen, unseen_rules
+from messiahs.language.policytest.execution import Failure, Outcome, try_out
 from messiahs.language.policytest.files import read_trials
-from messiahs.language.policytest.trying import Failure, Outcome, try_out
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
 _ENDING = "*.policytest"

@@ -6,8 +6,8 @@ from typing import Unpack
 
 import click
 
+from messiahs.cli.array_size import Members
 from messiahs.cli.exit_codes import exit_code_of, failure_of
-from messiahs.cli.members import Members
 from messiahs.cli.options import (
     ARRAY,
     EACH_LINE,

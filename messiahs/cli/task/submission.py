@@ -1,6 +1,6 @@
 """Build a submission from command-line options and upload its files."""
 
-from messiahs.cli.members import Members
+from messiahs.cli.array_size import Members
 from messiahs.cli.options import SubmitOptions
 from messiahs.cli.progress import shown_progress
 from messiahs.client.inputs import PLACEHOLDER, PreparedInputs, prepare_inputs

@@ -6,8 +6,8 @@ from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import AllocationQuery, Asker, Need
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import own_facts
 
 

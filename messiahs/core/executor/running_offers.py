@@ -21,9 +21,9 @@ from messiahs.core.interface.predicates import Predicate
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SearchId
 from messiahs.core.model.instants import SECOND, Instant, after
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.executor import GrantedClaim, Offer
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import own_facts
 
 _AGAIN_NS = 60 * SECOND

@@ -35,9 +35,9 @@ from messiahs.core.search.routing import (
     search_of,
     view_behind,
 )
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.hop import Search
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import own_sdv
 

@@ -10,9 +10,9 @@ from messiahs.core.model.descriptions import SDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.indexed import IndexedVector, Indexes
+from messiahs.core.vectors.joined_views import Overview
 from messiahs.core.vectors.split_tree import Memory
 from messiahs.core.vectors.vectors import EMPTY, Vector
 

@@ -19,8 +19,8 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import module_facts
 from messiahs.core.task_filter.local_resources import reserved_places, reserving_claims, seen_by_owner
 from messiahs.core.task_filter.matching import evaluate

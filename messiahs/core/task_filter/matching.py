@@ -11,9 +11,9 @@ from messiahs.core.model.attributes import Kind
 from messiahs.core.model.descriptions import TDV, Description
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, SECOND
-from messiahs.core.vectors.batch import Overview
 from messiahs.core.vectors.columns import NO_CLASS, Classes, Judged
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import Overview
 
 _LONGEST_RUN_NS: Final = 100 * 366 * 24 * HOUR
 """Upper bound of time limits: longer ones would not fit into 64 bits when stored or sent."""

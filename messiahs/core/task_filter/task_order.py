@@ -13,9 +13,9 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import Description, sorted_pairs
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant
 from messiahs.core.model.neighbors import Relation
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import Shape
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.acceptance import judging_for
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.task_filter.local_resources import own_sdv

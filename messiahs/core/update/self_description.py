@@ -5,8 +5,8 @@ from messiahs.core.interface.policies import OwnChange
 from messiahs.core.model.attributes import OWNERS_FACTS
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.instants import Instant
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.task_filter.local_facts import own_facts
 from messiahs.core.vectors.vectors import EMPTY, vector_of
 

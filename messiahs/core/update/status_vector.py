@@ -18,8 +18,8 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.changes import mark_changed, mark_news
-from messiahs.core.state.deciding import decide
 from messiahs.core.state.module import ModuleState
+from messiahs.core.state.parts import decide
 from messiahs.core.state.views import Round, View
 from messiahs.core.update.advertising import advertise
 from messiahs.core.update.sums import viewed_kind

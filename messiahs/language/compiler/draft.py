@@ -19,16 +19,16 @@ from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
 from messiahs.language.compiler.predicates import Reader
+from messiahs.language.runtime.accept_rules import AcceptBlock
 from messiahs.language.runtime.acceptance import AcceptRules
-from messiahs.language.runtime.accepting import AcceptBlock
+from messiahs.language.runtime.candidate_ranking import WrittenOrder
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.disclosing import Advertising, Combining, CompiledDisclosure, Setting
-from messiahs.language.runtime.joining import Entry, JoinRules
-from messiahs.language.runtime.migrating import CompiledAsk, CompiledMigration
-from messiahs.language.runtime.ranking import WrittenOrder
-from messiahs.language.runtime.revealing import EVERYTHING, Disclosure, Revealing
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.join_rules import Entry, JoinRules
+from messiahs.language.runtime.migrate_rules import CompiledAsk, CompiledMigration
+from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure, Revealing
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.structure import Statement
 from messiahs.language.syntax.written import start_of

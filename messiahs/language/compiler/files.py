@@ -14,15 +14,15 @@ from lark import Token
 
 from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
+from messiahs.language.compiler.advertise_accept import read_accept, read_advertise
 from messiahs.language.compiler.allocate import read_allocate
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.join import read_join
+from messiahs.language.compiler.lint import review
 from messiahs.language.compiler.migrate import read_migrate
 from messiahs.language.compiler.predicates import Reader
 from messiahs.language.compiler.ranks import read_rank
 from messiahs.language.compiler.reveal import read_reveal
-from messiahs.language.compiler.reviewing import review
-from messiahs.language.compiler.rules import read_accept, read_advertise
 from messiahs.language.compiler.running import read_running
 from messiahs.language.compiler.small_blocks import (
     read_attribute,
@@ -31,7 +31,7 @@ from messiahs.language.compiler.small_blocks import (
     read_let,
     read_timeouts,
 )
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.blocks import BLOCKS, Body
 from messiahs.language.syntax.problems import Code, Notebook, nearest

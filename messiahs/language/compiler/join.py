@@ -6,8 +6,8 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.predicates import read_condition
 from messiahs.language.compiler.vocabulary import JOIN
-from messiahs.language.predicate.places import quoted
-from messiahs.language.runtime.joining import Entry
+from messiahs.language.predicate.source_places import quoted
+from messiahs.language.runtime.join_rules import Entry
 from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, nearest
 from messiahs.language.syntax.structure import Item

@@ -20,7 +20,7 @@ from messiahs.language.compiler.vocabulary import ASK, OFFER, WANTING
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.predicate.syntax import Chain, Comparison, Expression, Not, Operand, Variable
-from messiahs.language.runtime.migrating import CompiledAsk
+from messiahs.language.runtime.migrate_rules import CompiledAsk
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.structure import Item, Statement

@@ -5,7 +5,7 @@ from lark import Token, Tree
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.language.compiler.draft import Draft
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.literals import EXAMPLES, MEANINGS, read_literal
 from messiahs.language.syntax.parsing import first_token, last_token, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest

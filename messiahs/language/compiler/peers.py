@@ -7,7 +7,7 @@ from lark import Token, Tree
 
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.parsing import first_token, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 

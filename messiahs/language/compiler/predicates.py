@@ -10,11 +10,11 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.model.attributes import Attribute, Kind, Unit, Value
-from messiahs.language.compiler.truths import EFFORT, Predicate, certainty_in, check_presence, check_truth
+from messiahs.language.compiler.constant_predicates import EFFORT, Predicate, certainty_in, check_presence, check_truth
 from messiahs.language.compiler.vocabulary import LET, View, Vocabulary
 from messiahs.language.predicate.limits import COMPARISON_LIMIT, NESTING_LIMIT
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.satisfying import Effort
+from messiahs.language.predicate.satisfiability import Effort
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     COMPARATORS,

@@ -10,8 +10,8 @@ from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.vocabulary import REVEAL
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.places import quoted
-from messiahs.language.runtime.revealing import EVERYTHING, Disclosure
+from messiahs.language.predicate.source_places import quoted
+from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree
 from messiahs.language.syntax.problems import Code, Notebook

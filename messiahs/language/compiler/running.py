@@ -11,7 +11,7 @@ from messiahs.language.compiler.predicates import read_condition
 from messiahs.language.compiler.vocabulary import RUNNING
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.structure import Item, Statement

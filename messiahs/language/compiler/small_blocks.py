@@ -21,7 +21,7 @@ from messiahs.language.compiler.durations import LONGEST_NS, read_duration_ns
 from messiahs.language.compiler.predicates import define_let
 from messiahs.language.compiler.vocabulary import COMBINE
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest

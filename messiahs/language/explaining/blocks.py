@@ -6,12 +6,12 @@ from dataclasses import replace
 from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.parts import Transfer
 from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, RunningQuery
-from messiahs.language.runtime.accepting import calendar_facts
-from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_below, explain_rule
-from messiahs.language.runtime.joining import Entry, JoinRules, entry_facts
-from messiahs.language.runtime.migrating import CompiledMigration
+from messiahs.language.runtime.accept_explanation import ExplainedBlock, ExplainedRule, explain_below, explain_rule
+from messiahs.language.runtime.accept_rules import calendar_facts
+from messiahs.language.runtime.join_rules import Entry, JoinRules, entry_facts
+from messiahs.language.runtime.migrate_rules import CompiledMigration
 from messiahs.language.runtime.readings import HERE, NOW, TASK, Facts
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.running_rules import CompiledRule
 
 
 def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, verdict: str = "") -> ExplainedBlock:

@@ -6,14 +6,14 @@ from typing import Final
 
 from messiahs.core.vectors.columns import ClassSet
 from messiahs.language.explaining.policy import accept_blocks
+from messiahs.language.runtime.accept_explanation import ExplainedBlock, ExplainedRule
 from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.candidate_ranking import First, Most, keys_of
+from messiahs.language.runtime.class_explanation import ClassPart
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.condition_explanation import JudgedCompound, JudgedPart
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.explaining import JudgedCompound, JudgedPart
-from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule
-from messiahs.language.runtime.explaining_classes import ClassPart
-from messiahs.language.runtime.migrating import CompiledMigration
-from messiahs.language.runtime.ranking import First, Most, keys_of
+from messiahs.language.runtime.migrate_rules import CompiledMigration
 from messiahs.language.syntax.written import Compound, Joint
 
 Sighting = tuple[int, bool]

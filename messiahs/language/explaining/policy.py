@@ -6,12 +6,12 @@ from messiahs.core.interface.policies import AcceptQuery, CalendarTime, JoinQuer
 from messiahs.core.model.descriptions import SDV, Description
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.explaining.blocks import block_of, explain_entry, explain_offer, explain_running
+from messiahs.language.runtime.accept_explanation import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
+from messiahs.language.runtime.accept_rules import AcceptBlock, facts_of
 from messiahs.language.runtime.acceptance import AcceptRules
-from messiahs.language.runtime.accepting import AcceptBlock, facts_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.disclosing import Setting
-from messiahs.language.runtime.explaining import value_text
-from messiahs.language.runtime.explaining_accept import ExplainedBlock, ExplainedRule, explain_accept, explain_rule
 from messiahs.language.runtime.readings import TASK, Facts
 
 

@@ -17,8 +17,8 @@ from messiahs.core.vectors.columns import Judged
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.syntax import Comparison, Order, Variable
 from messiahs.language.runtime.acceptance import SENDERS, AcceptRules
+from messiahs.language.runtime.class_explanation import ClassPart, Machines, explain_classes, machines_in
 from messiahs.language.runtime.conditions import Condition, condition_of
-from messiahs.language.runtime.explaining_classes import ClassPart, Machines, explain_classes, machines_in
 from messiahs.language.runtime.readings import HERE, MACHINE, TASK, Facts, Reading
 from messiahs.language.syntax.written import Compound, Joint, Term, text_of
 

@@ -20,9 +20,9 @@ from messiahs.language.predicate.syntax import (
     Variable,
     comparisons_of,
 )
+from messiahs.language.runtime.class_explanation import Machines, machines_in
+from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.conditions import Condition, condition_of
-from messiahs.language.runtime.explaining import value_text
-from messiahs.language.runtime.explaining_classes import Machines, machines_in
 from messiahs.language.runtime.readings import Facts, Reading
 from messiahs.language.syntax.written import Compound, Joint, Term, Written, terms_of
 

@@ -12,12 +12,12 @@ from typing import Final
 from lark import Lark, Token
 
 from messiahs.errors import PolicyError
-from messiahs.language.policytest.expecting import read_expectation
-from messiahs.language.policytest.stating import READERS, Scene
+from messiahs.language.policytest.expectations import read_expectation
+from messiahs.language.policytest.statements import READERS, Scene
 from messiahs.language.policytest.structure import Phrase, phrases_of
 from messiahs.language.policytest.trials import Expectation, Statement, Step, Trial, TrialFile
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree
 from messiahs.language.syntax.problems import Code, Notebook, nearest

@@ -9,7 +9,7 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.structure import Statement
 

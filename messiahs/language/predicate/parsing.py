@@ -8,9 +8,9 @@ from lark import Lark, Token, Transformer, UnexpectedToken
 
 from messiahs.core.model.attributes import Kind, Value
 from messiahs.errors import PredicateError
+from messiahs.language.predicate.error_messages import before, misplaced
 from messiahs.language.predicate.limits import TooMuchError
-from messiahs.language.predicate.mistakes import before, misplaced
-from messiahs.language.predicate.places import error_at
+from messiahs.language.predicate.source_places import error_at
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     COMPARATORS,

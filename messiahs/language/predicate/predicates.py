@@ -14,7 +14,7 @@ from messiahs.core.vectors.columns import NO_CLASS, Classes, Column, Judged
 from messiahs.errors import PredicateError
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.cost import NOTHING, Cost, cost_of
-from messiahs.language.predicate.generated import Binding
+from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
 from messiahs.language.predicate.syntax import Expression, uses_of

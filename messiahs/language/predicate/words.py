@@ -8,9 +8,9 @@ from lark import Token
 from lark.common import LexerConf
 from lark.lexer import Lexer
 
+from messiahs.language.predicate.error_messages import check_integer, no_word
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, bounded, is_too_long
-from messiahs.language.predicate.mistakes import check_integer, no_word
-from messiahs.language.predicate.places import error_at
+from messiahs.language.predicate.source_places import error_at
 
 FORBIDDEN: Final = re.compile(r"[\x00\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT_INTEGER: Final = 18

@@ -7,8 +7,8 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.parts import PartState
 from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Randomness, Refused
 from messiahs.core.model.neighbors import Relation
-from messiahs.language.runtime.accepting import AcceptBlock
-from messiahs.language.runtime.explaining_accept import why_refused
+from messiahs.language.runtime.accept_explanation import why_refused
+from messiahs.language.runtime.accept_rules import AcceptBlock
 
 SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
 

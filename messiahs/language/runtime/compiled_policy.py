@@ -15,10 +15,10 @@ from messiahs.core.model.attributes import Attribute
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem
 from messiahs.language.runtime.acceptance import AcceptRules
+from messiahs.language.runtime.candidate_ranking import WrittenOrder
 from messiahs.language.runtime.disclosing import CompiledDisclosure
-from messiahs.language.runtime.joining import JoinRules
-from messiahs.language.runtime.ranking import WrittenOrder
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.join_rules import JoinRules
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.policy.allocation import AS_ASKED
 from messiahs.policy.location import MOST_WAITING, WEIGHTED_FREE_SLOTS
 from messiahs.policy.migration import LEAST_RUN

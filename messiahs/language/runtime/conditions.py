@@ -10,7 +10,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
-from messiahs.language.predicate.generated import Binding
+from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.syntax import Expression
 from messiahs.language.runtime.readings import Facts, Reading
 from messiahs.language.syntax.written import Written, text_of

@@ -9,11 +9,11 @@ from messiahs.core.model.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.redaction import without
 from messiahs.core.vectors.vectors import Vector
-from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, NOW, Facts
-from messiahs.language.runtime.revealing import Revealing
+from messiahs.language.runtime.reveal_rules import Revealing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

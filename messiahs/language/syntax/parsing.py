@@ -7,8 +7,8 @@ from typing import Final
 
 from lark import Lark, Token, Tree, UnexpectedToken
 
+from messiahs.language.predicate.error_messages import before, misplaced
 from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError, bounded
-from messiahs.language.predicate.mistakes import before, misplaced
 from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD

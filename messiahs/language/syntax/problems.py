@@ -9,7 +9,7 @@ from typing import Final
 from lark import Token
 
 from messiahs.errors import Problem
-from messiahs.language.predicate.places import showable
+from messiahs.language.predicate.source_places import showable
 
 _PROBLEM_LIMIT: Final = 100
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from lark import Token
 
-from messiahs.language.predicate.mistakes import CONTROL, SYMBOL_HINTS
-from messiahs.language.predicate.places import quoted
+from messiahs.language.predicate.error_messages import CONTROL, SYMBOL_HINTS
+from messiahs.language.predicate.source_places import quoted
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.predicate.words import FORBIDDEN
 from messiahs.language.syntax.blocks import BLOCKS

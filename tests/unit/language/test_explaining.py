@@ -7,8 +7,8 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
-from messiahs.language.runtime.accepting import facts_of
-from messiahs.language.runtime.explaining import Explanation, explain, values_text, why_false
+from messiahs.language.runtime.accept_rules import facts_of
+from messiahs.language.runtime.condition_explanation import Explanation, explain, values_text, why_false
 from messiahs.language.syntax.written import text_of
 from tests.unit.language.policy_rig import machines, policy, request, sdv, tdv
 

@@ -10,8 +10,8 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import changes_for
-from messiahs.language.runtime.accepting import facts_of
-from messiahs.language.runtime.explaining_classes import Machines, machines_in
+from messiahs.language.runtime.accept_rules import facts_of
+from messiahs.language.runtime.class_explanation import Machines, machines_in
 from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
 
 GIB = 1 << 30

@@ -13,7 +13,7 @@ from messiahs.language.explaining.parts import parts_of
 from messiahs.language.syntax.formatting import format_policy
 from messiahs.language.syntax.problems import Code
 from messiahs.policy.built_in import Catalogue, Found
-from messiahs.policy.guarding import Guarded
+from messiahs.policy.external_parts import Guarded
 from messiahs.policy.location import RoundRobin
 from messiahs.policy.parts import DeclaredPart, Parameter
 from messiahs.policy.update import key_changes

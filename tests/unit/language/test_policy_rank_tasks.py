@@ -7,7 +7,7 @@ import pytest
 from messiahs.core.interface.policies import TaskOrderQuery
 from messiahs.core.model.attributes import Value
 from messiahs.errors import PolicyError
-from messiahs.language.runtime.ranking import Ranking
+from messiahs.language.runtime.candidate_ranking import Ranking
 from tests.unit.language.policy_rig import NOON, Draws, policy, served
 from tests.unit.language.test_policy_examples import HOSTING
 

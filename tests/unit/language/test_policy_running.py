@@ -9,7 +9,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import MINUTE, SECOND
 from messiahs.errors import PolicyError
 from messiahs.language.compiler.files import parse_policy
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.test_policy_examples import DESKTOP

@@ -3,7 +3,7 @@
 import pytest
 
 from messiahs.language.explaining.coverage import rules_of, unseen_rules
-from messiahs.language.policytest.trying import try_out
+from messiahs.language.policytest.execution import try_out
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.trial_rig import came, outcome, trials
 

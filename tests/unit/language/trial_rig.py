@@ -1,9 +1,9 @@
 """What tests of `*.policytest` files need: a policy and a text, and what came of it."""
 
 from messiahs.language.compiler.files import parse_policy
+from messiahs.language.policytest.execution import Outcome, try_out
 from messiahs.language.policytest.files import read_trials
 from messiahs.language.policytest.trials import TrialFile
-from messiahs.language.policytest.trying import Outcome, try_out
 
 
 def trials(text: str, policy: str = "") -> TrialFile:

@@ -6,9 +6,9 @@ import pytest
 
 from messiahs.config.policies import policy_text, read_policy
 from messiahs.language.explaining.coverage import unseen_rules
+from messiahs.language.policytest.execution import try_out
 from messiahs.language.policytest.files import read_trials
 from messiahs.language.policytest.formatting import format_trials
-from messiahs.language.policytest.trying import try_out
 from messiahs.language.syntax.formatting import format_policy
 
 POLICIES = Path(__file__).parents[3] / "policies"

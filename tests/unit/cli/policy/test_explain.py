@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from messiahs.cli.main import main
-from messiahs.language.runtime.explaining import PAPERS_RULE
+from messiahs.language.runtime.condition_explanation import PAPERS_RULE
 from tests.unit.client.local_api_peer import StartPeer
 
 POLICY = """let night = $now.clock >= 20:00 or $now.clock < 7:00;

@@ -7,9 +7,9 @@ import pytest
 from messiahs.core.interface.messages import DenyCode, SchedDeny, SchedRequest
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.task_filter.matching import COMPARISON_LIMIT
-from messiahs.core.vectors.batch import VALUES, Overview
 from messiahs.core.vectors.compaction import CLASS_LIMIT
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import VALUES, Overview
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.language.predicate.predicates import parse_predicate
 from tests.unit.core.rig import CHILD, PARENT, SIBLING, Rig, request, sent, told

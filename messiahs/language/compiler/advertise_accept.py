@@ -16,7 +16,7 @@ from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.predicates import Reader, read_condition
 from messiahs.language.compiler.vocabulary import ACCEPT, ADVERTISE
 from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.runtime.accepting import AcceptBlock, Limit, Requirement
+from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.disclosing import Setting
 from messiahs.language.runtime.readings import TASK

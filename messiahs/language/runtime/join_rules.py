@@ -7,7 +7,7 @@ from messiahs.core.interface.parts import PartState
 from messiahs.core.interface.policies import Accepted, JoinQuery, Randomness, Refused
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.neighbors import Relation
-from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import NOW, PEER, Facts
 from messiahs.policy.admission import no_entry

@@ -8,7 +8,7 @@ from lark import Token
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST
 from messiahs.errors import PredicateError
-from messiahs.language.predicate.places import error_at, quoted
+from messiahs.language.predicate.source_places import error_at, quoted
 from messiahs.language.predicate.syntax import COMPARATORS, Connective
 
 CONTROL: Final = re.compile(r"[\x00-\x1f]")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from messiahs.core.interface.policies import Act, RunningQuery
-from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
 

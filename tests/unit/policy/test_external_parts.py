@@ -8,7 +8,7 @@ import pytest
 
 from messiahs.core.interface.parts import Failed, PartKind, PartState
 from messiahs.core.interface.policies import Allocation, Randomness
-from messiahs.policy.guarding import Guarded
+from messiahs.policy.external_parts import Guarded
 from tests.contract.part_queries import QUERIES
 from tests.unit.language.policy_rig import Draws, candidate, ranking
 

@@ -11,7 +11,7 @@ from messiahs.core.state.rule_timing import Memory, Standing, acted, decide, nex
 from messiahs.language.explaining.blocks import explain_running
 from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.policytest.situation import EPOCH, Situation
-from messiahs.language.runtime.explaining_accept import ExplainedBlock
+from messiahs.language.runtime.accept_explanation import ExplainedBlock
 
 _LOOKS: Final = 2000
 """So often at most is a task looked at while time passes, once a second if that is seldomer."""

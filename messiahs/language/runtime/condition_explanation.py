@@ -11,7 +11,7 @@ from typing import Final
 
 from messiahs.core.model.attributes import Kind, Unit, Value
 from messiahs.language.predicate.formatting import format_string
-from messiahs.language.predicate.places import showable
+from messiahs.language.predicate.source_places import showable
 from messiahs.language.predicate.syntax import uses_of
 from messiahs.language.predicate.truth import truth_of
 from messiahs.language.runtime.conditions import Condition

@@ -7,10 +7,10 @@ import pytest
 
 from messiahs.core.model.attributes import Kind
 from messiahs.core.model.ids import SystemId
-from messiahs.core.vectors.batch import LANE, VALUES, VIEWS, Overview
 from messiahs.core.vectors.buckets import bucket_of
 from messiahs.core.vectors.columns import Classes, Judged
 from messiahs.core.vectors.indexed import IndexedVector
+from messiahs.core.vectors.joined_views import LANE, VALUES, VIEWS, Overview
 from messiahs.core.vectors.vectors import EMPTY, VARIOUS, ClassValue, Interval, MachineClass, Vector
 
 Views = dict[SystemId, IndexedVector]

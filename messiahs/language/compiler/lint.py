@@ -7,14 +7,14 @@ from lark import Token
 
 from messiahs.core.interface.policies import Act
 from messiahs.core.model.attributes import NOBODY_YET, SCOPES, SEEN_BY_THE_OWNER
-from messiahs.language.compiler.certainty import Certainty
+from messiahs.language.compiler.constant_predicates import certainty_in
 from messiahs.language.compiler.draft import Draft
-from messiahs.language.compiler.masking import warn_of_masked
-from messiahs.language.compiler.truths import certainty_in
+from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.shadowed_rules import warn_of_masked
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, TASK, reads
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.structure import Item, Statement
 

@@ -18,9 +18,9 @@ from messiahs.language.policytest.situation import Situation, machines_of
 from messiahs.language.policytest.trials import Rival
 from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.runtime.accepting import calendar_facts
-from messiahs.language.runtime.explaining_accept import ExplainedBlock, explain_below, explain_rule
-from messiahs.language.runtime.ranking import First, keys_of, link_of, ranking_facts
+from messiahs.language.runtime.accept_explanation import ExplainedBlock, explain_below, explain_rule
+from messiahs.language.runtime.accept_rules import calendar_facts
+from messiahs.language.runtime.candidate_ranking import First, keys_of, link_of, ranking_facts
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from messiahs.core.interface.policies import Accepted, AcceptQuery
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.runtime.accepting import (
+from messiahs.language.runtime.accept_rules import (
     AcceptBlock,
     Limit,
     Requirement,
@@ -13,9 +13,9 @@ from messiahs.language.runtime.accepting import (
     is_true_for,
     slots_of,
 )
+from messiahs.language.runtime.class_explanation import ClassPart, explain_classes, machines_in
+from messiahs.language.runtime.condition_explanation import Explanation, explain, why_false
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.explaining import Explanation, explain, why_false
-from messiahs.language.runtime.explaining_classes import ClassPart, explain_classes, machines_in
 from messiahs.language.runtime.readings import HERE, Facts
 
 _WHY_LIMIT: Final = 1000

@@ -7,9 +7,9 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.model.attributes import Attribute
-from messiahs.language.compiler.certainty import Certainty
+from messiahs.language.compiler.provability import Certainty
 from messiahs.language.compiler.vocabulary import Vocabulary
-from messiahs.language.predicate.satisfying import Effort
+from messiahs.language.predicate.satisfiability import Effort
 from messiahs.language.predicate.syntax import Expression, uses_of
 from messiahs.language.runtime.readings import Reading
 from messiahs.language.syntax.parsing import first_token, last_token, trees_in

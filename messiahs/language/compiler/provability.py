@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from messiahs.core.model.attributes import Attribute, Kind, Value
-from messiahs.language.predicate.satisfying import Effort, can_be_true
+from messiahs.language.predicate.satisfiability import Effort, can_be_true
 from messiahs.language.predicate.syntax import (
     ALWAYS,
     Chain,

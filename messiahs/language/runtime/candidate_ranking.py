@@ -16,7 +16,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import ClassSet
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.runtime.accepting import calendar_facts
+from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.conditions import Condition

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from messiahs.core.interface.policies import Act
 from messiahs.language.explaining.coverage import Sighting, sightings_in
-from messiahs.language.policytest.judging import judge
-from messiahs.language.policytest.running import Followed
+from messiahs.language.policytest.accept_expectations import judge
+from messiahs.language.policytest.running_expectations import Followed
 from messiahs.language.policytest.situation import Situation
 from messiahs.language.policytest.trials import (
     Below,
@@ -29,8 +29,8 @@ from messiahs.language.policytest.trials import (
     Wait,
 )
 from messiahs.language.policytest.verdicts import Verdict
+from messiahs.language.runtime.accept_explanation import ExplainedBlock
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.explaining_accept import ExplainedBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

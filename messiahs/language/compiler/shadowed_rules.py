@@ -11,15 +11,15 @@ from lark import Token
 
 from messiahs.core.interface.policies import Act
 from messiahs.core.model.attributes import Kind
-from messiahs.language.compiler.certainty import Certainty
 from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.provability import Certainty
 from messiahs.language.predicate.syntax import Chain, Connective, Expression, Not, comparisons_of
-from messiahs.language.runtime.accepting import AcceptBlock
+from messiahs.language.runtime.accept_rules import AcceptBlock
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.disclosing import Setting
-from messiahs.language.runtime.joining import Entry
+from messiahs.language.runtime.join_rules import Entry
 from messiahs.language.runtime.readings import HERE
-from messiahs.language.runtime.running import CompiledRule
+from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.structure import Statement
 

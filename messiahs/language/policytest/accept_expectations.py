@@ -4,11 +4,11 @@ from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, RunningQuery
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.compiler.stating import attributes_of
+from messiahs.language.compiler.stated_facts import attributes_of
 from messiahs.language.explaining.blocks import explain_ask, explain_entry, explain_offer
 from messiahs.language.explaining.policy import explain_setting
-from messiahs.language.policytest.ranking import judge_candidates, judge_tasks
-from messiahs.language.policytest.revealing import judge_reveal
+from messiahs.language.policytest.rank_expectations import judge_candidates, judge_tasks
+from messiahs.language.policytest.reveal_expectations import judge_reveal
 from messiahs.language.policytest.situation import Situation
 from messiahs.language.policytest.trials import (
     ExpectAccept,
@@ -22,8 +22,8 @@ from messiahs.language.policytest.trials import (
     Wanted,
 )
 from messiahs.language.policytest.verdicts import Verdict
-from messiahs.language.runtime.explaining import value_text
-from messiahs.language.runtime.explaining_accept import explain_accept
+from messiahs.language.runtime.accept_explanation import explain_accept
+from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.readings import MACHINE
 
 AtOnce = ExpectAccept | ExpectRefuse | ExpectSend | ExpectRank | ExpectReveal | ExpectOffer | ExpectAsk | ExpectEntry
