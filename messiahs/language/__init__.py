@@ -5,8 +5,8 @@ Its rooms, each of which imports those before it:
 - `predicate`: the language of task filters. `predicates` is its entry point: a text becomes a predicate that can be
   evaluated. Words and rules are defined once, in grammar.lark, and Lark reads every text by it (`parsing`): `words`
   finds the words by the terminals of the grammar, `limits` counts them before the parser sees them, `syntax` has the
-  trees, and `error_messages` explains a refused text by what the parser would have accepted. `truth` evaluates a predicate
-  over one description, `class_truth` over the classes of a vector; `cost` bounds the latter beforehand.
+  trees, and `error_messages` explains a refused text by what the parser would have accepted. `truth` evaluates a
+  predicate over one description, `class_truth` over the classes of a vector; `cost` bounds the latter beforehand.
 - `syntax`: the words, statements and trees of policy files, the problems in them (`problems`), and the one form in
   which `formatting` writes them. Its grammar imports the rules of predicates, and adds what only owners may write.
 - `runtime`: the rules that a policy decides by. Their predicates become the same trees, over `readings` of several
