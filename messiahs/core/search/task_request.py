@@ -186,8 +186,8 @@ def _free_slots(state: ModuleState) -> int:
         free = sdv.description().get("free_slots")
         return free if isinstance(free, int) else 0
     up = state.updates.indexed_up
-    (said,) = up.said("free_slots")
-    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.vector.classes, said.ends, strict=True) if ends)
+    (slots,) = up.attribute_columns("free_slots")
+    return sum(each.count * max(0, ends[0]) for each, ends in zip(up.vector.classes, slots.ends, strict=True) if ends)
 
 
 def _is_asking(state: ModuleState) -> bool:

@@ -107,7 +107,7 @@ class Classes(Protocol):
         """Store the verdict for a question."""
 
 
-class Said(NamedTuple):
+class AttributeColumns(NamedTuple):
     """The columns of one attribute of a vector, read as integers and as strings.
 
     `ends` has the least and the greatest number of each class, or None where they are unknown.
@@ -118,25 +118,25 @@ class Said(NamedTuple):
     ends: tuple[Ends | None, ...]
 
 
-def said_by(values: Sequence[Ends | str | None]) -> Said:
+def attribute_columns(values: Sequence[Ends | str | None]) -> AttributeColumns:
     """Return the columns for the values of each class: the ends of its numbers, one string, or None if unknown."""
     width = len(values)
     numbers: dict[Value, Packed] = {}
     strings: dict[Value, Packed] = {}
     unclear = 0
-    for said, (here, above) in zip(values, _alone(width), strict=True):
-        if isinstance(said, tuple):
-            least, greatest = said
+    for value, (here, above) in zip(values, _alone(width), strict=True):
+        if isinstance(value, tuple):
+            least, greatest = value
             numbers[least] = numbers.get(least, 0) | here
             numbers[greatest] = numbers.get(greatest, 0) | above
-        elif said is None:
+        elif value is None:
             unclear |= here
         else:
-            strings[said] = strings.get(said, 0) | here | above
-    return Said(
+            strings[value] = strings.get(value, 0) | here | above
+    return AttributeColumns(
         column_of(numbers, unclear=unclear, width=width),
         column_of(strings, unclear=unclear, width=width),
-        tuple([said if isinstance(said, tuple) else None for said in values]),
+        tuple([value if isinstance(value, tuple) else None for value in values]),
     )
 
 

@@ -1,8 +1,8 @@
-"""What all views say, side by side: one look judges a hundred of them (MESSIAHS 5.2, the task filter).
+"""All views side by side, so that one evaluation covers a hundred of them (MESSIAHS 5.2, the task filter).
 
-A new task is compared with the views of all neighbors at once, and each of them changes now and then. So up to
-`VIEWS` of them share a panel, whose columns are like those of one vector with very many classes; where a view has
-changed, only its own part of a column is written anew, and not before the column is asked for.
+A new task is compared with the views of all neighbors at once, and each of these changes at times. So up to `VIEWS` of
+them share a panel, whose columns are like those of one vector with very many classes. After a change of a view, only
+its own part of a column is rewritten, and only when the column is next used.
 """
 
 from bisect import bisect_left
@@ -21,13 +21,13 @@ LANE: Final = CLASS_LIMIT
 VIEWS: Final = 128
 WIDTH: Final = LANE * VIEWS
 VALUES: Final = 512
-"""A column of a panel with more values than these would take more memory than it saves time."""
+"""Most values in a column of a panel: beyond, the memory outweighs the time saved."""
 _COLUMNS_KEPT: Final = 64
 _VERDICTS_KEPT: Final = 8
 _PATCHES: Final = 32
-"""A column is made anew rather than patched so often: patches leave values behind that no class says any more."""
+"""Most patches of a column before it is rebuilt: patches leave values behind that no class has any more."""
 _LANES: Final = Struct(f"<{VIEWS}Q")
-"""A `Q` is a lane."""
+"""Each `Q` is one lane."""
 _PACKED_LANES: Final = Struct(f"<{2 * VIEWS}Q")
 
 Judge = Callable[[Classes], Judged]
@@ -39,7 +39,7 @@ class TooVariousError(Exception):
 
 @dataclass(slots=True)
 class _Shown:
-    """A column of a panel (mutable): at the `stale` places it does not show what is there now."""
+    """A column of a panel (mutable), outdated at the `stale` places."""
 
     column: Column
     patches: int = 0
@@ -48,7 +48,7 @@ class _Shown:
 
 @dataclass(slots=True)
 class Panel:
-    """Some views (mutable): the class `i` of the view at a place is the class `place * LANE + i` here."""
+    """Some views (mutable): the class `i` of the view at a place is the class `place * LANE + i` of the panel."""
 
     views: list[IndexedVector] = field(default_factory=list)
     every_class: ClassSet = 0
@@ -56,7 +56,7 @@ class Panel:
     _verdicts: dict[object, Judged] = field(default_factory=dict)
 
     def put(self, place: int, view: IndexedVector, /) -> None:
-        """Have a view at a place, in front or instead of another one, or behind the last."""
+        """Put a view at a place, for the first time or instead of another, or behind the last."""
         if place == len(self.views):
             self.views.append(view)
         else:
@@ -67,15 +67,15 @@ class Panel:
             shown.stale.add(place)
 
     def columns(self, kind: Kind, /, *names: str) -> list[Column]:
-        """Give what the classes say of attributes, read as one type. Raises TooVariousError."""
+        """Return the columns of attributes, read as one type. Raises TooVariousError."""
         return [self._column(kind, name) for name in names]
 
     def verdict(self, question: object, /) -> Judged | None:
-        """Give what was found when the same was asked before, and no view has changed since."""
+        """Return the remembered verdict for a question; None if there is none, or a view has changed since."""
         return self._verdicts.get(question)
 
     def remember(self, question: object, verdict: Judged, /) -> None:
-        """Keep what was found."""
+        """Store the verdict for a question."""
         if len(self._verdicts) >= _VERDICTS_KEPT:
             self._verdicts.clear()
         self._verdicts[question] = verdict
@@ -84,10 +84,10 @@ class Panel:
         key = (kind, name)
         shown = self._shown.pop(key, None)
         if shown is None or shown.patches + len(shown.stale) > _PATCHES:
-            saying = [place for place, view in enumerate(self.views) if view.says(name)]
-            if not saying:
+            holding = [place for place, view in enumerate(self.views) if view.has_attribute(name)]
+            if not holding:
                 return column_of({}, unclear=self.every_class, width=WIDTH)
-            shown = _Shown(self._new_column(kind, name, saying))
+            shown = _Shown(self._new_column(kind, name, holding))
         for place in sorted(shown.stale):
             (column,) = self.views[place].columns(kind, name)
             shown.column = _patched(shown.column, place, column)
@@ -100,11 +100,11 @@ class Panel:
         self._shown[key] = shown
         return shown.column
 
-    def _new_column(self, kind: Kind, name: str, saying: Sequence[int]) -> Column:
-        """Put a column together from those of the views that say it; of all others nothing is known."""
+    def _new_column(self, kind: Kind, name: str, holding: Sequence[int]) -> Column:
+        """Return a column composed of those of the views with the attribute; for all others nothing is known."""
         unclear = [view.every_class for view in self.views]
         ends: dict[Value, list[ClassSet]] = {}
-        for place in saying:
+        for place in holding:
             (column,) = self.views[place].columns(kind, name)
             width, every = column.width, (1 << column.width) - 1
             unclear[place] = column.unclear
@@ -122,9 +122,9 @@ class Panel:
 
 @dataclass(slots=True)
 class Overview:
-    """The panels, and where in them the view of each neighbor stands (mutable).
+    """The panels, and the place of each neighbor's view in them (mutable).
 
-    It is derived from what it is asked about, and may be dropped at any time. Places count through all panels.
+    It is derived from the views that it is given, and may be dropped at any time. Places count through all panels.
     """
 
     _panels: list[Panel] = field(default_factory=list)
@@ -132,9 +132,9 @@ class Overview:
     _views: list[IndexedVector] = field(default_factory=list)
 
     def judged(self, views: Mapping[SystemId, IndexedVector], judge: Judge, /) -> list[Judged]:
-        """Give what a judge says of each view, in their order.
+        """Return the judgment of each view, in their order.
 
-        It sees many of them as if they were one, and must say of every class what it would say of it alone.
+        The judge is given many views as if they were one, and must judge every class independently of the others.
         """
         places = self._places_of(views)
         surely, could = [0] * len(self._views), [0] * len(self._views)
@@ -150,7 +150,7 @@ class Overview:
         return [(surely[place], could[place]) for place in places]
 
     def total(self, views: Mapping[SystemId, IndexedVector], measure: Callable[[Classes], int], /) -> int:
-        """Add up what is measured of everything that `judged` looks at."""
+        """Return the sum of a measure over everything that `judged` would evaluate."""
         total = 0
         for panel in [self._panels[number] for number in _panels_with(self._places_of(views))]:
             try:
@@ -160,9 +160,9 @@ class Overview:
         return total
 
     def _places_of(self, views: Mapping[SystemId, IndexedVector]) -> list[int]:
-        """Put the views into the panels, and give their places."""
+        """Put the views into the panels, and return their places."""
         if len(self._places) > 2 * len(views) + VIEWS:
-            # Most of them left.
+            # Most neighbors have left.
             self._panels.clear()
             self._places.clear()
             self._views.clear()
@@ -176,7 +176,7 @@ class Overview:
         return found
 
     def _put(self, system: SystemId, view: IndexedVector) -> int:
-        assert len(view.vector.classes) <= LANE, "no message brings more classes"
+        assert len(view.vector.classes) <= LANE, "a message has at most that many classes"
         place = self._places.setdefault(system, len(self._places))
         number, place_there = divmod(place, VIEWS)
         if number == len(self._panels):
@@ -190,10 +190,10 @@ def _panels_with(places: Iterable[int]) -> list[int]:
     return sorted({place // VIEWS for place in places})
 
 
-def _with_lane(classes: ClassSet, place: int, said: ClassSet) -> ClassSet:
-    """Give a set of classes in which those at a place are others."""
+def _with_lane(classes: ClassSet, place: int, lane: ClassSet) -> ClassSet:
+    """Return a set of classes with those at a place replaced."""
     offset = place * LANE
-    return classes & ~(((1 << LANE) - 1) << offset) | said << offset
+    return classes & ~(((1 << LANE) - 1) << offset) | lane << offset
 
 
 def _lanes(classes: ClassSet) -> tuple[ClassSet, ...]:
@@ -201,7 +201,7 @@ def _lanes(classes: ClassSet) -> tuple[ClassSet, ...]:
 
 
 def _patched(column: Column, place: int, lane: Column) -> Column:
-    """Give a column of a panel in which the classes at a place say something else."""
+    """Return a column of a panel with the classes at a place replaced."""
     values: tuple[Any, ...] = tuple(sorted({*column.values, *lane.values}))  # all of one type
     all_ones = (1 << LANE) - 1
     kept = ~(packed(all_ones, all_ones, WIDTH) << place * LANE)
@@ -213,5 +213,5 @@ def _patched(column: Column, place: int, lane: Column) -> Column:
 
 
 def _at(column: Column, values: tuple[Any, ...]) -> list[Packed]:
-    """Give the cells of a column beside other values, and after the last of them."""
+    """Return the cells of a column beside other values, and after the last of them."""
     return [*(column.cells[bisect_left(column.values, value)] for value in values), column.cells[-1]]

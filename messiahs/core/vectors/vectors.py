@@ -1,7 +1,7 @@
 """Update vectors: multisets of machine classes, and their sum (MESSIAHS 7.1).
 
 A class stands for `count` machines. Each attribute of a class is a joint interval of buckets, one string, or `VARIOUS`.
-Every machine lies inside its class, counts are exact, and no name or address of a machine is ever in a vector.
+Every machine lies inside its class, counts are exact, and a vector never holds the name or address of a machine.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +17,6 @@ from messiahs.core.model.descriptions import SDV
 from messiahs.core.vectors.buckets import bucket_of
 
 _CACHED_INTERVALS: Final = 4096
-_VERDICTS_KEPT: Final = 32
-_CACHED_WIDTHS: Final = 128
 
 
 class Interval(NamedTuple):
@@ -30,12 +28,12 @@ class Interval(NamedTuple):
 
 @lru_cache(_CACHED_INTERVALS)
 def interval(low: int, high: int) -> Interval:
-    """Give an interval; the few that occur again and again are made once."""
+    """Return an interval; frequent ones are cached."""
     return Interval(low, high)
 
 
 class Strings(Enum):
-    """The strings of a class differ."""
+    """Marks a class whose strings differ."""
 
     VARIOUS = "various"
 
@@ -45,15 +43,15 @@ VARIOUS: Final = Strings.VARIOUS
 ClassValue = Interval | str | Strings
 
 Place = tuple[tuple[tuple[str, ClassValue | None], ...], tuple[str, ...]]
-"""What a class says of the keys, and the keys that some of its machines lack."""
+"""The values of the keys in a class, and the keys that some of its machines lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineClass:
-    """`count` machines alike; `attributes` and `some_lack` are sorted by name.
+    """`count` similar machines; `attributes` and `some_lack` are sorted by name.
 
-    A name in `some_lack` is in `attributes` too, and some of the machines do not say that attribute. What none of
-    them says is in neither.
+    A name in `some_lack` is in `attributes` too, and some of the machines lack that attribute. An attribute that all of
+    them lack is in neither.
     """
 
     count: int
@@ -69,7 +67,7 @@ class Vector:
 
     @property
     def machines(self) -> int:
-        """Number of machines that the vector stands for."""
+        """The number of machines in the vector."""
         return sum(machine_class.count for machine_class in self.classes)
 
 
@@ -78,15 +76,14 @@ EMPTY: Final = Vector()
 _NAME_OF: Final = itemgetter(0)
 _VALUE_OF: Final = itemgetter(1)
 _COUNT_OF: Final = attrgetter("count")
-_ATTRIBUTES_OF: Final = attrgetter("attributes")
 _SOME_LACK_OF: Final = attrgetter("some_lack")
 _HIGH_OF: Final = attrgetter("high")
 _AT_ONCE: Final = 256
-_UNSAID: Final = (("", None),)
+_MISSING: Final = (("", None),)
 
 
 def vector_of(sdv: SDV) -> Vector:
-    """Give the vector {x} of one machine: each number enters as the interval of its bucket."""
+    """Return the vector {x} of one machine: each number enters as the interval of its bucket."""
     attributes = tuple((name, value if isinstance(value, str) else _point(value)) for name, value in sdv.pairs)
     return Vector((MachineClass(count=1, attributes=attributes),))
 
@@ -97,9 +94,9 @@ def _point(value: int) -> Interval:
 
 
 def coalesce(vectors: Iterable[Vector], *, keys: tuple[str, ...] = KEY_ATTRIBUTES) -> Vector:
-    """Give the multiset sum (the operator of MESSIAHS 7.1): commutative, associative, with `EMPTY` as its unit.
+    """Return the multiset sum (the operator of MESSIAHS 7.1): commutative, associative, with `EMPTY` as its unit.
 
-    Classes that are equal in all `keys` become one: counts add up, other attributes take the hull.
+    Classes that are equal in all `keys` are merged: counts are added, other attributes take the hull.
     """
     return merged(alike_in([machine_class for vector in vectors for machine_class in vector.classes], keys).values())
 
@@ -113,40 +110,40 @@ def alike_in(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> dict[Pla
 
 
 def merged(groups: Iterable[Sequence[MachineClass]]) -> Vector:
-    """Give the vector with one class for each group, the hull of its classes."""
+    """Return the vector with one class for each group, the hull of its classes."""
     return Vector(_in_order([hull_of(same) for same in groups]))
 
 
 def places_of(classes: Sequence[MachineClass], keys: tuple[str, ...]) -> list[Place]:
-    """Give for each class a hashable value that is equal for classes that are equal in all `keys`.
+    """Return for each class a hashable value that is equal for classes that are equal in all `keys`.
 
-    It holds a pair per key (with None for a key that no machine of the class says), and the keys that some lack.
+    It holds a pair per key (with None for a key that all machines of the class lack), and the keys that some lack.
     """
-    # Thousands of classes say the same names, so where a key stands is looked up once for each list of names.
+    # Thousands of classes have the same names, so the positions of the keys are looked up once per list of names.
     pickers: dict[tuple[str, ...], Callable[[Any], Any]] = {}
     places: list[Place] = []
     for machine_class in classes:
         names = tuple(map(_NAME_OF, machine_class.attributes))
         picker = pickers.get(names)
         if picker is None:
-            # The last position is that of `_UNSAID`; twice, because itemgetter gives no tuple for a single one.
+            # The last position is that of `_MISSING`; twice, because itemgetter returns no tuple for a single one.
             positions = [names.index(key) if key in names else -1 for key in keys]
             picker = pickers[names] = itemgetter(*positions, -1, -1)
         lacking = tuple(key for key in keys if key in machine_class.some_lack) if machine_class.some_lack else ()
-        places.append((picker(machine_class.attributes + _UNSAID), lacking))
+        places.append((picker(machine_class.attributes + _MISSING), lacking))
     return places
 
 
 def _in_order(classes: list[MachineClass]) -> tuple[MachineClass, ...]:
     try:
-        # The same order as that of `sort_key`, and much faster; a string does not compare with an interval.
+        # The same order as that of `sort_key`, but much faster; a string does not compare with an interval.
         return tuple(sorted(classes, key=attrgetter("attributes", "some_lack", "count")))
     except TypeError:
         return tuple(sorted(classes, key=sort_key))
 
 
 def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
-    """Give the narrowest class that holds the machines of all `classes` (at least one)."""
+    """Return the narrowest class that holds the machines of all `classes` (at least one)."""
     if len(classes) == 1:
         return classes[0]
     if len(classes) > _AT_ONCE:
@@ -159,10 +156,10 @@ def hull_of(classes: Sequence[MachineClass]) -> MachineClass:
     for names, rows in alike.items():
         for name, column in zip(names, zip(*rows, strict=True), strict=True):
             values.setdefault(name, []).extend(map(_VALUE_OF, column))
-    lacking = [name for name, said in values.items() if len(said) < len(classes)]
+    lacking = [name for name, present in values.items() if len(present) < len(classes)]
     lacking += chain.from_iterable(dict.fromkeys(map(_SOME_LACK_OF, classes)))
     return MachineClass(
-        # More could not be sent, and a neighbor may say anything.
+        # A greater count could not be sent, and a neighbor may report any number.
         count=min(MOST_MACHINES, sum(map(_COUNT_OF, classes))),
         attributes=tuple((name, _join(values[name])) for name in sorted(values)),
         some_lack=tuple(sorted(dict.fromkeys(lacking))),
@@ -173,12 +170,12 @@ def _join(values: list[ClassValue]) -> ClassValue:
     if set(map(type, values)) == {Interval}:
         intervals = cast("list[Interval]", values)
         return interval(min(intervals).low, max(map(_HIGH_OF, intervals)))
-    # A name that is a number at one machine and a string at another tells nobody anything.
+    # A name that is a number on one machine and a string on another has no useful value.
     return values[0] if values.count(values[0]) == len(values) else VARIOUS
 
 
 def sort_key(machine_class: MachineClass) -> tuple[tuple[tuple[str, int, int, int, str], ...], tuple[str, ...], int]:
-    """Order classes by what they say, so that equal multisets are equal tuples."""
+    """Order classes by their contents, so that equal multisets are equal tuples."""
     return (
         tuple((name, *_value_key(value)) for name, value in machine_class.attributes),
         machine_class.some_lack,

@@ -187,10 +187,10 @@ def _bounds_at(other: Reading | Value, scope: str, pool: IndexedVector) -> Itera
         return
     if other.scope != scope:
         return
-    (said,) = pool.said(other.name)
+    (columns,) = pool.attribute_columns(other.name)
     if other.kind is Kind.STRING:
-        yield from said.strings.values
-    for ends in said.ends if other.kind is Kind.INTEGER else ():
+        yield from columns.strings.values
+    for ends in columns.ends if other.kind is Kind.INTEGER else ():
         if ends is not None:
             least, greatest = ends
             # Where a class and the next one above it begin, and for `>` the value before.

@@ -67,8 +67,8 @@ class Reading:
 
     def column_in(self, vector: IndexedVector) -> Column:
         """Give what it reads in each class; unclear where a value may have been withheld."""
-        (said,) = vector.said(self.name)
-        numbers, strings, width = said.numbers, said.strings, len(vector.vector.classes)
+        (columns,) = vector.attribute_columns(self.name)
+        numbers, strings, width = columns.numbers, columns.strings, len(vector.vector.classes)
         if self.is_presence:
             present = numbers.known | strings.known
             return column_of({1: packed(present, present, width)}, unclear=numbers.unclear, width=width)
@@ -85,7 +85,7 @@ class Reading:
 
     def amounts_in(self, vector: IndexedVector) -> tuple[tuple[int, int] | None, ...]:
         """Give the least and greatest number in each class, what is not said being the default; None without one."""
-        ((*_, ends),) = vector.said(self.name)
+        ((*_, ends),) = vector.attribute_columns(self.name)
         default = self.default
         if not isinstance(default, int):
             return ends

@@ -33,7 +33,7 @@ def _between(lowest: int, highest: int) -> Interval:
     ],
 )
 def test_a_number_is_compared_with_the_ends_of_all_classes(value: int, at_least: Judged) -> None:
-    assert _vector(_between(2, 4), _between(5, 7)).said("a")[0].numbers.at_least(value) == at_least
+    assert _vector(_between(2, 4), _between(5, 7)).attribute_columns("a")[0].numbers.at_least(value) == at_least
 
 
 def test_two_attributes_of_all_classes_are_compared_by_their_ends() -> None:
@@ -42,26 +42,26 @@ def test_two_attributes_of_all_classes_are_compared_by_their_ends() -> None:
         for a, b in (((4, 6), (2, 4)), ((2, 4), (4, 6)))
     ]
     vector = IndexedVector(Vector(tuple(classes)))
-    a, b = vector.said("a")[0].numbers, vector.said("b")[0].numbers
+    a, b = vector.attribute_columns("a")[0].numbers, vector.attribute_columns("b")[0].numbers
     assert (a.at_least_that_of(b), a.above_that_of(b)) == ((FIRST, BOTH), (NONE, FIRST))
 
 
 def test_strings_are_in_the_order_of_their_code_points() -> None:
-    strings = _vector("b", "B").said("a")[0].strings
+    strings = _vector("b", "B").attribute_columns("a")[0].strings
     assert strings.at_least("b") == (FIRST, FIRST)
     assert strings.at_least("A") == (BOTH, BOTH)
 
 
 @pytest.mark.parametrize("value", [None, VARIOUS])
 def test_what_is_not_said_or_differs_is_unclear_in_both_types(value: ClassValue | None) -> None:
-    said = _vector("b", value).said("a")[0]
+    said = _vector("b", value).attribute_columns("a")[0]
     assert (said.strings.known, said.strings.unclear, said.strings.possible) == (FIRST, SECOND, BOTH)
     assert (said.numbers.known, said.numbers.unclear, said.numbers.possible) == (NONE, SECOND, SECOND)
     assert said.numbers.at_least(-(2**63)) == (NONE, SECOND)
 
 
 def test_what_some_machines_lack_is_unclear() -> None:
-    numbers = _vector(_between(2, 4), some_lack=("a",)).said("a")[0].numbers
+    numbers = _vector(_between(2, 4), some_lack=("a",)).attribute_columns("a")[0].numbers
     assert (numbers.known, numbers.unclear) == (NONE, FIRST)
 
 
@@ -69,17 +69,17 @@ def test_classes_that_say_different_attributes_are_told_apart() -> None:
     both = MachineClass(count=1, attributes=(("a", _between(1, 1)), ("b", _between(2, 2))))
     only_b = MachineClass(count=1, attributes=(("b", _between(3, 3)),))
     vector = IndexedVector(Vector((both, only_b, both)))
-    assert vector.said("b")[0].ends == ((2, 2), (3, 3), (2, 2))
-    assert vector.said("a")[0].ends == ((1, 1), None, (1, 1))
+    assert vector.attribute_columns("b")[0].ends == ((2, 2), (3, 3), (2, 2))
+    assert vector.attribute_columns("a")[0].ends == ((1, 1), None, (1, 1))
 
 
 def test_an_attribute_is_put_in_order_once_and_of_what_nobody_says_not_much_is_kept() -> None:
     vector = _vector(_between(2, 4))
     for asked in (vector, IndexedVector(EMPTY)):
         for number in range(100):
-            asked.said(f"unknown{number}")
-        assert len(asked._said) < 40
-    assert vector.said("a")[0] is vector.said("a")[0]
+            asked.attribute_columns(f"unknown{number}")
+        assert len(asked._columns) < 40
+    assert vector.attribute_columns("a")[0] is vector.attribute_columns("a")[0]
     assert vector == _vector(_between(2, 4))
 
 
