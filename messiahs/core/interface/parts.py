@@ -1,7 +1,7 @@
-"""Who answers the questions of the core: the parts of a policy, each a small Protocol (MESSIAHS 2, 5).
+"""The parts of a policy that answer the queries of the core, each a small Protocol (MESSIAHS 2, 5).
 
-A part is a function `(query, state) -> (answer, state)`. Queries and states are values. The state is what the part
-remembers between two questions: the module keeps it, traces hold it, and after a restart a part begins with `initial`.
+A part is a function `(query, state) -> (answer, state)`. Queries and states are values. The state is the memory of the
+part between two queries: the module keeps it, traces include it, and after a restart a part begins with `initial`.
 """
 
 from collections.abc import Hashable
@@ -35,14 +35,14 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.vectors import Vector
 
 PartState = tuple[tuple[Value, ...], ...]
-"""What a part remembers: rows of integers and strings."""
+"""The memory of a part: rows of integers and strings."""
 
 _Answer_co = TypeVar("_Answer_co", covariant=True)
 _Query_contra = TypeVar("_Query_contra", contravariant=True)
 
 
 class PartKind(StrEnum):
-    """What a part decides, as the block of a policy file that it belongs to."""
+    """The decision of a part, by the block of a policy file to which it belongs."""
 
     UPDATE = "advertise"
     ACCEPTANCE = "accept"
@@ -56,7 +56,7 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(Generic[_Answer_co]):
-    """A part did not answer, for the reason `why`; `instead` holds in place of its answer."""
+    """A part gave no answer, for the reason `why`; `instead` is the substitute."""
 
     instead: _Answer_co
     why: str
@@ -67,96 +67,96 @@ class Part(Protocol[_Query_contra, _Answer_co]):
 
     @property
     def text(self) -> str:
-        """The part by its name and parameters; over a change of policy, parts with equal texts keep their state."""
+        """The part by its name and parameters; when a policy is replaced, parts with equal texts keep their state."""
 
     @property
     def initial(self) -> PartState:
-        """The state with which it begins."""
+        """The state with which the part begins."""
 
     def decide(
         self, query: _Query_contra, state: PartState, randomness: Randomness, /
     ) -> tuple[_Answer_co | Failed[_Answer_co], PartState]:
-        """Answer a question, and give the state for the next one."""
+        """Return the answer to a query, and the state for the next one."""
 
 
 class Acceptance(Part[AcceptQuery, Accepted | Refused], Protocol):
-    """Judges tasks that somebody wants placed."""
+    """Judges tasks for which places are requested."""
 
     def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+        """Return every rule that refuses the tasks with the values found, for the owner alone; empty without one."""
 
 
 class Selection(Part[TaskOrderQuery, tuple[int, ...]], Protocol):
-    """Gives the positions of all tasks, that of the first to be served in front; equal ones stay in their order."""
+    """Returns the positions of all tasks in the order of service; equal ones keep their order."""
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether the order depends on the memory that a task uses, which is then measured."""
+        """Whether the order depends on the memory that tasks use, which is then measured."""
 
     @property
     def keeps_arrival(self) -> bool:
-        """Say whether it is first come, first served: then none is put before another, and nobody is asked."""
+        """Whether tasks are served in order of arrival: then none ranks above another, and the part is not called."""
 
 
 class Migration(Part[MigrationQuery, tuple[int, ...]], Protocol):
-    """Gives the positions of the running tasks that are worth moving, that of the first to go in front."""
+    """Returns the positions of the running tasks that are worth moving, in the order in which they leave."""
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether the order depends on the memory that a task uses, which is then measured."""
+        """Whether the order depends on the memory that tasks use, which is then measured."""
 
 
 class Transfer(Protocol):
-    """When others are asked for tasks, and which tasks may go to those that ask: rules without a state."""
+    """When tasks are requested from others, and which tasks may be offered to others: rules without a state."""
 
     @property
     def asks(self) -> tuple[Asking, ...]:
-        """When others are asked for tasks."""
+        """The rules by which tasks are requested."""
 
     @property
     def keep_at_least(self) -> int:
-        """How many of the tasks that wait are never offered, and as many of those that run."""
+        """The number of waiting tasks that are never offered, and likewise of running ones."""
 
     @property
     def offers_running(self) -> bool:
-        """Say whether tasks that run may go too; only if the policy says which."""
+        """Whether running tasks may be offered too, which requires rules that select them."""
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether a rule about what is offered asks for the memory that a task uses, which is then measured."""
+        """Whether an `offer` rule depends on the memory that a task uses, which is then measured."""
 
     @property
     def reads_waiting(self) -> bool:
-        """Say whether a rule about what is offered asks for the tasks that wait and rank above the one that runs."""
+        """Whether an `offer` rule depends on waiting tasks that rank above a running one."""
 
     def offers(self, query: RunningQuery, /) -> bool:
-        """Say whether a task may go to whoever asks for it."""
+        """Return whether a task may be offered."""
 
 
 class Disclosure(Protocol):
-    """What others are told: rules without a state, since sums are kept for as long as nothing changes."""
+    """The facts revealed to others: rules without a state, since sums are kept as long as nothing changes."""
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Give what the own machine says of itself to others."""
+        """Return the description of the own machine for others."""
 
     def pass_on(self, vector: Vector, /) -> Vector:
-        """Give what is passed on of what a child of the primary tree sent."""
+        """Return the part of a primary child's vector that is passed on."""
 
     def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
-        """Give what a neighbor is told of a vector: less or coarser, never more."""
+        """Return a vector as a neighbor may see it: with fewer or coarser facts, never more."""
 
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Say whether a neighbor is told anything at all."""
+        """Return whether anything is revealed to a neighbor."""
 
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Give a value that is equal for neighbors to which `reveal` tells the same of the same vector."""
+        """Return a value that is equal for neighbors for which `reveal` gives equal results."""
 
     def name_for(self, neighbor: Neighbor, /) -> str:
-        """Give the name that a neighbor sees in reasons in place of this system's and those behind it; empty: none."""
+        """Return the name that a neighbor sees in place of this system and those behind it; empty: none."""
 
 
 class Policy(Protocol):
-    """What an administrator decides (MESSIAHS 2: the policies define how a capability is used), part by part."""
+    """The decisions of an administrator (MESSIAHS 2: policies define how a capability is used), part by part."""
 
     @property
     def timeouts(self) -> Timeouts:
@@ -164,55 +164,55 @@ class Policy(Protocol):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The attributes that classes may split on, sorted."""
+        """The attributes on which classes may be split, sorted."""
 
     @property
     def running(self) -> tuple[RunningRule, ...]:
-        """What may happen to tasks that run on the own machine, in the order of the file."""
+        """The rules about tasks that run on the own machine, in the order of the file."""
 
     @property
     def update(self) -> Part[UpdateQuery, bool]:
-        """Say whether a change is told before the period is over."""
+        """The part that decides whether a change is sent before the period ends."""
 
     @property
     def acceptance(self) -> Acceptance:
-        """Judge tasks."""
+        """The part that judges tasks."""
 
     @property
     def location(self) -> Part[RankQuery, tuple[SystemId, ...]]:
-        """Order those candidates that could hold a task, the likeliest first; the others are left out."""
+        """The part that orders the candidates that could hold a task, the best first; others are left out."""
 
     @property
     def sources(self) -> Part[SourceQuery, tuple[SystemId, ...]]:
-        """Order the neighbors that are asked for tasks; those that are left out are not asked."""
+        """The part that orders the neighbors that are asked for tasks; those left out are not asked."""
 
     @property
     def selection(self) -> Selection:
-        """Order tasks that want places."""
+        """The part that orders waiting tasks."""
 
     @property
     def transfer(self) -> Transfer:
-        """Say when to ask for tasks, and which may go."""
+        """The rules for requesting and offering tasks."""
 
     @property
     def migration(self) -> Migration:
-        """Choose among running tasks that may go."""
+        """The part that chooses among running tasks that may be offered."""
 
     @property
     def allocation(self) -> Part[AllocationQuery, Allocation]:
-        """Say how many slots a task gets, and how much of a request is granted."""
+        """The part that sets the slots of a task, and the places granted of a request."""
 
     @property
     def disclosure(self) -> Disclosure:
-        """Say what others are told."""
+        """The rules for revealing facts to others."""
 
     @property
     def admission(self) -> Part[JoinQuery, Accepted | Refused]:
-        """Judge a system that wants to join."""
+        """The part that judges a system that requests to join."""
 
 
 def part_texts(policy: Policy) -> dict[PartKind, str]:
-    """Give the text of every part of a policy that may have a state."""
+    """Return the text of every part of a policy that may have a state."""
     return {
         PartKind.UPDATE: policy.update.text,
         PartKind.ACCEPTANCE: policy.acceptance.text,

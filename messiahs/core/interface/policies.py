@@ -1,6 +1,6 @@
-"""What the core asks a policy, and what it may answer, as values; who answers stands in parts.py.
+"""The queries of the core to a policy, and the possible answers, as values; parts.py has the parts that answer.
 
-Mechanism stays apart from policy: the core asks, a policy answers, and neither knows the other's inside.
+Mechanism stays apart from policy: the core asks, a policy answers, and neither depends on the other's implementation.
 """
 
 from collections.abc import Callable
@@ -17,19 +17,19 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 
 START = Instant(0)
-"""When a question is asked for which the time does not matter; a module's own questions say `at` which instant."""
+"""The instant of queries for which the time does not matter; a module's own queries set `at`."""
 
 
 class Randomness(Protocol):
     """The one source of random numbers."""
 
     def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
+        """Return a random integer of `count` bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What one task of a shape takes, and what it requires of its machine."""
+    """The resources that one task of a shape takes, and its requirement for the machine."""
 
     slots: int
     mem_bytes: int
@@ -39,7 +39,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A system that could be asked for places; `has_lost` says that tasks were lost there lately.
+    """A system that could be asked for places; `has_lost`: tasks were lost there recently.
 
     `age_ns` is the age of the oldest part of its view.
     """
@@ -53,12 +53,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The policy has nothing against the tasks."""
+    """The policy accepts the tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The policy is against the tasks; with `is_final` for whoever could be asked through this module too."""
+    """The policy refuses the tasks; with `is_final` also for all systems that could be asked through this module."""
 
     code: DenyCode
     rule: str = ""
@@ -68,9 +68,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Who asks for places: a neighbor, or with relation self a local user.
+    """The requester of places: a neighbor, or with relation self a local user.
 
-    `balance` is the processor time given to it less what it gave, in seconds; None where nobody counts it.
+    `balance` is the processor time given to it, less the time it gave, in seconds; None where that is not counted.
     """
 
     system: SystemId
@@ -80,7 +80,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarTime:
-    """An instant as an owner sees it: minutes of the local day, weekday from 1 (Monday), day of the month."""
+    """An instant in local time: minutes of the day, weekday from 1 (Monday), day of the month."""
 
     clock: int
     weekday: int
@@ -88,7 +88,7 @@ class CalendarTime:
 
 
 Calendar = Callable[[Instant], CalendarTime]
-"""Reads an instant as local time; the host knows the time zone, the core does not."""
+"""Converts an instant to local time; the host knows the time zone, the core does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +101,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptQuery:
-    """What a policy judges a request by.
+    """The facts on which a policy judges a request.
 
-    `here` is the own machine, None if the system has none; then what is asked of it holds if one class of
-    `subtree`, the module's own U, could satisfy it. `wanted_slots` is what one more task takes.
+    `here` is the own machine, None if the system has none; a condition on it then holds if one class of `subtree`, the
+    module's own U, could satisfy it. `wanted_slots` is what one more task takes.
     """
 
     tdv: TDV
@@ -115,12 +115,12 @@ class AcceptQuery:
     placed: tuple[Placed, ...] = ()
     wanted_slots: int = 1
     module: Description = field(default_factory=dict)
-    """What the module knows of itself, with a machine or without: `tasks`, `waiting`."""
+    """Facts of the module itself, with or without a machine: `tasks`, `waiting`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankQuery:
-    """What a policy orders candidates by; `module` is what the module knows of itself, with a machine or without."""
+    """The facts on which a policy ranks candidates; `module` has those of the module, with or without a machine."""
 
     candidates: tuple[Candidate, ...]
     need: Need
@@ -132,7 +132,7 @@ class RankQuery:
 
 
 class Act(StrEnum):
-    """What an owner may do to a task that runs on the owner's machine, the severest first."""
+    """The acts of an owner on a task that runs on the owner's machine, the most severe first."""
 
     KILL = "kill"
     VACATE = "vacate"
@@ -143,9 +143,9 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningQuery:
-    """What a policy judges a task by that runs or waits here: its TDV and what is known of it, the machine, the time.
+    """The facts on which a policy judges a task that runs or waits here: the task with its TDV, the machine, the time.
 
-    What is not known is missing.
+    Unknown facts are absent.
     """
 
     task: Description
@@ -154,50 +154,50 @@ class RunningQuery:
 
 
 class RunningRule(Protocol):
-    """One rule about tasks that run here; `protecting.decide` counts its durations, all in nanoseconds."""
+    """One rule about tasks that run here; `rule_timing.decide` counts its durations, all in nanoseconds."""
 
     @property
     def act(self) -> Act:
-        """What is to be done."""
+        """The act that the rule requires."""
 
     @property
     def for_ns(self) -> int:
-        """How long it must have been due without break."""
+        """How long the rule must have been due without a break."""
 
     @property
     def grace_ns(self) -> int | None:
-        """How long a task has to end by itself, or its origin to find another place; None: nothing is said of it."""
+        """Time for a task to end by itself, or for its origin to find another place; None: the rule sets none."""
 
     @property
     def then(self) -> Act:
-        """What is to be done when the grace is over."""
+        """The act that follows when the grace has expired."""
 
     @property
     def rule(self) -> str:
-        """The rule as it was written, on one line."""
+        """The source of the rule, on one line."""
 
     @property
     def text(self) -> str:
-        """What others are told of the reason; it may be empty."""
+        """The reason sent to other systems; it may be empty."""
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether it asks for the memory that the task uses, which is then measured."""
+        """Whether the rule depends on the memory that the task uses, which is then measured."""
 
     @property
     def reads_waiting(self) -> bool:
-        """Say whether it asks for the tasks that wait: then it may make room for one of them."""
+        """Whether the rule depends on waiting tasks, so that it may make room for one of them."""
 
     def is_due(self, query: RunningQuery, /) -> bool:
-        """Say whether it wants its act now, whatever its `for` says; False for a task that it is not about."""
+        """Return whether the rule applies to a task now, regardless of its `for`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HereQuery:
-    """What a policy judges the own system by.
+    """The facts on which a policy judges the own system.
 
-    What is asked of `here` and is not known there holds, if the system has no machine, if one class of `subtree`, the
-    module's own U, could satisfy it.
+    On a system without a machine, a condition on unknown facts of `here` holds if one class of `subtree`, the module's
+    own U, could satisfy it.
     """
 
     here: Description
@@ -207,23 +207,23 @@ class HereQuery:
 
 
 class Asking(Protocol):
-    """One rule by which a module asks others for tasks (MESSIAHS 5.3.2: receiver-initiated load balancing)."""
+    """One rule by which a module requests tasks from others (MESSIAHS 5.3.2: receiver-initiated load balancing)."""
 
     @property
     def every_ns(self) -> int:
-        """How often it is considered."""
+        """The interval of its evaluation."""
 
     @property
     def wanting(self) -> str:
-        """A predicate of the paper's language over the TDVs of the tasks that are wanted; the empty one wants all."""
+        """A predicate of the paper's language over the TDVs of the requested tasks; the empty one matches all."""
 
     def is_wanted(self, query: HereQuery, /) -> bool:
-        """Say whether to ask now."""
+        """Return whether to request tasks now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOrderQuery:
-    """Tasks to be put in order: of each its TDV and what is known of it."""
+    """Tasks to be ordered: the TDV and the known facts of each."""
 
     tasks: tuple[Description, ...]
     here: Description
@@ -233,7 +233,7 @@ class TaskOrderQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinQuery:
-    """A system that wants to become a neighbor: its name, what it would be, and how many there are already."""
+    """A system that requests to become a neighbor: its name, its relation, and the present number of such neighbors."""
 
     name: SystemId
     role: Relation
@@ -243,21 +243,21 @@ class JoinQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """The durations that a policy decides, in nanoseconds."""
+    """The durations that a policy sets, in nanoseconds."""
 
     update_period_ns: int = 2 * SECOND
     request_ns: int = 10 * SECOND
     lease_ns: int = 15 * MINUTE
     kill_grace_ns: int = 10 * SECOND
     status_ns: int = 5 * MINUTE
-    """How long nothing may be heard of a claim before its executor is asked."""
+    """Silence of a claim after which its executor is queried."""
     input_ns: int | None = None
-    """How long a neighbor may be silent; None: three of the periods that it announced."""
+    """Silence of a neighbor after which it is queried; None: three of the periods that it announced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnChange:
-    """What the own machine was last said to be, and what it is now; None: it has no machine."""
+    """The own machine as last described, and as it is now; None if it has no description."""
 
     before: SDV | None
     after: SDV | None
@@ -267,7 +267,7 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardChange:
-    """What a neighbor said before, and what it says now; that may be the same."""
+    """The last vector of a neighbor and the new one, which may be equal."""
 
     neighbor: SystemId
     before: StatusVector
@@ -277,12 +277,12 @@ class HeardChange:
 
 
 UpdateQuery = OwnChange | HeardChange
-"""Something that neighbors hear at the end of the period at the latest: is it worth telling at once?"""
+"""A change that is sent at the end of the period at the latest: should it be sent at once?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSource:
-    """A neighbor behind which `waiting` tasks wait, or tasks run that may go (`lets_go`)."""
+    """A neighbor behind which `waiting` tasks wait, or running tasks may move (`lets_go`)."""
 
     system: SystemId
     relation: Relation
@@ -300,7 +300,7 @@ class SourceQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationQuery:
-    """Tasks that run here, that somebody asks for and that the `offer` rules let go; at most `wanted` of them go."""
+    """Running tasks that match a task_request and the `offer` rules; at most `wanted` of them are offered."""
 
     tasks: tuple[RunningQuery, ...]
     wanted: int
@@ -309,7 +309,7 @@ class MigrationQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationQuery:
-    """A request for `wanted` places, each for a task that asks for so many slots; `here` is what the machine has."""
+    """A request for `wanted` places, each for a task of `slots` slots; `here` has the facts of the machine."""
 
     tdv: TDV
     asker: Asker
@@ -321,9 +321,9 @@ class AllocationQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """How many slots each task of a request gets (at least 1), and how many places are granted at most.
+    """The slots of each task of a request (at least 1), and the most places that are granted.
 
-    What does not fit is not granted, whatever is said here.
+    Places that do not fit are not granted in any case.
     """
 
     slots: int
