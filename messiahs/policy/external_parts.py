@@ -116,7 +116,7 @@ def _no_order(known: tuple[object, ...], answer: object, *, is_whole: bool = Fal
     if strange:
         return f"{strange[0]!r:.100} was not asked about"
     if len(set(answer)) < len(answer):
-        return "something stands twice in its answer"
+        return "something occurs twice in its answer"
     return f"{len(known) - len(answer)} are missing in its answer" if is_whole and len(answer) < len(known) else ""
 
 

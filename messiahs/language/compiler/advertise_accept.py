@@ -78,7 +78,7 @@ def _read_head(quantities: list[Tree[Token]], draft: Draft) -> None:
 def _read_change(token: Token, draft: Draft) -> None:
     quantity = quantity_of(token)
     if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _WHOLE_SHARE:
-        draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is no share", hint="write 0% to 100%")
+        draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is not a share", hint="write 0% to 100%")
     draft.parts["update"] = key_changes(quantity.steps)
 
 
@@ -108,7 +108,7 @@ def _own_attribute(token: Token, draft: Draft) -> Attribute | None:
         return None
     if token[1:] in MACHINE_ATTRIBUTES or token[1:] in draft.reader.vocabulary.declared:
         return known.attribute
-    draft.reader.notebook.error(token, Code.MEANING, f"{token} is not for others to know")
+    draft.reader.notebook.error(token, Code.MEANING, f"{token} is never sent to others")
     return None
 
 
@@ -125,7 +125,7 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
         return
     if attribute.supplier != "policy" or attribute.kind is Kind.STRING:
         hint = "numbers that a policy sets are $willingness, $comm_cost and those that it declares"
-        notebook.error(target, Code.MEANING, f"{target} is not for a policy to set", hint=hint)
+        notebook.error(target, Code.MEANING, f"{target} cannot be set by a policy", hint=hint)
     elif any(setting.name == attribute.name for setting in draft.settings):
         notebook.error(target, Code.TWICE, f"{target} is set twice")
     else:

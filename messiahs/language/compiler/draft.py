@@ -86,7 +86,7 @@ class Draft:
         """Note a block that a file may have only once, the second time; its name may be of several words."""
         name = " ".join((block, *more))
         if name in self.blocks:
-            self.reader.notebook.error(block, Code.TWICE, f"`{name}` stands twice", hint="join the two blocks")
+            self.reader.notebook.error(block, Code.TWICE, f"`{name}` occurs twice", hint="join the two blocks")
         self.blocks.add(name)
 
     def set_timeout(self, name: str, nanoseconds: int) -> None:

@@ -24,10 +24,10 @@ def read_duration_ns(
     too_short: str = "a duration is not negative",
     most_ns: int = LONGEST_NS,
 ) -> int | None:
-    """Give the nanoseconds that a number says; None, with a problem, if it is no duration or out of its bounds."""
+    """Give the nanoseconds that a number says; None, with a problem, if it is not a duration or out of its bounds."""
     quantity = quantity_of(token)
     if quantity.unit is not Unit.SECONDS:
-        notebook.error(token, Code.DIMENSION, f"`{token}` is no duration", hint=f"write {example}")
+        notebook.error(token, Code.DIMENSION, f"`{token}` is not a duration", hint=f"write {example}")
         return None
     duration_ns = quantity.steps * MILLISECOND
     if duration_ns < least_ns:

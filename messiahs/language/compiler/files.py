@@ -91,7 +91,7 @@ def _read(draft: Draft) -> None:
         if notebook.is_full:
             return
         if item.head.words[0] == "policy" and place > 0:
-            notebook.error(item.head.words[0], Code.MEANING, "`policy` stands at the top of the file")
+            notebook.error(item.head.words[0], Code.MEANING, "`policy` must be at the top of the file")
         if item.head.words[0] != "attribute":
             _read_item(item, draft)
     if not notebook.errors:
@@ -105,7 +105,7 @@ def _read_item(item: Item, draft: Draft) -> None:
         _READERS[word](item, draft)
     elif word.type != BAD:
         hint = nearest(word, _READERS) or f"a policy is made of {', '.join(_READERS)}"
-        draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing", hint=hint)
+        draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} does not begin a block", hint=hint)
 
 
 def _check_body(item: Item, draft: Draft) -> None:
@@ -114,4 +114,4 @@ def _check_body(item: Item, draft: Draft) -> None:
     if rule is Body.ALWAYS and item.body is None:
         draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` needs a block", hint="write { ... }")
     elif rule is Body.NEVER and item.body is not None:
-        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` has no block", hint="end it with `;`")
+        draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` takes no block", hint="end it with `;`")

@@ -32,7 +32,7 @@ def read_join(item: Item, draft: Draft) -> None:
             notebook.error(limits[0], Code.RANGE, "a limit is 0 or more")
         if role not in _ROLES:
             hint = nearest(role, _ROLES) or f"systems join as {', '.join(_ROLES)}"
-            notebook.error(role, Code.UNKNOWN_NAME, f"{quoted(role)} is no role", hint=hint)
+            notebook.error(role, Code.UNKNOWN_NAME, f"{quoted(role)} is not a role", hint=hint)
             continue
         limit = int(limits[0]) if limits else None
         draft.entries.append(Entry(role=_ROLES[role], condition=condition, limit=limit, rule=rule))

@@ -27,7 +27,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
     notebook = draft.reader.notebook
     if not items:
         start = Token("$START", "", start_pos=0, end_pos=0)
-        hint = 'nobody is accepted but the own users; let others in with `accept`, or begin with `policy "NAME";`'
+        hint = 'only local users are accepted; admit others with `accept`, or begin with `policy "NAME";`'
         notebook.warning(start, Code.EMPTY, "this file contains no policy", hint=hint)
     certainty = certainty_in(draft.reader.vocabulary, draft.reader.effort)
     for block in _BY_PEER:
@@ -49,7 +49,7 @@ def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None
         for word in words:
             if word.type == "ANY" and not is_safe:
                 hint = "parent, children and siblings have blocks of their own"
-                notebook.warning(word, Code.UNREACHABLE, "this concerns nobody", hint=hint)
+                notebook.warning(word, Code.UNREACHABLE, "this applies to no neighbor", hint=hint)
 
 
 def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:

@@ -55,7 +55,7 @@ def read_migrate(item: Item, draft: Draft) -> None:
 def _read_keep(tree: Tree[Token], draft: Draft) -> None:
     (number,) = tokens_in_tree(tree, "INTEGER")
     if draft.migration.keep_at_least is not None:
-        draft.reader.notebook.error(first_token(tree), Code.TWICE, "`keep` stands twice", hint="keep the greater one")
+        draft.reader.notebook.error(first_token(tree), Code.TWICE, "`keep` occurs twice", hint="keep the greater one")
     if number.startswith("-"):
         draft.reader.notebook.error(number, Code.RANGE, "how many are kept is 0 or more")
     draft.migration.keep_at_least = int(number)

@@ -20,7 +20,9 @@ def read_part(tree: Tree[Token], kind: PartKind, draft: Draft, /) -> NamedPart |
     name, notebook = first_token(tree), draft.reader.notebook
     declared = draft.catalogue.of_kind(kind).get(name)
     if declared is None:
-        notebook.error(name, Code.UNKNOWN_PART, f"{quoted(name)} is no part of `{kind}`", hint=_hint(name, kind, draft))
+        notebook.error(
+            name, Code.UNKNOWN_PART, f"{quoted(name)} is not a part of `{kind}`", hint=_hint(name, kind, draft)
+        )
         return None
     found = notebook.mistakes
     given = _read_arguments(trees_in(tree), declared, notebook)
@@ -50,9 +52,9 @@ def _read_arguments(arguments: list[Tree[Token]], declared: DeclaredPart, notebo
         parameter = parameters.get(name)
         if parameter is None:
             hint = nearest(name, parameters) or _listed(declared)
-            notebook.error(name, Code.PARAMETER, f"{quoted(name)} is no parameter of `{declared.name}`", hint=hint)
+            notebook.error(name, Code.PARAMETER, f"{quoted(name)} is not a parameter of `{declared.name}`", hint=hint)
         elif name in given:
-            notebook.error(name, Code.TWICE, f"`{name}` stands twice")
+            notebook.error(name, Code.TWICE, f"`{name}` occurs twice")
         else:
             given[str(name)] = _read_value(value, parameter, notebook)
     return given

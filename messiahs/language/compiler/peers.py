@@ -28,7 +28,7 @@ def read_peers(tree: Tree[Token], notebook: Notebook) -> tuple[Token, ...]:
     for token in map(first_token, trees_in(peers)):
         if token.type == "NAME":
             hint = nearest(token, _WORDS) or f'peers are {", ".join(_WORDS)}; the name of a system is written "{token}"'
-            notebook.error(token, Code.UNKNOWN_NAME, f"{quoted(token)} is no peer", hint=hint)
+            notebook.error(token, Code.UNKNOWN_NAME, f"{quoted(token)} is not a peer", hint=hint)
         else:
             known.append(token)
     return tuple(known)

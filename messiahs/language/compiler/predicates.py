@@ -207,7 +207,7 @@ def _let_use(token: Token, scene: _Scene) -> Expression:
         reader.notebook.error(token, Code.LET, f"`{token}` is defined below or by itself", hint=hint)
     elif token not in reader.lets:
         hint = nearest(token, reader.lets) or f"write ${token} for an attribute, or define it: let {token} = ...;"
-        reader.notebook.error(token, Code.LET, f"there is no `let {token}`", hint=hint)
+        reader.notebook.error(token, Code.LET, f"unknown `let {token}`", hint=hint)
     return ALWAYS
 
 

@@ -39,7 +39,7 @@ def read_reveal(item: Item, draft: Draft) -> None:
         if peer == "users":
             notebook.error(peer, Code.UNKNOWN_NAME, "users are no neighbors, and see what their module sees")
     if is_nothing and item.body is not None:
-        notebook.error(item.head.end, Code.MEANING, "`nothing` has no block", hint="write `;`")
+        notebook.error(item.head.end, Code.MEANING, "`nothing` takes no block", hint="write `;`")
     elif not is_nothing and not item.body:
         hint = "write { all; } or nothing;"
         notebook.error(item.head.end, Code.MEANING, "this does not say what is revealed", hint=hint)
@@ -95,5 +95,5 @@ def _system_name(token: Token, notebook: Notebook) -> str:
     name = unescaped(token)
     if not _SYSTEM.fullmatch(name):
         hint = "a name is small letters, digits and `-`, joined by dots"
-        notebook.error(token, Code.MEANING, f"{quoted(name)} is no name of a system", hint=hint)
+        notebook.error(token, Code.MEANING, f"{quoted(name)} is not the name of a system", hint=hint)
     return name

@@ -44,7 +44,7 @@ def _rule(tree: Tree[Token], statement: Statement, head: Condition | None, *, dr
     grace_ns = _duration_ns(parts["GRACE"], draft) if "GRACE" in parts else None
     then = Act(first_token(parts["THEN"])) if "THEN" in parts else Act.KILL
     if act is Act.MOVE and grace_ns == 0:
-        draft.reader.notebook.error(first_token(parts["GRACE"]), Code.RANGE, "nobody takes a task in no time")
+        draft.reader.notebook.error(first_token(parts["GRACE"]), Code.RANGE, "a move needs a grace longer than 0")
     _check_order(act, tree, parts, draft=draft)
     texts = tokens_in_tree(tree, "TEXT")
     return CompiledRule(

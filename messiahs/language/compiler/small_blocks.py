@@ -59,9 +59,9 @@ def read_attribute(item: Item, draft: Draft) -> None:
     if "." in name:
         notebook.error(token, Code.SCOPE, "an attribute is declared without a scope")
     elif name in fixed:
-        notebook.error(token, Code.TWICE, f"{token} is known already", hint="only extensions are declared")
+        notebook.error(token, Code.TWICE, f"{token} is already known", hint="only extensions are declared")
     elif name in declared:
-        notebook.error(token, Code.TWICE, f"{token} is declared already")
+        notebook.error(token, Code.TWICE, f"{token} is already declared")
     else:
         declared[name] = None if tree is None else _attribute(name, tree, notebook)
 
@@ -73,7 +73,7 @@ def _attribute(name: str, tree: Tree[Token], notebook: Notebook) -> Attribute:
     ends = [quantity_of(first_token(part)).steps for part in trees_in(said)]
     for part in trees_in(said):
         if quantity_of(first_token(part)).unit is not Unit.NONE:
-            notebook.error(first_token(part), Code.DIMENSION, "the ends of an int are plain numbers")
+            notebook.error(first_token(part), Code.DIMENSION, "the bounds of an int are plain numbers")
     low, high = ends or (None, None)
     if low is not None and high is not None and low > high:
         notebook.error(word, Code.RANGE, f"nothing is between {low} and {high}")
@@ -99,7 +99,7 @@ def read_let(item: Item, draft: Draft) -> None:
     if not names:
         return
     if names[0] in draft.reader.lets:
-        notebook.error(names[0], Code.TWICE, f"`let {names[0]}` stands twice")
+        notebook.error(names[0], Code.TWICE, f"`let {names[0]}` occurs twice")
     else:
         define_let(str(names[0]), None if tree is None else trees_in(tree)[0], draft.reader)
 
@@ -118,7 +118,7 @@ def read_combine(item: Item, draft: Draft) -> None:
         if name != DEFAULT and draft.reader.vocabulary.look_up(subject, COMBINE, notebook) is None:
             continue
         if name in draft.combined:
-            notebook.error(subject, Code.TWICE, f"{subject} stands twice in `combine`")
+            notebook.error(subject, Code.TWICE, f"{subject} occurs twice in `combine`")
         elif name == DEFAULT and rule == "key":
             notebook.error(rule, Code.MEANING, "what is not named cannot be a key", hint="write carry or drop")
         elif name in KEY_ATTRIBUTES and rule != "key":
@@ -139,9 +139,9 @@ def read_timeouts(item: Item, draft: Draft) -> None:
         name, number = first_token(tree), first_token(trees_in(tree)[0])
         if name not in _TIMEOUTS:
             hint = nearest(name, _TIMEOUTS) or f"the timeouts are {', '.join(_TIMEOUTS)}"
-            notebook.error(name, Code.UNKNOWN_NAME, f"{quoted(name)} is no timeout", hint=hint)
+            notebook.error(name, Code.UNKNOWN_NAME, f"{quoted(name)} is not a timeout", hint=hint)
         elif name in seen:
-            notebook.error(name, Code.TWICE, f"`{name}` stands twice")
+            notebook.error(name, Code.TWICE, f"`{name}` occurs twice")
         else:
             _read_timeout(name, number, draft)
         seen.add(name)
@@ -153,7 +153,7 @@ def _read_timeout(name: Token, number: Token, draft: Draft) -> None:
         draft.reader.notebook,
         example="500ms, 10s or 5min",
         least_ns=0 if name == "kill_grace" else MILLISECOND,
-        too_short="a timeout is longer than nothing",
+        too_short="a timeout is greater than 0",
         most_ns=_LONGEST_NS.get(name, LONGEST_NS),
     )
     if duration_ns is not None:

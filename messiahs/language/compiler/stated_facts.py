@@ -61,7 +61,9 @@ def read_statements(text: str, known: Mapping[str, Attribute], /, *, file: str) 
         if any(word.type == BAD for word in words):
             continue
         if len(rest) != 2 or rest[0] != "=" or rest[1].type not in _LITERALS:  # noqa: PLR2004 - a name, `=` and a value
-            notebook.error(name, Code.SYNTAX, "this is no statement", hint='write mem=4GiB or name="cs", one in a line')
+            notebook.error(
+                name, Code.SYNTAX, "this is not a statement", hint='write mem=4GiB or name="cs", one in a line'
+            )
             continue
         value = stated(name, rest[1], known, notebook=notebook)
         if value is not None:

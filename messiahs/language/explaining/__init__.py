@@ -1,1 +1,1 @@
-"""A whole policy explained: over facts, over the machines of a pool, and by what its tests have seen."""
+"""Explanations of a whole policy: over facts, over the machines of a pool, and by the coverage of its tests."""

@@ -1,4 +1,4 @@
-"""Why the rules about tasks that are here, and about systems that want to join, say what they say."""
+"""Explain the rules about tasks on this machine, and about systems that want to join."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from messiahs.language.runtime.running_rules import CompiledRule
 
 
 def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, verdict: str = "") -> ExplainedBlock:
-    """Judge every rule about a task that runs here, whatever its `for` says, and the heads of their blocks."""
+    """Evaluate every rule about a running task, regardless of its `for`, and the heads of the blocks."""
     facts = _facts_of(query)
     heads = {rule.head.start: rule.head for rule in rules if rule.head is not None}
     explained = [explain_rule(head, head.text, facts) for head in heads.values()]
@@ -27,14 +27,14 @@ def explain_running(rules: Sequence[CompiledRule], query: RunningQuery, /, *, ve
 
 
 def explain_offer(migrating: Transfer, query: RunningQuery, /) -> ExplainedBlock:
-    """Judge every rule by which a task is offered to whoever asks for it."""
+    """Evaluate every rule that decides whether a task is offered to a system that asks for tasks."""
     conditions = migrating.offered if isinstance(migrating, CompiledMigration) else ()
     rules = [explain_rule(condition, condition.text, _facts_of(query)) for condition in conditions]
     return block_of("migrate", "it is offered" if migrating.offers(query) else "it is kept", rules)
 
 
 def explain_ask(migrating: Transfer, query: HereQuery, /) -> ExplainedBlock:
-    """Judge every rule by which others are asked for tasks."""
+    """Evaluate every rule that decides whether other systems are asked for tasks."""
     facts = {HERE: query.here, NOW: calendar_facts(query.now)}
     asks = migrating.asks if isinstance(migrating, CompiledMigration) else ()
     rules = [
@@ -48,14 +48,14 @@ def explain_ask(migrating: Transfer, query: HereQuery, /) -> ExplainedBlock:
 
 
 def explain_entry(joining: JoinRules, query: JoinQuery, /) -> ExplainedBlock:
-    """Judge every rule by which a system may become what it would be."""
+    """Evaluate every rule that admits a system in the role that it wants."""
     rules = [_entry(entry, query) for entry in joining.entries if entry.role is query.role]
     answer = joining.judge(query)
-    told = "it may join"
+    verdict = "it may join"
     if not isinstance(answer, Accepted):
         is_full = answer.code is DenyCode.LIMIT_REACHED
-        told = f"it may not join: {answer.text if is_full else f'no rule lets it in as {query.role.value}'}"
-    return block_of("join", told, rules)
+        verdict = f"it may not join: {answer.text if is_full else f'no rule lets it in as {query.role.value}'}"
+    return block_of("join", verdict, rules)
 
 
 def _entry(entry: Entry, query: JoinQuery) -> ExplainedRule:
@@ -64,7 +64,7 @@ def _entry(entry: Entry, query: JoinQuery) -> ExplainedRule:
 
 
 def block_of(head: str, verdict: str, rules: Iterable[ExplainedRule], /) -> ExplainedBlock:
-    """Give an explanation that begins where the first of its rules stands."""
+    """Return an explanation whose position is that of its first rule."""
     judged = tuple(rules)
     return ExplainedBlock(
         head=head, start=min((rule.start for rule in judged), default=0), verdict=verdict, rules=judged

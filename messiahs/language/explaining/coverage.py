@@ -1,4 +1,4 @@
-"""Which rules of a policy trials have seen both true and false, so that a wrong one could have been noticed."""
+"""Rules of a policy that no trial has seen both true and false, so that a mistake in them would go unnoticed."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from messiahs.language.runtime.migrate_rules import CompiledMigration
 from messiahs.language.syntax.written import Compound, Joint
 
 Sighting = tuple[int, bool]
-"""Where in the file a rule begins, and what it was seen to be."""
+"""Offset in the file where a rule begins, and the truth value that was seen."""
 
 _BOTH: Final = (True, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Something in a policy that is true or false; `start` is where in the file, counted from 0."""
+    """A part of a policy that is true or false; `start` is its offset in the file, in characters from 0."""
 
     text: str
     start: int
@@ -32,14 +32,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """A rule, and what it was never seen to be."""
+    """A rule, and the truth values that were never seen."""
 
     rule: Rule
     never: tuple[bool, ...]
 
 
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
-    """Give every rule of a policy, in the order of the file; a `let` is one of its own."""
+    """Return every rule of a policy, in the order of the file; each `let` counts as a rule."""
     rules = [Rule(text=text, start=condition.start) for text, condition in conditions_in(policy)]
     limits = (each for block in accept_blocks(policy.acceptance) for each in block.limits)
     rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
@@ -48,14 +48,14 @@ def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
 
 
 def unseen_rules(policy: CompiledPolicy, seen: Iterable[Sighting], /) -> tuple[Unseen, ...]:
-    """Give the rules that were not seen both true and false."""
+    """Return the rules that were not seen both true and false."""
     known = frozenset(seen)
     missing = ((rule, tuple(each for each in _BOTH if (rule.start, each) not in known)) for rule in rules_of(policy))
     return tuple(Unseen(rule=rule, never=never) for rule, never in missing if never)
 
 
 def sightings_in(blocks: Iterable[ExplainedBlock], /) -> Iterator[Sighting]:
-    """Give what rules, and the `let`s in them, were seen to be in some explanations."""
+    """Yield the truth values of the rules, and of the `let`s in them, in some explanations."""
     for block in blocks:
         for rule in block.rules:
             yield rule.start, rule.is_true
@@ -87,7 +87,7 @@ def _class_lets(part: ClassPart) -> Iterator[Sighting]:
 
 
 def amounts_in(policy: CompiledPolicy, /) -> Iterator[Amount]:
-    """Give every amount of a policy: those that are set, and those by which is ranked."""
+    """Yield every amount of a policy: the amounts that attributes are set to, and the keys of orders."""
     for setting in policy.disclosure.advertising.settings:
         yield from (amount for amount, _ in setting.choices)
         yield setting.otherwise
@@ -97,7 +97,7 @@ def amounts_in(policy: CompiledPolicy, /) -> Iterator[Amount]:
 
 
 def conditions_in(policy: CompiledPolicy, /) -> Iterator[tuple[str, Condition]]:
-    """Give every condition with the rule in which it stands; where a rule has several, with its own part of that."""
+    """Yield every condition with its rule; if a rule has several conditions, with the part of the rule around it."""
     for block in accept_blocks(policy.acceptance):
         yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
     for setting in policy.disclosure.advertising.settings:

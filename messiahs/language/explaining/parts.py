@@ -1,4 +1,4 @@
-"""Which parts decide under a policy, by name and parameters: those that its file names, and the defaults."""
+"""List the parts that decide under a policy, with their parameters: those named in the file, and the defaults."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from messiahs.policy.parts import DeclaredPart, NamedPart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedPart:
-    """A part that decides, as a policy file names it; `is_default` if it would without the file, too."""
+    """A part that decides, as a policy file names it; `is_default` if it decides without being named, too."""
 
     kind: PartKind
     text: str
@@ -21,7 +21,7 @@ class UsedPart:
 
 
 def parts_of(policy: CompiledPolicy | OpenPolicy, /) -> tuple[UsedPart, ...]:
-    """Give the parts of a policy, in the order of their kinds; where keys decide alone, there is none."""
+    """Return the parts of a policy, in the order of their kinds; an order with keys only has no part."""
     default = {each.declared.kind: each.text for each in _named_parts(OpenPolicy())}
     return tuple(
         UsedPart(

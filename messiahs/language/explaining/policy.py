@@ -1,4 +1,4 @@
-"""What each block of a policy makes of some facts, for whoever asks before it happens (`policy explain`)."""
+"""Evaluate every block of a policy over given facts (`policy explain`)."""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,11 @@ from messiahs.language.runtime.readings import TASK, Facts
 def explain_policy(
     policy: CompiledPolicy, query: AcceptQuery, /, *, asks: bool, present: Description
 ) -> tuple[ExplainedBlock, ...]:
-    """Explain every block that has something to judge, in the order of the file.
+    """Evaluate every block that has rules to evaluate, in the order of the file.
 
-    With `asks` the sender of the query is one, only the `accept` block for it counts, and it is told whether it might
-    join as the first one to be what it is. `present` is what is known of the task because it is here, as how long it
-    ran; if that is anything, what is done to it is told.
+    With `asks`, only the `accept` block for the sender of the query counts, and `join` is evaluated for it as the first
+    member of its role. `present` holds attributes of a task on this machine, such as its run time; if there is one, the
+    rules about running tasks are evaluated too.
     """
     explained = [] if asks else [explain_accept(block, query) for block in accept_blocks(policy.acceptance)]
     here = query.here or SDV(())
@@ -37,7 +37,7 @@ def explain_policy(
         entry = JoinQuery(name=query.asker.system, role=query.asker.relation, members=0, now=query.now)
         explained.append(explain_entry(policy.admission, entry))
     explained = [block for block in explained if block.rules]
-    # Whoever asks gets an answer, though no rule may be about that system.
+    # A sender gets an answer even if no rule is about it.
     explained += [_answer(policy, query)] if asks else []
     return tuple(sorted(explained, key=lambda block: block.start))
 
@@ -53,14 +53,14 @@ def _answer(policy: CompiledPolicy, query: AcceptQuery) -> ExplainedBlock:
 
 
 def accept_blocks(rules: AcceptRules, /) -> tuple[AcceptBlock, ...]:
-    """Give every `accept` block once, though it may name several senders."""
+    """Return every `accept` block once, even if it names several senders."""
     found = [block for _, block in (*rules.by_name, *rules.by_relation)]
     found += [rules.for_any] if rules.for_any is not None else []
     return tuple({block.start: block for block in found}.values())
 
 
 def explain_setting(policy: CompiledPolicy, setting: Setting, measured: SDV, now: CalendarTime, /) -> ExplainedBlock:
-    """Judge every condition under which the own machine says something of one attribute."""
+    """Evaluate every condition under which an attribute of this machine is set."""
     told = policy.disclosure.describe_here(measured, now).description()
     value = value_text(told[setting.name], setting.unit) if setting.name in told else "not said"
     rules = tuple(_choices(setting, policy.disclosure.facts_here(measured, now)))

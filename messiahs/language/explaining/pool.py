@@ -1,7 +1,7 @@
-"""How many machines of a pool a task could have, what keeps it from the others, and what would have to change.
+"""Count the machines of a pool that match a task, and find the demands that exclude the others.
 
-The pool is a vector, so machines are known by classes only: what is surely so of them and what could be are both told
-(MESSIAHS 7.1).
+The pool is a vector, so machines are known by classes only: results are given as certain and as possible (MESSIAHS
+7.1).
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ _NEEDS: Final = (("free_slots", "cpus", 1), ("avail_mem", "mem", 0), ("avail_dis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Conditions of which a machine must meet one; each class of the pool stands for `scope` in them."""
+    """Conditions of which a machine must satisfy one; `scope` refers to a class of the pool."""
 
     conditions: tuple[Condition, ...]
     scope: str
@@ -35,16 +35,16 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """A part of what is demanded, as it was written, and the machines that do not meet it, whatever the rest says."""
+    """A part of the demands, as written, and the machines that do not satisfy it, regardless of the other parts."""
 
     text: str
     machines: Machines
 
 
 def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
-    """Give what is demanded of a machine: room for the task, and what the `accept` block for whoever asks wants.
+    """Return the demands on a machine: room for the task, and the rules of the `accept` block for the asking system.
 
-    A neighbor without one is refused, so no machine will do.
+    A neighbor without a block is refused, so no machine matches.
     """
     demands = [Demand(conditions=(_need(*need),), scope=MACHINE) for need in _NEEDS]
     block = rules.block_for(asker)
@@ -58,7 +58,7 @@ def demands_of(rules: AcceptRules, asker: Asker, /) -> tuple[Demand, ...]:
 
 
 def judge_pool(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) -> Judged:
-    """Say which classes meet all demands."""
+    """Return the classes that satisfy all demands."""
     surely = could = pool.every_class
     for demand in demands:
         judged = [condition.over(facts, demand.scope, pool) for condition in demand.conditions]
@@ -68,7 +68,7 @@ def judge_pool(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) 
 
 
 def losses_in(demands: Iterable[Demand], facts: Facts, pool: IndexedVector, /) -> tuple[Loss, ...]:
-    """Give every part of the demands that loses machines, in the order of the rules."""
+    """Return every part of the demands that excludes machines, in the order of the rules."""
     losses = []
     for demand in demands:
         parts = [explain_classes(condition, facts, demand.scope, pool) for condition in demand.conditions]

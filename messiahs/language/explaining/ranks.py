@@ -1,7 +1,7 @@
-"""Why systems are asked, and tasks served, in the order in which they are: what each key of `rank` came to.
+"""Explain the order in which systems are asked and tasks served: the value of each key of `rank`.
 
-The values are those by which the order itself was made. Nothing is left to chance here: where keys decide by it,
-candidates stay in order of name.
+The values are those that determine the order itself. Nothing is random here: keys that draw leave candidates in order
+of name.
 """
 
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ from messiahs.language.runtime.task_ranking import TaskRanking, key_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedKey:
-    """What a key came to, in words; `value` is its number if it has one.
+    """Text for a key, and `value`, its number if it has one.
 
-    Because of the attributes in `unset` it has none, or is not true. `rule` tells the comparisons of a key that is the
-    same for all.
+    The attributes in `unset` are the reason why it has no value or is not true. `rule` explains the comparisons of a
+    key that is equal for all.
     """
 
     text: str
@@ -49,7 +49,7 @@ class ExplainedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedCandidate:
-    """A candidate, and what each key came to."""
+    """A candidate, and the value of each key."""
 
     system: str
     relation: Relation
@@ -58,9 +58,9 @@ class RankedCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedOrder:
-    """An order of a policy: what each key comes to for whoever is ranked, and who comes out in which order.
+    """An order of a policy: the value of each key, and the resulting order.
 
-    `ranked` is None if no candidates are known; `unable` are those that could not hold the task, and are not asked.
+    `ranked` is None if no candidates are known; `unable` are candidates that could not hold the task and are not asked.
     """
 
     written: WrittenOrder
@@ -70,10 +70,10 @@ class ExplainedOrder:
 
 
 class NoChance:
-    """Draws that change no order."""
+    """A source of random bits that are all 0, and change no order."""
 
     def bits(self, count: int, /) -> int:
-        """Give 0."""
+        """Return 0."""
         del count
         return 0
 
@@ -88,7 +88,7 @@ _DIFFERS: Final = "differs from candidate to candidate"
 def explain_candidates(policy: CompiledPolicy, query: RankQuery, /, *, are_known: bool) -> ExplainedOrder | None:
     """Explain `rank candidates` for one task; None for a policy without it.
 
-    Without `are_known` nothing is known of candidates, and the query has none.
+    Without `are_known` no candidates are known, and the query has none.
     """
     written = _written(policy, "rank candidates")
     if written is None:
@@ -126,7 +126,7 @@ def _written(policy: CompiledPolicy, head: str) -> WrittenOrder | None:
 
 
 def _key_of_all(key: RankKey, facts: Facts) -> ExplainedKey:
-    """Say what a key comes to for all candidates, as far as it does not depend on them."""
+    """Explain a key without looking at candidates, as far as it does not depend on them."""
     if isinstance(key, Turn | ByPart):
         return ExplainedKey(text=_DRAWN if isinstance(key, Turn) else _BY_PART)
     own = [reading for reading in _readings(key) if reading.scope not in _OF_CANDIDATES]
@@ -150,7 +150,7 @@ def _key_over_facts(key: RankKey, order: KeyOrder, facts: Facts, /) -> Explained
 
 
 def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: IndexedVector, /) -> ExplainedKey:
-    """Say what a key came to for a candidate whose classes `able` could hold the task."""
+    """Explain the value of a key for a candidate; `able` are its classes that could hold the task."""
     if isinstance(key, ByPart):
         return ExplainedKey(text=f"place {order[1] + 1}", value=order[1] + 1)
     if isinstance(key, Turn):
@@ -165,7 +165,7 @@ def _key_over_classes(key: RankKey, order: KeyOrder, facts: Facts, able: Indexed
     text = _FIRST[order[1]]
     if not unset or text == _FIRST[0]:
         return ExplainedKey(text=text)
-    # What machines do not say may have been withheld, so that it could be anything.
+    # An attribute that machines do not advertise may have been withheld, and could have any value.
     is_false = text == _FIRST[-1]
     return _last(unset, is_first=True) if is_false else ExplainedKey(text=f"{text}{_without(unset)}", unset=unset)
 
@@ -186,7 +186,7 @@ def _amount(key: Most, order: KeyOrder, unset: tuple[str, ...]) -> ExplainedKey:
 
 
 def _last(unset: tuple[str, ...], *, is_first: bool) -> ExplainedKey:
-    """Tell a key without a value: for want of some attributes, or because its number does not fit."""
+    """Explain a key without a value: attributes are unset, or its number does not fit."""
     why = _without(unset) if unset else ": no value of it is within 64 bits"
     return ExplainedKey(text=f"{'false' if is_first else 'uninitialised'}, goes last{why}", unset=unset)
 

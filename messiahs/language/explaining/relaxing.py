@@ -1,6 +1,6 @@
-"""The nearest change of one value with which more machines of a pool would match: of a fact, or of a literal in a rule.
+"""The smallest change of a single value that makes more machines of a pool match: of a fact, or of a literal in a rule.
 
-Tried are the bounds of the pool's classes and the literals of the rules: nothing between two of them matters.
+Tries the bounds of the pool's classes and the literals of the rules; values between two of them change nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,12 +27,12 @@ from messiahs.language.runtime.readings import Facts, Reading
 from messiahs.language.syntax.written import Compound, Joint, Term, Written, terms_of
 
 _TRIED_LIMIT: Final = 200
-"""So many values are tried on each side, the nearest first."""
+"""Maximum number of values tried on each side, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What would be different, and the machines that would match then."""
+    """Text of a change, and the machines that would match after it."""
 
     text: str
     machines: Machines
@@ -40,16 +40,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Knob:
-    """One value that could be another: what it is now, what it could be, and what would match then."""
+    """A value that could be changed: its present value, the other values, and the matches for each."""
 
     value: Value | None
     others: tuple[Value, ...]
-    told: Callable[[Value], str]
+    text_for: Callable[[Value], str]
     matched: Callable[[Value], Machines]
 
 
 def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, /) -> tuple[Change, ...]:
-    """Give for each fact and each literal the nearest change that helps; what helps most stands in front."""
+    """Return for each fact and each literal the smallest change that helps; the most effective change comes first."""
     now = machines_in(judge_pool(demands, facts, pool), pool)
     knobs = [*_facts_in(demands, facts, pool), *_literals_in(demands, facts, pool)]
     changes = {change.text: change for knob in knobs for change in _nearest(knob, now)}
@@ -57,7 +57,7 @@ def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, 
 
 
 def _nearest(knob: _Knob, now: Machines) -> Iterator[Change]:
-    """Try lesser and greater numbers up to the first that helps; of strings, and where there is no value, the best."""
+    """Yield the nearest lower and higher number that helps; for a string or a missing value, the best value."""
     numbers = sorted({each for each in knob.others if isinstance(each, int)})
     value = knob.value
     if isinstance(value, int):
@@ -67,14 +67,14 @@ def _nearest(knob: _Knob, now: Machines) -> Iterator[Change]:
             tried = ((each, knob.matched(each)) for each in side)
             found = next(((each, machines) for each, machines in tried if _is_more(machines, now)), None)
             if found is not None:
-                yield Change(text=knob.told(found[0]), machines=found[1])
+                yield Change(text=knob.text_for(found[0]), machines=found[1])
         return
-    # Of several that are equally good the first: a literal stands before its neighbors.
+    # Of equally good values, the first: literals precede their neighbors.
     others = knob.others[:_TRIED_LIMIT]
     helping = [(each, machines) for each in others if _is_more(machines := knob.matched(each), now)]
     if helping:
         best, machines = max(helping, key=lambda each: (each[1].could, each[1].surely))
-        yield Change(text=knob.told(best), machines=machines)
+        yield Change(text=knob.text_for(best), machines=machines)
 
 
 def _is_more(machines: Machines, now: Machines) -> bool:
@@ -105,20 +105,20 @@ def _fact(
         changed = {**facts, reading.scope: {**said, reading.name: other}}
         return machines_in(judge_pool(demands, changed, pool), pool)
 
-    def told(other: Value) -> str:
+    def text_for(other: Value) -> str:
         written = value_text(other, reading.unit)
         if not isinstance(value, int) or not isinstance(other, int):
             return f"{reading} were {written}"
         return f"{reading} were at {'most' if other < value else 'least'} {written}"
 
-    return _Knob(value=value, others=tuple(bounds), told=told, matched=matched)
+    return _Knob(value=value, others=tuple(bounds), text_for=text_for, matched=matched)
 
 
 def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Knob]:
     for demand in demands:
         for condition in demand.conditions:
             readings = {reading.key: reading for reading in condition.readings}
-            assert condition.written is not None, "a policy without mistakes"
+            assert condition.written is not None, "the policy is valid"
             for term in terms_of(condition.written):
                 comparison = term.expression
                 if not isinstance(comparison, Comparison):
@@ -149,7 +149,7 @@ def _literal(
         others = tuple(swapped if each is demand else each for each in demands)
         return machines_in(judge_pool(others, facts, pool), pool)
 
-    def told(other: Value) -> str:
+    def text_for(other: Value) -> str:
         sides = (str(reading), value_text(other, reading.unit))
         spelling = f" {SPELLINGS[comparison.kind, comparison.order]} "
         return f"`{term.text}` were `{spelling.join(sides if is_left else sides[::-1])}`"
@@ -157,19 +157,19 @@ def _literal(
     return _Knob(
         value=None if isinstance(value, Variable) else value,
         others=tuple(_bounds_at(reading, demand.scope, pool)),
-        told=told,
+        text_for=text_for,
         matched=matched,
     )
 
 
 def _comparisons_in(condition: Condition) -> Iterator[Comparison]:
-    assert condition.written is not None, "a policy without mistakes"
+    assert condition.written is not None, "the policy is valid"
     for term in terms_of(condition.written):
         yield from comparisons_of(term.expression)
 
 
 def _sides_of(comparison: Comparison, readings: dict[str, Reading]) -> Iterator[tuple[Reading, Reading | Value]]:
-    """Give each variable of a comparison with what it is compared with."""
+    """Yield each variable of a comparison with the other side."""
     sides = [
         readings[each.name] if isinstance(each, Variable) else each for each in (comparison.left, comparison.right)
     ]
@@ -179,7 +179,7 @@ def _sides_of(comparison: Comparison, readings: dict[str, Reading]) -> Iterator[
 
 
 def _bounds_at(other: Reading | Value, scope: str, pool: IndexedVector) -> Iterator[Value]:
-    """Give the values at which a comparison with a literal, or with what the machines say, may turn."""
+    """Yield the values at which a comparison with a literal, or an attribute of machines, may change its result."""
     if not isinstance(other, Reading):
         yield other
         if isinstance(other, int):
@@ -193,14 +193,14 @@ def _bounds_at(other: Reading | Value, scope: str, pool: IndexedVector) -> Itera
     for ends in columns.ends if other.kind is Kind.INTEGER else ():
         if ends is not None:
             least, greatest = ends
-            # Where a class and the next one above it begin, and for `>` the value before.
+            # The lower bounds of a class and of the next class above it, and for `>` the value before.
             bounds = (least - 1, least, greatest + 1)
             yield from (each for each in bounds if INTEGER_LOWEST <= each <= INTEGER_HIGHEST)
 
 
 def _with(condition: Condition, term: Term, comparison: Comparison) -> Condition:
-    """Give a condition in which one term says something else."""
-    assert condition.written is not None, "a policy without mistakes"
+    """Return a condition with one term replaced."""
+    assert condition.written is not None, "the policy is valid"
     expression = _expression(condition.written, term, comparison)
     return condition_of(expression, condition.readings, text=condition.text, written=condition.written)
 

@@ -1,4 +1,4 @@
-"""What a task itself requires of its machine, as a demand beside those of a policy (MESSIAHS 5.4)."""
+"""The requirement of a task on its machine, as a demand beside those of a policy (MESSIAHS 5.4)."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 
 def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
-    """Give what a task requires of its machine; nothing if its requirement is empty."""
+    """Return the demands of a task on its machine; none if its requirement is empty."""
     if requirement.expression == ALWAYS:
         return ()
     readings = tuple(_reading(name, kind) for name, kind in uses_of(requirement.expression))
@@ -24,12 +24,12 @@ def demands_of_task(requirement: ParsedPredicate, /) -> tuple[Demand, ...]:
 
 
 def _reading(name: str, kind: Kind) -> Reading:
-    # Quantities are no words of a requirement: what is said of it is said in plain numbers.
+    # Requirements have no quantities; their values are plain numbers.
     return Reading(scope=MACHINE, name=name, kind=kind)
 
 
 def _over_machines(expression: Expression) -> Expression:
-    """Give the same over the keys of readings."""
+    """Return the same expression over the keys of readings."""
     match expression:
         case Comparison(kind=kind, left=left, right=right):
             return replace(expression, left=_operand(left, kind), right=_operand(right, kind))

@@ -1,1 +1,1 @@
-"""Tests of policies: `.policytest` files, read and tried."""
+"""Tests of policies: reading and running `.policytest` files."""

@@ -1,4 +1,4 @@
-"""Whether what a trial expects is what its policy does, judged by the very policy that would decide."""
+"""Compare the expectations of a trial with the decisions of its policy."""
 
 from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, HereQuery, JoinQuery, RunningQuery
@@ -27,11 +27,11 @@ from messiahs.language.runtime.condition_explanation import value_text
 from messiahs.language.runtime.readings import MACHINE
 
 AtOnce = ExpectAccept | ExpectRefuse | ExpectSend | ExpectRank | ExpectReveal | ExpectOffer | ExpectAsk | ExpectEntry
-"""What a policy answers at once, whatever happened before."""
+"""Expectations about decisions that depend on no earlier event."""
 
 
 def judge(expected: AtOnce, situation: Situation, /) -> Verdict:
-    """Ask the policy, and explain what it says."""
+    """Ask the policy, compare its answer with the expectation, and explain it."""
     match expected:
         case ExpectAccept() | ExpectRefuse():
             return _judge_accept(expected, situation)

@@ -1,8 +1,8 @@
-"""Trying a policy: the steps of each trial one after the other, and what came instead of what was expected.
+"""Run the trials of a policy, step by step, and report what differs from their expectations.
 
-What is stated stays so until it is stated again. The clock moves on with `after`, and so does what is known of a task
-that runs (`$task.ran`, `$task.suspended`), unless the trial states it. A task begins with the first `after`, or with
-the first act that is expected.
+A statement holds until it is stated again. `after` advances the clock and the measured attributes of a running task
+(`$task.ran`, `$task.suspended`), unless the trial states them. The task starts with the first `after`, or with the
+first expectation of acts.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An expectation that was not met, what came instead, and the rules that were judged."""
+    """An expectation that was not met, the actual result, and the rules that were evaluated."""
 
     step: Step
     came: str
@@ -44,7 +44,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a trial: every expectation that was not met, and what its policy's rules were seen to be."""
+    """Result of a trial: every failed expectation, and the truth values of the policy's rules."""
 
     trial: Trial
     failures: tuple[Failure, ...]
@@ -53,7 +53,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Course:
-    """A trial on its way (mutable)."""
+    """A trial in progress (mutable)."""
 
     situation: Situation
     task: Followed | None = None
@@ -62,7 +62,7 @@ class _Course:
 
 
 def try_out(file: TrialFile, /) -> tuple[Outcome, ...]:
-    """Give what comes of every trial of a file; none knows anything of another."""
+    """Run every trial of a file, each in its own situation, and return the results."""
     return tuple(_outcome(file.policy, trial) for trial in file.trials)
 
 
@@ -91,7 +91,7 @@ def _wait(course: _Course, until: datetime) -> None:
 
 def _judge_acts(acts: tuple[Act, ...], course: _Course) -> Verdict:
     task = _followed(course)
-    task.look()
+    task.evaluate()
     done, task.acts = tuple(task.acts), []
     return Verdict(is_met=done == acts, came=_told(done), blocks=(task.explained(),))
 

@@ -1,4 +1,4 @@
-"""The expectations of a `*.policytest` file, each with what must have been stated before it makes sense."""
+"""The expectations of a `*.policytest` file, each with the statements that must precede it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,11 +27,11 @@ from messiahs.language.syntax.parsing import first_token, parse_statement, token
 from messiahs.language.syntax.problems import Code
 
 _MISSING: Final = {
-    PEER: ("nothing says who asks", 'write peer { name = "cs"; relation = "parent"; } before it'),
-    HERE: ("nothing is stated of the own machine", "write here { load = 10%; } before it"),
-    CANDIDATE: ("there is nobody to be asked", 'write candidate "a" { load = 10%; } before it'),
-    NAMED_TASK: ("there are no tasks to choose from", 'write task "a" { mem = 1GiB; } before it'),
-    MACHINE: ("there are no machines to tell of", "write machines 5 { load = 10%; } before it"),
+    PEER: ("the asking system is not stated", 'write peer { name = "cs"; relation = "parent"; } before it'),
+    HERE: ("nothing is stated about the own machine", "write here { load = 10%; } before it"),
+    CANDIDATE: ("no candidate is stated", 'write candidate "a" { load = 10%; } before it'),
+    NAMED_TASK: ("no named task is stated", 'write task "a" { mem = 1GiB; } before it'),
+    MACHINE: ("no machines are stated", "write machines 5 { load = 10%; } before it"),
 }
 _NEEDS: Final = {
     "accept": (PEER,),
@@ -45,13 +45,13 @@ _NEEDS: Final = {
 _WITH_BODY: Final = frozenset({"send", "reveal"})
 COUNTED: Final = tuple(
     Attribute(name=name, scope=Scope.MACHINE, supplier="module", meaning=meaning, low=0)
-    for name, meaning in (("machines", "machines that are told of"), ("classes", "classes that are told"))
+    for name, meaning in (("machines", "machines in the vector"), ("classes", "classes in the vector"))
 )
-"""What may be expected of a vector beside its attributes."""
+"""What may be expected of a vector besides its attributes."""
 
 
 def read_expectation(phrase: Phrase, scene: Scene) -> Expectation | None:
-    """Read what stands behind `expect`; None, with a problem, if it is ill-formed or makes no sense here."""
+    """Read the rest of an `expect` statement; None, with a problem, if it is invalid or needs an earlier statement."""
     tree = parse_statement(phrase.head, "expect", scene.notebook, grammar=scene.grammar)
     if tree is None:
         return None
@@ -59,7 +59,7 @@ def read_expectation(phrase: Phrase, scene: Scene) -> Expectation | None:
     rule = str(said.data)
     is_nothing = bool(tokens_in_tree(said, "NOTHING"))
     if phrase.body is not None and (rule not in _WITH_BODY or is_nothing):
-        scene.notebook.error(phrase.head.end, Code.SYNTAX, f"`expect {rule}` has no block", hint="end it with `;`")
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, f"`expect {rule}` takes no block", hint="end it with `;`")
     for scope in _NEEDS.get(rule, ()):
         if scope not in scene.told:
             message, hint = _MISSING[scope]

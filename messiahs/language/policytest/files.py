@@ -1,7 +1,6 @@
-"""The door to `*.policytest` files: text in, trials of a policy out, or every mistake of the file at once.
+"""Entry point for `*.policytest` files: a text in, trials of a policy out, or every mistake of the file at once.
 
-Words, quantities and comments are those of policy files. What stands before the first test is stated for every test
-that follows it.
+Words, quantities and comments are those of policy files. Statements before the first test apply to every test.
 """
 
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 
 PolicyOf = Callable[[str], CompiledPolicy]
-"""Gives the policy of a name, as it stands beside the test file; raises PolicyError."""
+"""Returns the policy with a name, next to the test file; raises PolicyError."""
 
 _WORDS: Final = ("test", "at", "after", "here", "peer", "task", "placed", "machines", "candidate", "members", "expect")
 _MORE_WORDS: Final = (
@@ -36,7 +35,7 @@ KEYWORDS: Final = frozenset((*_WORDS, *_MORE_WORDS.split()))
 
 @dataclass(slots=True)
 class _File:
-    """What was read of a file so far; it grows."""
+    """The parts of a file that have been read (mutable)."""
 
     scene: Scene
     background: list[Step] = field(default_factory=list)
@@ -44,7 +43,7 @@ class _File:
 
 
 def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
-    """Give the trials that a text says; raises PolicyError with all of its mistakes, or with those of the policy."""
+    """Return the trials in a text; raises PolicyError with all of its mistakes, or with those of the policy."""
     notebook = Notebook(file=file, text=text)
     if is_too_long(notebook):
         raise PolicyError(notebook.in_order())
@@ -58,13 +57,13 @@ def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
     problems = tuple(problem for problem in notebook.in_order() if not problem.is_warning)
     if problems:
         raise PolicyError(problems)
-    assert name is not None, "a file without a policy is a mistake"
+    assert name is not None, "a file without a policy has a problem"
     return TrialFile(policy_name=name, policy=policy, trials=tuple(read.trials))
 
 
 @cache
 def trial_grammar() -> Lark:
-    """Give the grammar of the phrases of test files."""
+    """Return the grammar of the phrases of test files."""
     starts = [*(word for word in _WORDS if word not in {"here", "peer", "task"}), "policy", "state", "rival_task"]
     return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", start=starts)
 
@@ -74,7 +73,7 @@ def _policy_name(phrases: tuple[Phrase, ...], notebook: Notebook) -> str | None:
     if first is None or first.word.type != "POLICY":
         token = first.word if first is not None else Token(BAD, "", start_pos=0, end_pos=0)
         hint = 'begin with: policy "desktop.policy";'
-        notebook.error(token, Code.MEANING, "the file does not say which policy it tests", hint=hint)
+        notebook.error(token, Code.MEANING, "the file does not name the policy that it tests", hint=hint)
         return None
     tree = parse_statement(first.head, "policy", notebook, grammar=trial_grammar)
     return None if tree is None else unescaped(tokens_in_tree(tree, "TEXT")[0])
@@ -85,13 +84,11 @@ def _read_top(phrase: Phrase, read: _File) -> None:
     match phrase.word.type:
         case "POLICY":
             if phrase.word.start_pos != 0 and (read.background or read.trials):
-                notebook.error(phrase.word, Code.MEANING, "`policy` stands at the top of the file")
+                notebook.error(phrase.word, Code.MEANING, "`policy` must be at the top of the file")
         case "TEST":
             _read_test(phrase, read)
         case "EXPECT":
-            notebook.error(
-                phrase.word, Code.MEANING, "what is expected stands in a test", hint='write test "..." {...}'
-            )
+            notebook.error(phrase.word, Code.MEANING, "`expect` must be in a test", hint='write test "..." {...}')
         case _:
             read.background += _steps(phrase, read.scene)
 
@@ -108,15 +105,15 @@ def _read_test(phrase: Phrase, read: _File) -> None:
     (token,) = tokens_in_tree(tree, "TEXT")
     name = unescaped(token)
     if any(trial.name == name for trial in read.trials):
-        notebook.error(token, Code.TWICE, f"there is a test {token} already")
+        notebook.error(token, Code.TWICE, f"there is already a test {token}")
     if not any(each.word.type == "EXPECT" for each in _all_in(phrase)):
-        notebook.error(phrase.word, Code.MEANING, "this test expects nothing", hint="write expect accept;")
+        notebook.error(phrase.word, Code.MEANING, "this test has no `expect`", hint="write expect accept;")
     start = phrase.word.start_pos or 0
     read.trials.append(Trial(name=name, start=start, steps=(*read.background, *steps)))
 
 
 def _steps(phrase: Phrase, scene: Scene) -> list[Step]:
-    """Read one phrase of a test; time that passes is followed by what is stated then."""
+    """Read one phrase of a test; a wait is followed by the statements in its block."""
     word = phrase.word
     if word.type == "EXPECT":
         expected = read_expectation(phrase, scene)
@@ -124,7 +121,7 @@ def _steps(phrase: Phrase, scene: Scene) -> list[Step]:
     if word.type not in READERS:
         if word.type != BAD:
             hint = nearest(word, _WORDS) or f"a test is made of {', '.join(_WORDS[1:])}"
-            scene.notebook.error(word, Code.SYNTAX, f"{quoted(word)} begins nothing here", hint=hint)
+            scene.notebook.error(word, Code.SYNTAX, f"{quoted(word)} cannot begin a statement here", hint=hint)
         return []
     said = READERS[word.type](phrase, scene)
     steps = [] if said is None else [_step(phrase, said)]

@@ -1,7 +1,7 @@
-"""The door to formatting tests of policies: a `*.policytest` file in, the same file in its one form out.
+"""Entry point for formatting tests of policies: a `*.policytest` file in, the same file in canonical form out.
 
-Its words and comments are those of policy files, and so are its lines: but a block stands on one line wherever it fits
-and has no comments inside, and `test` never does.
+Words, comments and lines are those of policy files, except that a block is on one line wherever it fits and has no
+comments inside; `test` is never on one line.
 """
 
 from collections.abc import Sequence
@@ -30,15 +30,15 @@ _VALUE_WORDS: Final = 3
 
 
 def are_trials(text: str, /) -> bool:
-    """Say whether a text is one of tests, and no policy: only tests have names in quotes and a block."""
+    """Return whether a text contains tests and is not a policy: only tests have names in quotes and a block."""
     types = [token.type for token in tokens_in(Notebook(file="", text=text), keywords=KEYWORDS)]
     return any(types[place : place + 3] == ["TEST", "TEXT", "LBRACE"] for place in range(len(types)))
 
 
 def format_trials(text: str, /, *, file: str) -> str:
-    """Give a test file in its one form, which is its own form; raises PolicyError if it is ill-formed.
+    """Return a test file in canonical form; formatting it again changes nothing. Raises PolicyError if it is invalid.
 
-    What it means is not looked at, nor the policy that it is about.
+    Neither its meaning nor its policy is checked.
     """
     words = _with_dates(words_of(text, _tokens_of(text, file)))
     lines = Lines()
@@ -51,7 +51,7 @@ def format_trials(text: str, /, *, file: str) -> str:
 
 
 def _tokens_of(text: str, file: str) -> list[Token]:
-    """Give the words of a well-formed file, and its end."""
+    """Return the words of a valid file, including the end token."""
     notebook = Notebook(file=file, text=text)
     end = Token("$END", "", start_pos=len(text), end_pos=len(text))
     tokens: list[Token] = []
@@ -74,7 +74,7 @@ def _check(phrase: Phrase, notebook: Notebook) -> None:
         return
     start = ("rival_task" if len(words) > 1 else "state") if words[0].type == "TASK" else _STARTS.get(words[0].type)
     if start is None:
-        notebook.error(words[0], Code.SYNTAX, f"{quoted(words[0])} begins nothing here")
+        notebook.error(words[0], Code.SYNTAX, f"{quoted(words[0])} cannot begin a statement here")
     else:
         parse_statement(phrase.head, start, notebook, grammar=trial_grammar)
     for each in phrase.body or ():
@@ -82,7 +82,7 @@ def _check(phrase: Phrase, notebook: Notebook) -> None:
 
 
 def _put_phrases(words: Sequence[Word], indent: str, lines: Lines, /) -> None:
-    """Write the phrases in some words, the last of which is the `}` or the end behind them."""
+    """Write the phrases in some words, the last of which is the `}` or the end token."""
     place = 0
     while place < len(words) - 1:
         end = next(at for at in range(place, len(words)) if words[at].type in {"SEMICOLON", "LBRACE"})
@@ -101,7 +101,7 @@ def _closing(words: Sequence[Word], opening: int) -> int:
         depth += (words[place].type == "LBRACE") - (words[place].type == "RBRACE")
         if depth == 0:
             return place
-    raise AssertionError("a file without mistakes has as many `}` as `{`")
+    raise AssertionError("a valid file has as many `}` as `{`")
 
 
 def _put_block(head: Sequence[Word], inner: Sequence[Word], indent: str, *, lines: Lines) -> None:
@@ -120,7 +120,7 @@ def _put_block(head: Sequence[Word], inner: Sequence[Word], indent: str, *, line
 
 
 def _with_dates(words: Sequence[Word]) -> list[Word]:
-    """Write the day of every `at` as one word, with two digits for month and day."""
+    """Write the date of every `at` as one word, with two digits for month and day."""
     written: list[Word] = []
     place = 0
     while place < len(words):
@@ -138,7 +138,7 @@ def _date(parts: Sequence[Word]) -> Word:
     year, _, month, _, day = (part.text for part in parts)
     above = list(parts[0].above)
     for before, part in pairwise(parts):
-        # What was said between the parts of a day is said above it.
+        # Comments between the parts of a date move above it.
         above += [Comment(text=before.behind, is_after_blank=False)] if before.behind else []
         above += part.above
     return Word(

@@ -1,6 +1,6 @@
-"""Whether a policy ranks candidates and tasks as a trial expects; nothing is left to chance.
+"""Compare the order of candidates and tasks under a policy with a trial's expectation; nothing is random.
 
-With `random` and `round robin` candidates stay in order of name, and tasks in the order in which they were stated.
+With `random` and `round robin`, candidates are in order of name, and tasks in the order of their statements.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TA
 
 
 def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
-    """Say whether the candidates are asked in this order, and no others."""
+    """Compare the order in which candidates are asked; candidates that are not named must not be asked."""
     tdv = situation.tdv
     query = RankQuery(
         candidates=tuple(_candidate(rival, situation) for rival in situation.rivals.values()),
@@ -65,7 +65,7 @@ def _chosen(classes: tuple[MachineClass, ...], places: int) -> Iterable[MachineC
 
 
 def judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
-    """Say whether the named tasks get places in this order."""
+    """Compare the order in which the named tasks get places."""
     order = situation.policy.selection
     tasks = {name: {**situation.stated(named.values)} for name, named in situation.tasks.items()}
     query = TaskOrderQuery(tasks=tuple(tasks.values()), here=situation.known_here, now=situation.now)

@@ -1,4 +1,4 @@
-"""Whether a policy tells a neighbor of the machines below what a trial expects, and no more."""
+"""Compare the vector that a policy reveals to a neighbor with a trial's expectation."""
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.vectors.buckets import highest_in, lowest_in
@@ -9,7 +9,7 @@ from messiahs.language.policytest.verdicts import Verdict
 
 
 def judge_reveal(expected: ExpectReveal, situation: Situation, /) -> Verdict:
-    """Say whether the peer is told this of the machines below."""
+    """Compare what the peer receives about the stated machines."""
     policy, neighbor = situation.policy, situation.neighbor
     if not policy.disclosure.reveals_to(neighbor):
         return Verdict(is_met=expected.is_nothing, came=f"{neighbor.system} is told nothing")

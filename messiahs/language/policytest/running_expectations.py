@@ -1,4 +1,4 @@
-"""A task on the own machine, as a trial follows it: what the rules of `running` do to it as time passes."""
+"""A task on the machine of a trial: the `running` rules act on it as time passes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,40 +13,40 @@ from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.policytest.situation import EPOCH, Situation
 from messiahs.language.runtime.accept_explanation import ExplainedBlock
 
-_LOOKS: Final = 2000
-"""So often at most is a task looked at while time passes, once a second if that is seldomer."""
+_EVALUATIONS: Final = 2000
+"""Maximum number of evaluations in one wait; at least one second apart."""
 _ACTS_AT_ONCE: Final = 10
 
 
 @dataclass(slots=True)
 class Followed:
-    """One task that runs here (mutable).
+    """One running task (mutable).
 
-    `stood_before` is how long it was suspended before it was resumed, `acts` are what was done to it since that was
-    last asked for, and `seen` is what its rules were whenever something was.
+    `suspended_before` is the duration of its past suspensions, `acts` are the acts since the last expectation of acts,
+    and `seen` are the truth values of its rules whenever an act was due.
     """
 
     situation: Situation
     begun: datetime
     memory: Memory = field(default_factory=Memory)
     suspended_at: datetime | None = None
-    stood_before: timedelta = timedelta()
+    suspended_before: timedelta = timedelta()
     acts: list[Act] = field(default_factory=list)
     seen: set[Sighting] = field(default_factory=set)
 
     def pass_time(self, until: datetime) -> None:
-        """Let the clock move on, with what was stated; what is due on the way is done when it is due."""
+        """Advance the clock with the stated attributes; acts are done at the time when they are due."""
         situation = self.situation
-        step = max(timedelta(seconds=1), (until - situation.moment) / _LOOKS)
-        self.look()
+        step = max(timedelta(seconds=1), (until - situation.moment) / _EVALUATIONS)
+        self.evaluate()
         while situation.moment < until:
             due = next_evaluation(situation.policy.running, self.memory, _instant(situation.moment))
             ahead = until if due is None or due > _instant(until) else EPOCH + timedelta(microseconds=due // 1000)
             situation.moment = min(until, max(ahead, situation.moment), situation.moment + step)
-            self.look()
+            self.evaluate()
 
-    def look(self) -> None:
-        """Do what is due now."""
+    def evaluate(self) -> None:
+        """Do the acts that are due now."""
         now = _instant(self.situation.moment)
         for _ in range(_ACTS_AT_ONCE):
             self.memory, due = decide(self.situation.policy.running, self.memory, self._query(), now)
@@ -58,20 +58,20 @@ class Followed:
             if due.act is Act.SUSPEND:
                 self.suspended_at = self.situation.moment
             elif self.suspended_at is not None and self.memory.standing is not Standing.SUSPENDED:
-                self.stood_before += self.situation.moment - self.suspended_at
+                self.suspended_before += self.situation.moment - self.suspended_at
                 self.suspended_at = None
 
     def explained(self) -> ExplainedBlock:
-        """Judge every rule about such a task now."""
+        """Evaluate every rule about the task now."""
         rules = self.situation.policy.running
         return explain_running(rules, self._query(), verdict=f"the task is {self.memory.standing}")
 
     def _query(self) -> RunningQuery:
-        """Say what is known of the task, as its executor does, beside what is stated."""
+        """Return the measured attributes of the task, as its executor would report them, with the stated ones."""
         situation = self.situation
         now = situation.moment
         stood = timedelta() if self.suspended_at is None else now - self.suspended_at
-        ran = now - self.begun - self.stood_before - stood
+        ran = now - self.begun - self.suspended_before - stood
         known: dict[str, Value] = {"ran": _seconds(ran), "suspended": _seconds(stood), "waited": 0, "attempt": 1}
         task = situation.task
         if "mem" in task:

@@ -1,4 +1,4 @@
-"""What a trial has stated so far, in the words in which a policy is asked; it stays so until it is stated again."""
+"""The statements of a trial so far, as the queries of a policy; a statement holds until it is stated again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ _Answer = TypeVar("_Answer")
 
 EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - local, wherever that is
 NOON: Final = datetime(2026, 1, 7, 12, 0)  # noqa: DTZ001 - local, wherever that is
-"""When a trial happens that does not say when: a Wednesday."""
+"""The time of a trial that states none: a Wednesday."""
 _END: Final = datetime(9000, 1, 1)  # noqa: DTZ001 - local, wherever that is
 _MICROSECONDS: Final = 1000
 _OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above")
@@ -44,7 +44,7 @@ _OF_THE_MODULE: Final = ("tasks", "waiting", "waiting_above")
 
 @dataclass(slots=True, kw_only=True)
 class Situation:
-    """All that a trial has stated so far (mutable)."""
+    """All statements of a trial so far (mutable)."""
 
     policy: CompiledPolicy
     moment: datetime = NOON
@@ -55,10 +55,10 @@ class Situation:
     tasks: dict[str, NamedTask] = field(default_factory=dict)
     members: int = 0
     states: dict[PartKind, PartState] = field(default_factory=dict)
-    """What parts remember."""
+    """States of the policy's parts."""
 
     def take(self, statement: Statement) -> None:
-        """Note what is stated; time that passes moves the clock."""
+        """Apply a statement; a wait advances the clock."""
         match statement:
             case SetClock(moment):
                 self.moment = moment
@@ -81,38 +81,38 @@ class Situation:
                 self.members = count
 
     def later(self, duration_ns: Duration, /) -> datetime:
-        """Give the time so much later; the calendar ends in the year 9000."""
+        """Return the time after `duration_ns`; the calendar ends in the year 9000."""
         return min(_END, self.moment + timedelta(microseconds=duration_ns // _MICROSECONDS))
 
     @property
     def now(self) -> CalendarTime:
-        """The time as a policy sees it."""
+        """The time as a policy reads it."""
         return calendar_time(self.moment)
 
     @property
     def here(self) -> SDV | None:
-        """The own machine; None if machines below were told of and nothing of it: then the system has none."""
+        """The own machine; None if machines below are stated and nothing about it: then the system has no machine."""
         said = {name: value for name, value in self.said.get(HERE, {}).items() if name not in _OF_THE_MODULE}
         return None if self.below.machines and not said else SDV(sorted_pairs(said))
 
     @property
     def module(self) -> dict[str, Value]:
-        """What the module knows of itself, with a machine or without."""
+        """Attributes that the module counts itself, with or without a machine."""
         return {name: value for name, value in self.said.get(HERE, {}).items() if name in _OF_THE_MODULE}
 
     @property
     def known_here(self) -> dict[str, Value]:
-        """All that is known of the own system."""
+        """All attributes of the own system."""
         return dict(self.said.get(HERE, {}))
 
     @property
     def sender(self) -> SystemId:
-        """The name of the one who asks."""
+        """The name of the asking system."""
         return SystemId(str(self.said.get(PEER, {}).get("name", "peer")))
 
     @property
     def asker(self) -> Asker:
-        """Who asks."""
+        """The asking system."""
         said = self.said.get(PEER, {})
         balance = said.get("balance")
         return Asker(
@@ -123,7 +123,7 @@ class Situation:
 
     @property
     def neighbor(self) -> Neighbor:
-        """The one who asks, as a neighbor; what it is to the own system it is for the primary tree."""
+        """The asking system as a neighbor; its relation is also its place in the primary tree."""
         relation, system = self.asker.relation, self.asker.system
         is_parent, is_child = relation is Relation.PARENT, relation is Relation.CHILD
         return Neighbor(
@@ -137,18 +137,18 @@ class Situation:
 
     @property
     def task(self) -> dict[str, Value]:
-        """The task and what is known of it: one slot, from the peer and a user called `user`, unless that is stated."""
+        """The task's attributes; by default one slot, from the peer and a user called `user`."""
         return {"from": self.sender, **self.stated(tuple(self.said.get(TASK, {}).items()))}
 
     @property
     def tdv(self) -> TDV:
-        """What the task says of itself."""
+        """The attributes that the task itself states."""
         known_here = {"from", *KNOWN_ONCE_HERE}
         return TDV(sorted_pairs({name: value for name, value in self.task.items() if name not in known_here}))
 
     @property
     def request(self) -> AcceptQuery:
-        """The task that the peer wants placed."""
+        """The peer's request to place the task."""
         slots = dict(self.tdv.pairs)["cpus"]
         return AcceptQuery(
             tdv=self.tdv,
@@ -162,7 +162,7 @@ class Situation:
         )
 
     def asked(self, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
-        """Ask a part without any chance; what it remembers is there for the next expectation of the trial."""
+        """Ask a part without randomness; its state is kept for the next expectation of the trial."""
         answer, self.states[kind] = part.decide(query, self.states.get(kind, part.initial), NoChance())
         if isinstance(answer, Failed):
             instead: _Answer = answer.instead
@@ -170,11 +170,11 @@ class Situation:
         return answer
 
     def stated(self, values: Values) -> Mapping[str, Value]:
-        """Give what a task says that states this."""
+        """Return the attributes of a task with these stated values."""
         return {"cpus": 1, "origin": self.sender, "user": "user", **dict(values)}
 
 
 def machines_of(below: Below) -> Vector:
-    """Give the vector of machines that are alike."""
+    """Return the vector of a number of equal machines."""
     (alike,) = vector_of(SDV(sorted_pairs(dict(below.values)))).classes
     return Vector((MachineClass(count=below.count, attributes=alike.attributes),)) if below.count else EMPTY

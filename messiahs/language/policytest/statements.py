@@ -1,4 +1,4 @@
-"""The statements of a `*.policytest` file: what time it is, what passes, and what is known of whom."""
+"""The statements of a `*.policytest` file: the time, waits, and attributes of a scope."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ _SCOPES: Final = {"HERE": HERE, "PEER": PEER, "TASK": TASK}
 
 @dataclass(slots=True, kw_only=True)
 class Scene:
-    """What is known while a test is read (mutable): `told` are the kinds of statements so far."""
+    """State while a test is read (mutable): `told` are the kinds of statements so far."""
 
     notebook: Notebook
     grammar: Callable[[], Lark]
@@ -49,21 +49,21 @@ class Scene:
     told: set[str] = field(default_factory=set)
 
     def copy(self) -> "Scene":
-        """Give a scene for one test; what is stated in it does not count outside."""
+        """Return a copy for one test, whose statements do not apply outside of it."""
         return replace(self, told=set(self.told))
 
     def tokens(self, phrase: Phrase, start: str) -> list[Token] | None:
-        """Give the words of a phrase, behind its first; None, with a problem, if it is ill-formed."""
+        """Return the words of a phrase after its first; None, with a problem, if it is invalid."""
         tree = parse_statement(phrase.head, start, self.notebook, grammar=self.grammar)
         return None if tree is None else tokens_in_tree(tree)[1:]
 
     def known(self, scope: str) -> Mapping[str, Attribute]:
-        """Give what can be stated in a scope."""
+        """Return the attributes that can be stated in a scope."""
         return attributes_of(scope, self.declared)
 
 
 def read_values(body: Iterable[Phrase], known: Mapping[str, Attribute], notebook: Notebook, /) -> Wanted:
-    """Give the names in a block with their values, None for `nothing`."""
+    """Return the names in a block with their values, None for `nothing`."""
     found: dict[str, Value | None] = {}
     for phrase in body:
         words = phrase.head.words
@@ -75,7 +75,7 @@ def read_values(body: Iterable[Phrase], known: Mapping[str, Attribute], notebook
             continue
         plain = name.update(value=name.removeprefix("$"))
         if plain in found:
-            notebook.error(name, Code.TWICE, f"`{plain}` stands twice")
+            notebook.error(name, Code.TWICE, f"`{plain}` occurs twice")
         value = _value(plain, words[2], known, notebook=notebook)
         if value is not None or words[2].type == "NOTHING":
             found[str(plain)] = value
@@ -83,7 +83,7 @@ def read_values(body: Iterable[Phrase], known: Mapping[str, Attribute], notebook
 
 
 def set_only(wanted: Wanted) -> Values:
-    """Leave out what is said to be nothing."""
+    """Return the values without those that are `nothing`."""
     return tuple((name, value) for name, value in wanted if value is not None)
 
 
@@ -93,25 +93,25 @@ def _value(name: Token, word: Token, known: Mapping[str, Attribute], *, notebook
             word = Token("NOTHING", "0", start_pos=word.start_pos, end_pos=word.end_pos)
             return None if name in known else stated(name, word, known, notebook=notebook)
         return stated(name, word, known, notebook=notebook)
-    notebook.error(word, Code.SYNTAX, f"`{word}` is no value", hint=f'write "{word}" for a string')
+    notebook.error(word, Code.SYNTAX, f"`{word}` is not a value", hint=f'write "{word}" for a string')
     return None
 
 
 def _read_clock(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "at")
     if phrase.body is not None:
-        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`at` has no block", hint="end it with `;`")
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`at` takes no block", hint="end it with `;`")
     if words is None:
         return None
     year, _, month, _, day, clock = words
     minutes = quantity_of(clock)
     try:
         if minutes.unit is not Unit.CLOCK or int(year) not in _YEARS or "-" in (month[0], day[0]):
-            raise ValueError  # noqa: TRY301 - it is the same mistake as a month 13
+            raise ValueError  # noqa: TRY301 - handled like a month 13
         hour, minute = divmod(minutes.steps, _MINUTES_PER_HOUR)
         return SetClock(datetime(int(year), int(month), int(day), hour, minute))  # noqa: DTZ001 - local, wherever that is
     except (ValueError, OverflowError):
-        scene.notebook.error(year, Code.RANGE, "there is no such day or time", hint="write at 2026-11-21 22:30;")
+        scene.notebook.error(year, Code.RANGE, "no such day or time", hint="write at 2026-11-21 22:30;")
         return None
 
 
@@ -124,7 +124,9 @@ def _read_wait(phrase: Phrase, scene: Scene) -> Statement | None:
         scene.notebook.error(words[0], Code.RANGE, "no test lasts longer than a year", hint="write after 365d;")
         return None
     if quantity.unit is not Unit.SECONDS or quantity.steps < 0:
-        scene.notebook.error(words[0], Code.DIMENSION, f"`{words[0]}` is no duration", hint="write after 30s { ... }")
+        scene.notebook.error(
+            words[0], Code.DIMENSION, f"`{words[0]}` is not a duration", hint="write after 30s { ... }"
+        )
         return None
     return Wait(Duration(quantity.steps * MILLISECOND))
 
@@ -141,7 +143,7 @@ def _read_task(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_members(phrase: Phrase, scene: Scene) -> Statement | None:
     words = scene.tokens(phrase, "members")
     if phrase.body is not None:
-        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`members` has no block", hint="end it with `;`")
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, "`members` takes no block", hint="end it with `;`")
     return None if words is None else Members(_count(words[0], scene.notebook))
 
 
@@ -160,7 +162,7 @@ def _check_relation(phrase: Phrase, said: Wanted, notebook: Notebook) -> None:
     relation = dict(said).get("relation")
     if relation is not None and relation not in list(Relation):
         hint = f"relations are {', '.join(Relation)}"
-        notebook.error(phrase.word, Code.UNKNOWN_NAME, f"`{relation}` is no relation", hint=hint)
+        notebook.error(phrase.word, Code.UNKNOWN_NAME, f"`{relation}` is not a relation", hint=hint)
 
 
 def _read_placed(phrase: Phrase, scene: Scene) -> Statement | None:
@@ -206,7 +208,7 @@ def _read_candidate(phrase: Phrase, scene: Scene) -> Statement | None:
 
 
 def body_of(phrase: Phrase, scene: Scene) -> tuple[Phrase, ...]:
-    """Give what stands in the braces of a phrase, which must have some."""
+    """Return the phrases in the braces of a phrase, which must have some."""
     if phrase.body is None:
         hint = "write { ... }"
         scene.notebook.error(phrase.head.end, Code.SYNTAX, f"`{phrase.word}` needs a block", hint=hint)
@@ -215,7 +217,7 @@ def body_of(phrase: Phrase, scene: Scene) -> tuple[Phrase, ...]:
 
 def _count(token: Token, notebook: Notebook) -> int:
     if token.startswith("-"):
-        notebook.error(token, Code.RANGE, "there cannot be fewer than none")
+        notebook.error(token, Code.RANGE, "a count is 0 or more")
     return int(token)
 
 
@@ -230,4 +232,4 @@ READERS: Final[dict[str, Callable[[Phrase, Scene], Statement | None]]] = {
     "MACHINES": _read_machines,
     "CANDIDATE": _read_candidate,
 }
-"""Every statement by its first word."""
+"""The reader of each statement, by its first word."""

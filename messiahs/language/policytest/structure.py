@@ -1,6 +1,6 @@
-"""The phrases of a `*.policytest` file: words up to a `;`, or up to braces with phrases in them.
+"""Phrases of a `*.policytest` file: words up to a `;`, or up to braces with phrases in them.
 
-After a mistake reading goes on behind the next `;` or `}`, so that all mistakes of a file are told.
+After a mistake, reading continues after the next `;` or `}`, so that all mistakes of a file are reported.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _ENDS: Final = frozenset({"SEMICOLON", "LBRACE", "RBRACE", "$END"})
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """At least one word and what ends it; `body` is what stands in its braces, None if it has none."""
+    """At least one word and the token after them; `body` are the phrases in its braces, None without braces."""
 
     head: Statement
     body: "tuple[Phrase, ...] | None" = None
@@ -32,7 +32,7 @@ class Phrase:
 
 @dataclass(slots=True)
 class _Reader:
-    """A place in the words; mutable."""
+    """A position in the words (mutable)."""
 
     tokens: Sequence[Token]
     notebook: Notebook
@@ -49,18 +49,18 @@ class _Reader:
 
 
 def phrases_of(tokens: Sequence[Token], notebook: Notebook, /) -> tuple[Phrase, ...]:
-    """Divide the words of a file; the last of them is of type `$END`."""
+    """Split the words of a file into phrases; the last word is of type `$END`."""
     reader = _Reader(tokens, notebook)
     phrases: list[Phrase] = []
     while reader.next.type != "$END":
         phrases += _phrases(reader, depth=0)
         if reader.next.type == "RBRACE":
-            notebook.error(reader.take(), Code.SYNTAX, "`}` ends nothing", hint="remove it")
+            notebook.error(reader.take(), Code.SYNTAX, "`}` has nothing to end", hint="remove it")
     return tuple(phrases)
 
 
 def _phrases(reader: _Reader, *, depth: int) -> tuple[Phrase, ...]:
-    """Read up to the `}` or the end, which is left there; a test inside of a test begins a new one."""
+    """Read up to the `}` or the end, without consuming it; a `test` in a test begins a new test."""
     phrases: list[Phrase] = []
     while reader.next.type not in {"RBRACE", "$END"} and not (depth and _begins_test(reader)):
         phrase = _phrase(reader, depth=depth)
@@ -80,7 +80,7 @@ def _phrase(reader: _Reader, *, depth: int) -> Phrase | None:
         shown = "the end" if end.type == "$END" else quoted(end)
         reader.notebook.error(end, Code.SYNTAX, f"a `;` is missing before {shown}")
     if not words:
-        message = "a block begins here, and nothing says what it is" if end.type == "LBRACE" else "`;` ends nothing"
+        message = "this block has no name" if end.type == "LBRACE" else "`;` has nothing to end"
         reader.notebook.error(end, Code.SYNTAX, message)
     body = _body(reader, depth=depth + 1) if end.type == "LBRACE" else None
     return Phrase(Statement(tuple(words), end), body) if words else None

@@ -1,6 +1,6 @@
-"""What a `*.policytest` file says: trials, each of steps that state something, let time pass, or expect something.
+"""The content of a `*.policytest` file: trials, whose steps state something, let time pass, or expect something.
 
-Every `start` is where in the file that stands, counted in characters from 0.
+Every `start` is an offset in the file, in characters from 0.
 """
 
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from messiahs.core.model.instants import Duration
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 
 Values = tuple[tuple[str, Value], ...]
-"""Names, written without `$`, and what is said of them."""
+"""Names, written without `$`, and their values."""
 
 Wanted = tuple[tuple[str, Value | None], ...]
-"""Names and what must be said of them; None: nothing."""
+"""Names and their expected values; None: no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetClock:
-    """From here on it is this local time."""
+    """Set the local time."""
 
     moment: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Time passes, and what was stated stays so."""
+    """Let time pass; statements remain in force."""
 
     duration_ns: Duration
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Something is stated of one scope, beside what was stated of it before; `forgotten` is not stated any more."""
+    """Set attributes of one scope, in addition to earlier ones; those in `forgotten` become unset."""
 
     scope: str
     values: Values
@@ -43,7 +43,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Live claims hold so many slots more for tasks that state this."""
+    """Add live claims that hold `slots` slots for tasks with these attributes."""
 
     slots: int
     values: Values
@@ -51,7 +51,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The own system and those below it have so many machines more that say this."""
+    """Add `count` machines with these attributes to the subtree of the own system."""
 
     count: int
     values: Values
@@ -59,7 +59,7 @@ class Below:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """A system could be asked: what is known of the link with it, and classes of its machines."""
+    """Add a candidate: attributes of its link, and classes of its machines."""
 
     name: str
     link: Values
@@ -68,7 +68,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class NamedTask:
-    """A task that wants a place before or after others."""
+    """Add a task that competes with others for places."""
 
     name: str
     values: Values
@@ -76,7 +76,7 @@ class NamedTask:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """There are so many neighbors already in the role in which the peer would join."""
+    """Set the number of neighbors that are already in the role in which the peer would join."""
 
     count: int
 
@@ -88,9 +88,9 @@ class ExpectAccept:
 
 @dataclass(frozen=True, slots=True)
 class ExpectRefuse:
-    """The task is refused, because a limit is reached, or with this text if one is given.
+    """The task is refused: because a limit is reached, or with the given text, if any.
 
-    Behind the text and a `;` may stand what the task does not state: that is told beside every reason.
+    The actual text may continue with `;` and the attributes that the task does not state.
     """
 
     text: str | None = None
@@ -99,14 +99,14 @@ class ExpectRefuse:
 
 @dataclass(frozen=True, slots=True)
 class ExpectSend:
-    """The own machine says this of itself to others."""
+    """The own machine advertises these values."""
 
     wanted: Wanted
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectRank:
-    """The candidates are asked in this order, and no others; or the named tasks get places in this order."""
+    """Exactly these candidates are asked, in this order; or the named tasks get places in this order."""
 
     names: tuple[str, ...]
     of_tasks: bool = False
@@ -114,14 +114,14 @@ class ExpectRank:
 
 @dataclass(frozen=True, slots=True)
 class ExpectActs:
-    """Since the task began, or since acts were expected last, exactly these were done to it, in this order."""
+    """Exactly these acts were done to the task, in this order, since its start or the last such expectation."""
 
     acts: tuple[Act, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectReveal:
-    """The peer is told this of the machines below: each value by a class, None by no class; or nothing at all."""
+    """The peer receives these values for the machines below: each value in a class, None in no class; or nothing."""
 
     wanted: Wanted
     name: str | None = None
@@ -130,21 +130,21 @@ class ExpectReveal:
 
 @dataclass(frozen=True, slots=True)
 class ExpectOffer:
-    """The rules let the task go to whoever asks for it, or they keep it."""
+    """The rules offer the task to systems that ask for tasks, or keep it."""
 
     is_offered: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectAsk:
-    """Others are asked for tasks, or not."""
+    """Other systems are asked for tasks, or not."""
 
     is_asking: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectEntry:
-    """The peer may become what it would be, or not."""
+    """The peer is admitted in the role that it wants, or not."""
 
     is_admitted: bool
 
@@ -165,7 +165,7 @@ Statement = SetClock | Wait | State | Place | Below | Rival | NamedTask | Member
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One statement of a trial, as it was written on one line."""
+    """One statement of a trial; `text` is on one line."""
 
     start: int
     text: str
@@ -174,7 +174,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A test of a policy, with what the file states before it for every test."""
+    """A test of a policy, including the statements before it that apply to every test."""
 
     name: str
     start: int
@@ -183,7 +183,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFile:
-    """The policy that is tried, by the name that the file gives for it, and the trials in their order."""
+    """The tested policy, its name in the file, and the trials in order."""
 
     policy_name: str
     policy: CompiledPolicy

@@ -1,4 +1,4 @@
-"""What came of an expectation of a trial."""
+"""The result of an expectation of a trial."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from messiahs.language.runtime.accept_explanation import ExplainedBlock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether something was as it was expected, what came instead, and why."""
+    """Whether the expectation is met, the actual result, and the rules behind it."""
 
     is_met: bool
     came: str

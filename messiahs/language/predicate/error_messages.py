@@ -89,15 +89,15 @@ def no_word(text: str, start: int, /) -> PredicateError:
         case "string":
             return _no_string(text, word, start)
         case "quote":
-            return error_at(text, start, "the string has no end", 'a string ends with " on its own line')
+            return error_at(text, start, "the string is not closed", 'a string ends with " on its own line')
         case "variable":
             return _no_variable(text, word, start)
         case "number":
             hint = "write a plain decimal integer: bytes, seconds or 1/100 %"
-            return error_at(text, start, f"{quoted(word)} is no integer", hint)
+            return error_at(text, start, f"{quoted(word)} is not an integer", hint)
         case "word":
-            return error_at(text, start, f"{quoted(word)} is no word of the language", _word_hint(word))
-    return error_at(text, start, f"{quoted(word)} means nothing here", SYMBOL_HINTS.get(word, ""))
+            return error_at(text, start, f"{quoted(word)} is not a word of the language", _word_hint(word))
+    return error_at(text, start, f"{quoted(word)} has no meaning here", SYMBOL_HINTS.get(word, ""))
 
 
 def check_integer(text: str, word: str, start: int, /) -> None:
@@ -112,10 +112,10 @@ def _no_string(text: str, word: str, start: int) -> PredicateError:
     for escape in _ESCAPE.finditer(word):
         if escape[1] not in '"\\nt':
             hint = r"the escapes are \" \\ \n \t; write \\ for a backslash"
-            return error_at(text, start + escape.start(), f"{quoted(escape[0])} is no escape", hint)
+            return error_at(text, start + escape.start(), f"{quoted(escape[0])} is not an escape", hint)
     control = CONTROL.search(word)
     assert control is not None, "nothing else can be wrong with a string"
-    message = f"the string holds the control character U+{ord(control[0]):04X}"
+    message = f"the string contains the control character U+{ord(control[0]):04X}"
     return error_at(text, start + control.start(), message, r"a tab is written \t, a new line \n")
 
 
@@ -123,7 +123,7 @@ def _no_variable(text: str, word: str, start: int) -> PredicateError:
     if "." in word:
         message, hint = f"{quoted(word)} has a scope", "a predicate sees one description only: write the bare name"
     else:
-        message = f"{quoted(word)} is no variable"
+        message = f"{quoted(word)} is not a variable"
         hint = "$ and 1 to 64 ASCII letters, digits and _, the first no digit"
     return error_at(text, start, message, hint)
 

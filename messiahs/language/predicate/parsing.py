@@ -47,7 +47,7 @@ def parse_literal(text: str) -> Value:
     try:
         return cast("Value", predicate_grammar().parse(text, "literal"))
     except UnexpectedToken:
-        raise error_at(text, 0, "this is no literal", "write an integer, or a string in double quotes") from None
+        raise error_at(text, 0, "this is not a literal", "write an integer, or a string in double quotes") from None
 
 
 def unescaped(quoted_string: str) -> str:

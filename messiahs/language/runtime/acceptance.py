@@ -32,7 +32,7 @@ class AcceptRules:
             return Accepted()
         sender = SENDERS[query.asker.relation]
         return Refused(
-            code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"nobody is accepted from {sender}"
+            code=DenyCode.REFUSED_BY_POLICY, rule=f"accept from {sender}", text=f"no task is accepted from {sender}"
         )
 
     def decide(

@@ -1,1 +1,1 @@
-"""The text of policy files: words, statements, trees, their one form, and the mistakes in them."""
+"""The text of policy files: words, statements, syntax trees, canonical form, and the problems found in them."""

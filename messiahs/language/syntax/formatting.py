@@ -1,6 +1,6 @@
-"""The door to formatting: a policy file in, the same file in its one form out.
+"""Entry point for formatting: a policy file in, the same file in canonical form out.
 
-It works on words and statements, so a block that is new needs nothing here.
+It works on words and statements, so a new kind of block needs no change here.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from messiahs.language.syntax.words import words_of
 
 
 def format_policy(text: str, *, file: str) -> str:
-    """Give a policy file in its one form, which is its own form; raises PolicyError if it is ill-formed.
+    """Return a policy file in canonical form; formatting it again changes nothing. Raises PolicyError if it is invalid.
 
-    What it means is not looked at. A file that would be ill-formed in that form, for it is at its limits, is too.
+    The meaning is not checked. A file that would exceed a limit in canonical form is invalid too.
     """
     written = lay_out(words_of(text, _tokens_of(text, file, check=_check)))
     if written != text:
-        # The same statements as before: only what they cost may be different.
+        # The statements are the same as before; only their sizes may differ.
         _tokens_of(written, file, check=_check_limits)
     return written
 
 
 def _tokens_of(text: str, file: str, *, check: Callable[[Item, Notebook], None]) -> list[Token]:
-    """Give the words of a file in which a check of each item finds nothing, and its end."""
+    """Return the words of a file in which `check` finds no problem in any item, including the end token."""
     notebook = Notebook(file=file, text=text)
     end = Token("$END", "", start_pos=len(text), end_pos=len(text))
     tokens: list[Token] = []
@@ -49,7 +49,7 @@ def _check(item: Item, notebook: Notebook) -> None:
         return
     block = BLOCKS.get(word)
     if block is None:
-        notebook.error(word, Code.SYNTAX, f"`{word}` begins nothing")
+        notebook.error(word, Code.SYNTAX, f"`{word}` does not begin a block")
         return
     head, *entry = block.starts
     parse_statement(item.head, head, notebook)
@@ -57,7 +57,7 @@ def _check(item: Item, notebook: Notebook) -> None:
         if entry:
             parse_statement(statement, entry[0], notebook)
         else:
-            notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` has no block")
+            notebook.error(statement.words[0], Code.SYNTAX, f"`{word}` takes no block")
 
 
 def _check_limits(item: Item, notebook: Notebook) -> None:

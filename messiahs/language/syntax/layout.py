@@ -1,9 +1,9 @@
-"""The lines of a policy file in its one form: a statement a line, four spaces in blocks, at most 120 columns.
+"""Lines of a policy file in canonical form: one statement per line, four spaces in blocks, at most 120 columns.
 
-A block of one statement stands on one line if it fits. What is longer than a line goes on below, four spaces further
-in, before every `or` outside of parentheses, and where it is still too long before `and`, `or`, `xor`, `else`, `when`,
-`+` and `-`, and behind commas. Comments stay where they are, two spaces
-behind what they follow, and of several blank lines one is kept.
+A block of one statement is on one line if it fits. A longer statement continues on lines indented by four more
+spaces: it breaks before every `or` outside of parentheses, and where it is still too long before `and`, `or`, `xor`,
+`else`, `when`, `+` and `-`, and after commas. A comment keeps its place, two spaces after the word before it. Of
+several blank lines one is kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,14 +22,14 @@ _NO_SPACE_AFTER: Final = frozenset({"LPAR", "RANGE"})
 
 @dataclass(slots=True)
 class Lines:
-    """The lines so far; mutable. A blank line is never the first one of the file or of a block."""
+    """The lines so far (mutable). A blank line is never the first one of the file or of a block."""
 
     lines: list[str] = field(default_factory=list)
     is_at_start: bool = True
 
     @property
     def text(self) -> str:
-        """What is written so far."""
+        """The text so far."""
         return "".join(f"{line}\n" for line in self.lines)
 
     def put(self, line: str, *, is_after_blank: bool = False) -> None:
@@ -40,13 +40,13 @@ class Lines:
         self.is_at_start = False
 
     def put_comments(self, comments: Sequence[Comment], indent: str) -> None:
-        """Add comments that have lines of their own."""
+        """Add comments that are on lines of their own."""
         for comment in comments:
             self.put(indent + comment.text, is_after_blank=comment.is_after_blank)
 
 
 def lay_out(words: Sequence[Word]) -> str:
-    """Write the words of a file without mistakes; the last one is that of its end."""
+    """Return the text of a valid file; the last word is the end token."""
     lines = Lines()
     place = 0
     while words[place].type != "$END":
@@ -63,7 +63,7 @@ def lay_out(words: Sequence[Word]) -> str:
 
 
 def _body(words: Sequence[Word], place: int) -> tuple[list[Sequence[Word]], int]:
-    """Give the statements of a block, and the place behind its `}`."""
+    """Return the statements of a block, and the position after its `}`."""
     statements: list[Sequence[Word]] = []
     start, depth = place, 0
     while depth > 0 or words[place].type != "RBRACE":
@@ -93,7 +93,7 @@ def _put_block(head: Sequence[Word], statements: Sequence[Sequence[Word]], end: 
 
 
 def put_statement(statement: Sequence[Word], indent: str, lines: Lines, /) -> None:
-    """Write words up to their `;` or `{`, on several lines where one is too short."""
+    """Write words up to their `;` or `{`, on several lines if necessary."""
     lines.put_comments(statement[0].above, indent)
     line, further = indent, indent + INDENT
     is_after_blank = statement[0].is_after_blank
@@ -117,9 +117,9 @@ def put_statement(statement: Sequence[Word], indent: str, lines: Lines, /) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Chunk:
-    """Words that stay on one line; comments are above the first or behind the last of them.
+    """Words that stay on one line, with the comments above the first and after the last of them.
 
-    `is_outer_or` says that they begin with an `or` outside of parentheses.
+    `is_outer_or` means that they begin with an `or` outside of parentheses.
     """
 
     glue: str
@@ -150,7 +150,7 @@ def _may_break(before: Word, after: Word) -> bool:
 
 
 def spaced(words: Sequence[Word]) -> Iterator[str]:
-    """Give words without their comments, each with the gap before it."""
+    """Yield words without comments, each with the gap before it."""
     yield words[0].text
     for gap, word in zip(_gaps(words), words[1:], strict=True):
         yield gap + word.text
@@ -163,5 +163,5 @@ def _gaps(words: Sequence[Word]) -> Iterator[str]:
 
 
 def with_comment(line: str, word: Word) -> str:
-    """Give a line with the comment behind its last word."""
+    """Return a line with the comment that follows its last word."""
     return f"{line}  {word.behind}" if word.behind else line

@@ -1,4 +1,4 @@
-"""Literals of policy files beside attributes: whether type, dimension and range go together."""
+"""Checks of a literal against an attribute: type, dimension and range."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +37,7 @@ EXAMPLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value as it was written; `token` is its place."""
+    """A value as written; `token` is its position."""
 
     value: Value
     unit: Unit
@@ -50,32 +50,35 @@ class Literal:
 
 
 def quantity_of(token: Token) -> Quantity:
-    """Give the quantity of a number that passed the scanner."""
+    """Return the quantity of a number that the scanner accepted."""
     quantity = read_quantity(token)
-    assert isinstance(quantity, Quantity), "the scanner refuses others"
+    assert isinstance(quantity, Quantity), "the scanner refuses other words"
     return quantity
 
 
 def read_literal(token: Token, notebook: Notebook) -> Literal:
-    """Give the value of a literal; durations are whole seconds here."""
+    """Return the value of a literal; durations are in whole seconds."""
     if token.type == "TEXT":
         return Literal(unescaped(token), Unit.NONE, token)
     quantity = quantity_of(token)
     if quantity.unit is not Unit.SECONDS:
         return Literal(quantity.steps, quantity.unit, token)
     if quantity.steps % _MILLISECONDS:
-        notebook.error(token, Code.NUMBER, f"`{token}` is no whole number of seconds", hint="ms is for `timeouts` only")
+        notebook.error(
+            token, Code.NUMBER, f"`{token}` is not a whole number of seconds", hint="ms is for `timeouts` only"
+        )
     return Literal(quantity.steps // _MILLISECONDS, Unit.SECONDS, token)
 
 
 def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, *, notebook: Notebook) -> None:
-    """Note a literal in another dimension than its attribute, and warn of a bare number."""
+    """Note a literal whose dimension differs from its attribute's, and warn about a number without a unit."""
     if literal.unit is attribute.unit or literal.kind is not attribute.kind:
         return
     if literal.unit is Unit.NONE:
         if literal.value != 0:
-            message = f"{variable} is {MEANINGS[attribute.unit]}: {literal.value} means {_said(literal, attribute)}"
-            notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {_said(literal, attribute)}")
+            written = _with_unit(literal, attribute)
+            message = f"{variable} is {MEANINGS[attribute.unit]}: {literal.value} means {written}"
+            notebook.warning(literal.token, Code.BARE_NUMBER, message, hint=f"write {written}")
         return
     message = f"{DIMENSIONS[attribute.unit]} compared with a {DIMENSIONS[literal.unit]}"
     label = f"{DIMENSIONS[literal.unit]}; {variable} is {MEANINGS[attribute.unit]}"
@@ -83,7 +86,7 @@ def check_dimension(literal: Literal, variable: Token, attribute: Attribute, /, 
 
 
 def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribute], *, notebook: Notebook) -> None:
-    """Note two attributes of different dimensions that are compared."""
+    """Note a comparison of two attributes with different dimensions."""
     (left_token, left_attribute), (right_token, right_attribute) = left, right
     if left_attribute.unit is not right_attribute.unit and left_attribute.kind is right_attribute.kind:
         message = f"{DIMENSIONS[left_attribute.unit]} compared with a {DIMENSIONS[right_attribute.unit]}"
@@ -92,7 +95,7 @@ def check_dimensions(left: tuple[Token, Attribute], right: tuple[Token, Attribut
 
 
 def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, notebook: Notebook) -> None:
-    """Note a literal that the attribute never has; as the bound of an order, one step beyond its range makes sense."""
+    """Note a literal outside of the attribute's range; a bound of an order may lie one step beyond it."""
     if isinstance(literal.value, str):
         if attribute.choices and order in {Order.EQUAL, Order.NOT_EQUAL} and literal.value not in attribute.choices:
             hint = f"${attribute.name} is one of {', '.join(attribute.choices)}"
@@ -107,8 +110,8 @@ def check_range(literal: Literal, attribute: Attribute, *, order: Order | None, 
 
 
 def range_of(attribute: Attribute) -> tuple[int, int]:
-    """Give the least and the greatest value that an attribute may have; sizes and shares are never negative."""
-    # A duration may be: the balance with a neighbor is one.
+    """Return the lowest and the highest value of an attribute; sizes and shares are never negative."""
+    # A duration may be negative: the balance with a neighbor is one.
     lowest = 0 if attribute.unit in {Unit.BYTES, Unit.SHARE, Unit.CLOCK} else INTEGER_LOWEST
     return (
         lowest if attribute.low is None else attribute.low,
@@ -117,16 +120,16 @@ def range_of(attribute: Attribute) -> tuple[int, int]:
 
 
 def ends_told(attribute: Attribute) -> str:
-    """Say within which ends the values of an integer attribute are; it has one at least."""
+    """Return the text for the range of an integer attribute that has at least one bound."""
     low, high = range_of(attribute)
     least, greatest = shown(low, attribute.unit), shown(high, attribute.unit)
     if high == INTEGER_HIGHEST:
         return f"${attribute.name} is never below {least}"
     if low == INTEGER_LOWEST:
         return f"${attribute.name} is never above {greatest}"
-    return f"${attribute.name} goes from {least} to {greatest}"
+    return f"${attribute.name} ranges from {least} to {greatest}"
 
 
-def _said(literal: Literal, attribute: Attribute) -> str:
+def _with_unit(literal: Literal, attribute: Attribute) -> str:
     assert isinstance(literal.value, int)
     return shown(literal.value, attribute.unit)

@@ -1,4 +1,4 @@
-"""From one statement of a policy file to its tree, and what to say of one that is put together wrongly."""
+"""Parse one statement of a policy file, and explain a syntax error."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -31,12 +31,12 @@ _WORDS: Final = {
     "MUL": "`*`",
 }
 _JOINING: Final = frozenset({"OR", "XOR", "AND", "NOT", "COMPARATOR"})
-"""Words that join others in predicates: nobody means one of these as a name."""
+"""Words that join others in predicates; they are never meant as names."""
 
 
 @cache
 def policy_grammar() -> Lark:
-    """Give the grammar of the statements of policy files."""
+    """Return the grammar of the statements of policy files."""
     return Lark.open_from_package(
         "messiahs.language", "syntax/grammar.lark", parser="lalr", lexer="basic", start=list(STARTS)
     )
@@ -45,7 +45,7 @@ def policy_grammar() -> Lark:
 def parse_statement(
     statement: Statement, start: str, notebook: Notebook, /, *, grammar: Callable[[], Lark] = policy_grammar
 ) -> Tree[Token] | None:
-    """Give the tree of a statement; None, with a problem, if it is ill-formed or beyond a limit."""
+    """Return the syntax tree of a statement; None, with a problem, if it is invalid or exceeds a limit."""
     if any(word.type == BAD for word in statement.words) or not keeps_limits(statement, notebook):
         return None
     parser = grammar().parse_interactive(start=start)
@@ -57,7 +57,7 @@ def parse_statement(
         token = Token("$END", statement.end, start_pos=statement.end.start_pos, end_pos=statement.end.end_pos)
         tree = parser.feed_token(token)
     except UnexpectedToken:
-        message, hint = _what_is_wrong(token, parser.accepts())  # type: ignore[no-untyped-call]  # lark leaves it untyped
+        message, hint = _syntax_error(token, parser.accepts())  # type: ignore[no-untyped-call]  # lark leaves it untyped
         notebook.error(token, Code.SYNTAX, message, hint=hint)
         return None
     assert isinstance(tree, Tree)
@@ -65,29 +65,29 @@ def parse_statement(
 
 
 def trees_in(tree: Tree[Token]) -> list[Tree[Token]]:
-    """Give the parts of a tree that are trees."""
+    """Return the children of a tree that are trees."""
     return [child for child in tree.children if isinstance(child, Tree)]
 
 
 def tokens_in_tree(tree: Tree[Token], *types: str) -> list[Token]:
-    """Give the words directly in a tree that are of one of the types, or all."""
+    """Return the child tokens of a tree, all or those of the given types."""
     return [child for child in tree.children if isinstance(child, Token) and (not types or child.type in types)]
 
 
 def first_token(tree: Tree[Token]) -> Token:
-    """Give the first word of a tree; every rule has one."""
+    """Return the first word of a tree; every rule has one."""
     child = tree.children[0]
     return child if isinstance(child, Token) else first_token(child)
 
 
 def last_token(tree: Tree[Token]) -> Token:
-    """Give the last word of a tree; every rule has one."""
+    """Return the last word of a tree; every rule has one."""
     child = tree.children[-1]
     return child if isinstance(child, Token) else last_token(child)
 
 
 def on_one_line(words: tuple[Token, ...]) -> str:
-    """Write a statement on one line, without its comments."""
+    """Return a statement on one line, without its comments."""
     return "".join(_with_gaps(words))
 
 
@@ -100,7 +100,7 @@ def _with_gaps(words: tuple[Token, ...]) -> Iterator[str]:
 
 
 def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
-    """Check what may cost: trees are walked recursively, so nothing deep may be parsed."""
+    """Check the limits of a statement before parsing it, since trees are walked recursively."""
     first, last = statement.words[0], statement.words[-1]
     size = len(notebook.text[first.start_pos : last.end_pos].encode())
     if size > LENGTH_LIMIT_BYTES:
@@ -114,7 +114,7 @@ def keeps_limits(statement: Statement, notebook: Notebook) -> bool:
     return True
 
 
-def _what_is_wrong(token: Token, accepted: set[str]) -> tuple[str, str]:
+def _syntax_error(token: Token, accepted: set[str]) -> tuple[str, str]:
     told = misplaced(token, accepted, example="$mem <= 4GiB")
     if told is not None:
         message, hint = told
@@ -127,7 +127,7 @@ def _what_is_wrong(token: Token, accepted: set[str]) -> tuple[str, str]:
 
 
 def _hint_at_attribute(token: Token, accepted: set[str]) -> str:
-    """Guess what a word means that stands where an attribute could."""
+    """Return a hint for a word in place of an attribute."""
     if "VARIABLE" not in accepted or not token.isidentifier() or token.type in _JOINING:
         return ""
     return f'write ${token} for the attribute, or "{token}" for the string'

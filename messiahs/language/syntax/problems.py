@@ -1,4 +1,4 @@
-"""The mistakes found so far in one policy file, gathered so that all of them are told at once."""
+"""Collects the problems of one policy file, so that all of them are reported at once."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _PROBLEM_LIMIT: Final = 100
 
 
 class Code(StrEnum):
-    """The kinds of mistakes, as they are named to people."""
+    """Codes of problems, as shown to users."""
 
     FORBIDDEN = "P101"
     WORD = "P102"
@@ -57,9 +57,9 @@ class Code(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Notebook:
-    """Problems of one file; it grows while the file is read. A place has at most one problem of a kind.
+    """Problems of one file, added while it is read. A position has at most one problem of each kind.
 
-    `mistakes` counts what was told, though it is told again or nobody would read it.
+    `mistakes` counts all reported errors, including duplicates and those beyond the limit.
     """
 
     file: str
@@ -69,33 +69,33 @@ class Notebook:
     mistakes: int = 0
 
     def error(self, token: Token, code: Code, message: str, /, *, hint: str = "", label: str = "") -> None:
-        """Note a mistake at a word of the file."""
+        """Record an error at a word of the file."""
         self.mistakes += 1
         self._note(token, code, message, hint=hint, label=label)
 
     def warning(self, token: Token, code: Code, message: str, /, *, hint: str = "") -> None:
-        """Note what is allowed and probably not meant."""
+        """Record a valid construct that is probably a mistake."""
         self._note(token, code, message, hint=hint, is_warning=True)
 
     @property
     def errors(self) -> int:
-        """Number of mistakes so far, warnings not counted."""
+        """Number of errors so far, without warnings."""
         return sum(not problem.is_warning for problem in self.found.values())
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many that nobody will read on."""
+        """Whether the limit of recorded problems is reached."""
         return len(self.found) >= _PROBLEM_LIMIT
 
     def in_order(self) -> tuple[Problem, ...]:
-        """Give all problems in the order of the file."""
+        """Return all problems in the order of the file."""
         return tuple(self.found[key] for key in sorted(self.found))
 
     def _note(
         self, token: Token, code: Code, message: str, *, hint: str = "", label: str = "", is_warning: bool = False
     ) -> None:
         if self.is_full:
-            return  # finding a place takes as long as the text is long
+            return  # computing a line and column takes time proportional to the text
         start, end = token.start_pos or 0, token.end_pos or 0
         line_start = self.text.rfind("\n", 0, start) + 1
         problem = Problem(
@@ -113,7 +113,7 @@ class Notebook:
         self.found.setdefault((start, code), problem)
 
     def _line_at(self, start: int) -> str:
-        # A hostile file is one line of many mistakes.
+        # A hostile file may be a single line with many mistakes.
         if start not in self.shown:
             end = self.text.find("\n", start)
             self.shown[start] = showable(self.text[start : end if end >= 0 else len(self.text)])
@@ -121,6 +121,6 @@ class Notebook:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Give a hint at the known name that is nearest to `name`, or nothing if none is near."""
+    """Return a hint at the known name nearest to `name`, or an empty text if none is similar."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"did you mean `{near[0]}`?" if near else ""

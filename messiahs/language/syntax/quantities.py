@@ -1,6 +1,6 @@
-"""Numbers with their units in policy files: `4GiB`, `15min`, `12.5%`, `20:00`.
+"""Numbers with units in policy files: `4GiB`, `15min`, `12.5%`, `20:00`.
 
-A bare letter is refused with the nearest right spelling: a guess could be wrong by a factor of a billion.
+A unit of a single letter is refused with a hint, since a guess could be wrong by a factor of a billion.
 """
 
 import re
@@ -39,7 +39,7 @@ _NEAR_UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NoQuantity:
-    """A text that is no quantity, and what to write instead."""
+    """A text that is not a quantity, with a message and a hint."""
 
     message: str
     hint: str
@@ -47,35 +47,35 @@ class NoQuantity:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An integer in steps of its unit; durations count milliseconds here, and whole seconds everywhere else."""
+    """An integer in steps of its unit; durations are in milliseconds here, and in whole seconds everywhere else."""
 
     steps: int
     unit: Unit
 
 
 def read_quantity(text: str) -> Quantity | NoQuantity:
-    """Give the quantity that a word says; a bare number has no unit."""
+    """Parse a word; a number without a unit has `Unit.NONE`."""
     if _INTEGER.fullmatch(text):
         return _bounded(text, _integer(text), Unit.NONE)
     clock = _CLOCK.fullmatch(text)
     if clock:
         minutes = int(clock[1]) * _MINUTES_PER_HOUR + int(clock[2])
         if minutes > _LAST_HOUR * _MINUTES_PER_HOUR:
-            return NoQuantity(f"`{text}` is no time of day", "the day ends with 24:00")
+            return NoQuantity(f"`{text}` is not a time of day", "the day ends with 24:00")
         return Quantity(minutes, Unit.CLOCK)
     word = _WORD.fullmatch(text)
     if word is None:
         hint = "write an integer, or a quantity such as 4GiB, 15min, 12.5% or 20:00"
-        return NoQuantity(f"`{text[:40]}` is no number", hint)
+        return NoQuantity(f"`{text[:40]}` is not a number", hint)
     sign, digits, decimals, unit = word.groups()
     for units, meaning in ((_SIZES, Unit.BYTES), (_MILLISECONDS, Unit.SECONDS), ({"%": _SHARE_STEPS}, Unit.SHARE)):
         if unit in units:
             return _scaled(text, sign + digits, decimals or "", factor=units[unit], unit=meaning)
-    return NoQuantity(f"`{text[:40]}` has no unit that is known", _suggestion(text.removesuffix(unit), unit))
+    return NoQuantity(f"`{text[:40]}` has no known unit", _suggestion(text.removesuffix(unit), unit))
 
 
 def _integer(text: str) -> int | None:
-    """Give the integer of some digits, unless there are too many; zeros in front of them have no meaning."""
+    """Return the integer, or None if it has too many digits; leading zeros are ignored."""
     digits = text.lstrip("-").lstrip("0") or "0"
     if len(digits) > _DIGITS:
         return None
@@ -95,7 +95,7 @@ def _scaled(text: str, number: str, decimals: str, *, factor: int, unit: Unit) -
     divisor: int = 10 ** len(decimals)
     steps, rest = divmod(whole * factor, divisor)
     if rest:
-        return NoQuantity(f"`{text}` is finer than can be kept", "write it in a smaller unit")
+        return NoQuantity(f"`{text}` is too precise", "write it in a smaller unit")
     return _bounded(text, steps, unit)
 
 
@@ -109,7 +109,7 @@ def _suggestion(number: str, unit: str) -> str:
 
 
 def shown(value: int, unit: Unit) -> str:
-    """Write a value in its unit as one would in a policy file, in the largest unit that needs no decimals."""
+    """Format a value as in a policy file, in the largest unit that needs no decimals."""
     match unit:
         case Unit.BYTES:
             return _largest(value, {name: size for name, size in _SIZES.items() if name != "KiB"})

@@ -1,4 +1,4 @@
-"""The words of a policy file. A word that is none is a problem, and spoils no more than its own statement."""
+"""Words of a policy file. An invalid word is recorded as a problem and invalidates only its own statement."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from messiahs.language.syntax.quantities import NoQuantity, read_quantity
 
 SCOPES: Final = ("task", "here", "cand", "peer", "now")
 BAD: Final = "BAD"
-"""The type of what is no word; its problem is noted already."""
+"""Type of an invalid word; its problem is already recorded."""
 
 FILE_LIMIT_BYTES: Final = 256 << 10
 _ANYWHERE: Final = "parent children siblings users any and xor or not has in like default"
@@ -62,7 +62,7 @@ _STRING_LIMIT_BYTES: Final = 4096
 
 
 def is_too_long(notebook: Notebook, /) -> bool:
-    """Say whether a file is longer than any that is read, which becomes its one problem; its text is dropped then."""
+    """Return whether a file exceeds the size limit, which is then its only problem; its text is dropped."""
     if len(notebook.text.encode(errors="surrogatepass")) <= FILE_LIMIT_BYTES:
         return False
     notebook.text = ""
@@ -72,9 +72,9 @@ def is_too_long(notebook: Notebook, /) -> bool:
 
 
 def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> Iterator[Token]:
-    """Give the words of a file, each with its place; what is none is of type `BAD` and noted.
+    """Yield the words of a file with their positions; an invalid word has the type `BAD`, and is recorded.
 
-    A keyword is of the type that is called like it in capital letters, other words are names.
+    The type of a keyword is the keyword in capital letters; other words are names.
     """
     text = notebook.text
     for character in FORBIDDEN.finditer(text):
@@ -82,18 +82,18 @@ def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> 
             break
         token = Token(BAD, character[0], start_pos=character.start(), end_pos=character.end())
         message = f"the character {quoted(token)} is not allowed anywhere in a policy"
-        notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it makes a text look like another one")
+        notebook.error(token, Code.FORBIDDEN, message, hint="remove it: it can disguise a text as another one")
     before, place = "", 0
     may_be_spoiled = FORBIDDEN.search(text) is not None
     while place < len(text):
-        # A minus sign directly before its digits, where no operand ends, is part of a number.
+        # A minus sign directly before digits is part of a number, unless an operand ends before it.
         negative = _NEGATIVE.match(text, place) if text[place] == "-" and before not in _OPERANDS else None
         match = negative or _TOKEN.match(text, place)
-        assert match is not None, "every character belongs to a word"
+        assert match is not None, "every character is part of a word"
         place = match.end()
         if match.lastgroup == "space":
             continue
-        # A token is made once and typed afterwards: making tokens is most of the work in here.
+        # Creating tokens takes most of the time here, so each is created once and typed afterwards.
         token = Token(BAD, match[0], start_pos=match.start(), end_pos=match.end())
         if not may_be_spoiled or not FORBIDDEN.search(token):
             token.type = _READERS["number" if negative else match.lastgroup or ""](token, notebook)
@@ -104,7 +104,7 @@ def tokens_in(notebook: Notebook, /, *, keywords: frozenset[str] = KEYWORDS) -> 
 
 
 def _quote(token: Token, notebook: Notebook) -> str:
-    notebook.error(token, Code.STRING, "the string has no end", hint='a string ends with " on its own line')
+    notebook.error(token, Code.STRING, "the string is not closed", hint='a string ends with " on its own line')
     return BAD
 
 
@@ -112,9 +112,9 @@ def _string(token: Token, notebook: Notebook) -> str:
     problem, hint = "", ""
     for escape in _ESCAPE.finditer(token):
         if escape[1] not in '"\\nt':
-            problem, hint = f"{quoted(escape[0])} is no escape", r"the escapes are \" \\ \n \t"
+            problem, hint = f"{quoted(escape[0])} is not an escape", r"the escapes are \" \\ \n \t"
     if CONTROL.search(token):
-        problem, hint = "the string holds a control character", r"a tab is written \t, a new line \n"
+        problem, hint = "the string contains a control character", r"a tab is written \t, a new line \n"
     if len(token.encode()) > _STRING_LIMIT_BYTES:
         problem, hint = f"the string is longer than {_STRING_LIMIT_BYTES} bytes", ""
     if problem:
@@ -126,11 +126,11 @@ def _variable(token: Token, notebook: Notebook) -> str:
     parts = _VARIABLE.fullmatch(token)
     if parts is None:
         hint = "$ and 1 to 64 ASCII letters, digits and _, the first no digit"
-        notebook.error(token, Code.WORD, f"{quoted(token)} is no variable", hint=hint)
+        notebook.error(token, Code.WORD, f"{quoted(token)} is not a variable", hint=hint)
         return BAD
     if parts["scope"] is not None and parts["scope"] not in SCOPES:
         hint = f"the scopes are {' '.join(SCOPES)}"
-        notebook.error(token, Code.SCOPE, f"there is no scope {quoted(parts['scope'])}", hint=hint)
+        notebook.error(token, Code.SCOPE, f"unknown scope {quoted(parts['scope'])}", hint=hint)
         return BAD
     return "VARIABLE"
 
@@ -147,11 +147,11 @@ def _word(token: Token, notebook: Notebook) -> str:
     if token in COMPARATORS:
         return "COMPARATOR"
     if token in _WORD_HINTS:
-        notebook.error(token, Code.WORD, f"{quoted(token)} is no comparator", hint=_WORD_HINTS[token])
+        notebook.error(token, Code.WORD, f"{quoted(token)} is not a comparator", hint=_WORD_HINTS[token])
         return BAD
     if not _NAME.fullmatch(token):
         hint = f"write {token.lower()}" if token.lower() in KEYWORDS else "names are a to z, 0 to 9 and _"
-        notebook.error(token, Code.WORD, f"{quoted(token)} is no word of the language", hint=hint)
+        notebook.error(token, Code.WORD, f"{quoted(token)} is not a word of the language", hint=hint)
         return BAD
     return "NAME"
 
@@ -162,7 +162,7 @@ def _symbol(token: Token, notebook: Notebook) -> str:
     if token in COMPARATORS:
         return "COMPARATOR"
     hint = SYMBOL_HINTS.get(token, "")
-    notebook.error(token, Code.WORD, f"{quoted(token)} means nothing here", hint=hint)
+    notebook.error(token, Code.WORD, f"{quoted(token)} has no meaning here", hint=hint)
     return BAD
 
 
@@ -174,4 +174,4 @@ _READERS: Final[dict[str, Callable[[Token, Notebook], str]]] = {
     "word": _word,
     "symbol": _symbol,
 }
-"""What gives the type of a token, and notes what is wrong with it, by the group of `_TOKEN`."""
+"""For each group of `_TOKEN`, the function that returns a token's type and records its problems."""

@@ -1,6 +1,6 @@
-"""The statements and blocks of a policy file: where one begins and ends, whatever is wrong inside it.
+"""Statements and blocks of a policy file: their bounds, independent of mistakes inside them.
 
-After a mistake reading goes on behind the next `;` or `}`, so that all mistakes of a file are told.
+After a mistake, reading continues after the next `;` or `}`, so that all mistakes of a file are reported.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ ITEM_WORDS: Final = frozenset(word.upper() for word in BLOCKS)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """At least one word, and the `;`, `{` or `}` that ends them."""
+    """At least one word, and the `;`, `{` or `}` after them."""
 
     words: tuple[Token, ...]
     end: Token
@@ -27,7 +27,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A statement at the top, with the statements of its block if it has one."""
+    """A top-level statement, with the statements of its block if it has one."""
 
     head: Statement
     body: tuple[Statement, ...] | None = None
@@ -35,7 +35,7 @@ class Item:
 
 @dataclass(slots=True)
 class _Reader:
-    """A place in the words; mutable."""
+    """A position in the words (mutable)."""
 
     tokens: Sequence[Token]
     notebook: Notebook
@@ -51,7 +51,7 @@ class _Reader:
 
 
 def items_of(tokens: Sequence[Token], notebook: Notebook) -> tuple[Item, ...]:
-    """Divide the words of a file; the last of them is of type `$END`."""
+    """Split the words of a file into items; the last word is of type `$END`."""
     reader = _Reader(tokens, notebook)
     items: list[Item] = []
     while reader.peek().type != "$END":
@@ -59,10 +59,10 @@ def items_of(tokens: Sequence[Token], notebook: Notebook) -> tuple[Item, ...]:
         if token.type in {"RBRACE", "SEMICOLON", "LBRACE"}:
             reader.take()
             if token.type == "LBRACE":
-                notebook.error(token, Code.SYNTAX, "a block begins here, and nothing says what it is")
+                notebook.error(token, Code.SYNTAX, "this block has no name")
                 _body(reader)
             else:
-                notebook.error(token, Code.SYNTAX, f"{quoted(token)} ends nothing", hint="remove it")
+                notebook.error(token, Code.SYNTAX, f"{quoted(token)} has nothing to end", hint="remove it")
             continue
         items.append(_item(reader))
     return tuple(items)
@@ -108,7 +108,7 @@ def _statement(reader: _Reader) -> Statement:
         token = reader.peek()
         if depth == 0 and token.type == "SEMICOLON":
             if not words:
-                reader.notebook.error(token, Code.SYNTAX, "`;` ends nothing", hint="remove it")
+                reader.notebook.error(token, Code.SYNTAX, "`;` has nothing to end", hint="remove it")
             return Statement(tuple(words), reader.take())
         if (depth == 0 and token.type == "RBRACE") or (token.type in ITEM_WORDS and words):
             break
@@ -119,7 +119,7 @@ def _statement(reader: _Reader) -> Statement:
 
 
 def _note_missing_end(reader: _Reader, words: list[Token]) -> None:
-    # A string without an end may have swallowed it, and is a problem already.
+    # An unclosed string may contain the `;`, and is already a problem.
     if not words or words[-1].type != BAD:
         end = reader.peek()
         reader.notebook.error(end, Code.SYNTAX, f"a `;` is missing before {_shown(end)}")

@@ -1,4 +1,4 @@
-"""The words of a policy file with the comments and blank lines between them, for whoever writes them anew."""
+"""Words of a policy file with the comments and blank lines between them, for formatting."""
 
 import re
 from collections import Counter
@@ -25,9 +25,9 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word in its one spelling, the comments above it, and the one behind it on its line.
+    """A word in canonical spelling, the comments above it, and the comment after it on its line.
 
-    `is_after_blank` says that a blank line stands directly above it. The last word of a file is empty, of type `$END`.
+    `is_after_blank` means that a blank line precedes it. The last word of a file is empty and of type `$END`.
     """
 
     type: str
@@ -43,7 +43,7 @@ class Word:
 
 
 def words_of(text: str, tokens: Sequence[Token]) -> list[Word]:
-    """Give the words of a file without mistakes; the last token is that of its end."""
+    """Return the words of a valid file; the last token is the end token."""
     words: list[Word] = []
     place = 0
     for token in tokens:
@@ -58,9 +58,9 @@ def words_of(text: str, tokens: Sequence[Token]) -> list[Word]:
 
 
 def with_parentheses(words: Sequence[Word]) -> list[Word]:
-    """Give a statement and its end, with parentheses around `xor` beside `or`, and around `and` beside `xor`.
+    """Return a statement and its end, with parentheses around `xor` beside `or`, and around `and` beside `xor`.
 
-    Others rank the first two differently, and few know how the other two are ranked.
+    Other languages order `or` and `xor` differently, and the precedence of `and` and `xor` is not widely known.
     """
     opening, closing = Counter[int](), Counter[int]()
     for alternatives in _predicates_in(words[:-1]):
@@ -79,7 +79,7 @@ def with_parentheses(words: Sequence[Word]) -> list[Word]:
 
 
 def _comments_in(gap: str, *, is_first: bool) -> tuple[str, tuple[Comment, ...], bool]:
-    """Give the comment on the line where a gap begins, those below, and whether a blank line is at its end."""
+    """Return the comment on the line where a gap begins, the comments below, and whether a blank line ends the gap."""
     behind = ""
     above: list[Comment] = []
     breaks, place = 1 if is_first else 0, 0
@@ -98,18 +98,18 @@ def _with_comment(word: Word, behind: str) -> Word:
 
 
 def _spelled(token: Token) -> str:
-    """Give a number without the zeros that mean nothing; its unit stays the one in which its owner thinks."""
+    """Return a number without insignificant zeros; its unit is unchanged, because the owner chose it."""
     if token.type not in {"INTEGER", "QUANTITY"}:
         return str(token)
     parts = _NUMBER.fullmatch(token)
-    assert parts is not None, "the scanner refuses others"
+    assert parts is not None, "the scanner refuses other words"
     sign, digits, decimals, unit = parts.groups()
     number = f"{digits}.{decimals}" if decimals else digits
     return f"{sign if number != '0' else ''}{number}{unit}"
 
 
 def _predicates_in(words: Sequence[Word]) -> Iterator[list[list[int]]]:
-    """Give every run of terms that may be joined by `or`, as the places of the words between the `or`s."""
+    """Yield every run of terms joined by `or`, as the positions of the words between the `or`s."""
     runs: list[list[list[int]]] = [[[]]]
     for place, word in enumerate(words):
         match word.type:
@@ -132,7 +132,7 @@ def _predicates_in(words: Sequence[Word]) -> Iterator[list[list[int]]]:
 
 
 def _divided(places: Sequence[int], words: Sequence[Word], *, at: str) -> list[list[int]]:
-    """Give the places between the words of one type."""
+    """Split positions at the words of one type."""
     runs: list[list[int]] = [[]]
     for place in places:
         if words[place].type == at:
@@ -143,7 +143,7 @@ def _divided(places: Sequence[int], words: Sequence[Word], *, at: str) -> list[l
 
 
 def _bracketed(word: Word, *, opening: int, closing: int) -> Iterator[Word]:
-    """Give a word in so many parentheses; comments above and behind it stay outside."""
+    """Yield a word in parentheses; comments above and after it stay outside."""
     if opening:
         yield Word(type="LPAR", text="(", above=word.above, is_after_blank=word.is_after_blank)
         yield from repeat(Word(type="LPAR", text="("), opening - 1)

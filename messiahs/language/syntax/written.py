@@ -1,7 +1,7 @@
-"""A predicate as its owner wrote it: comparisons under the words that join them, for whoever explains a decision.
+"""A predicate as its owner wrote it: comparisons and the words that join them, for explanations.
 
-What decides is the expression (syntax.py), in which `let` is expanded and `in` is several comparisons. This is the same
-predicate with its texts and places, and judged part by part it has the same value.
+Decisions use the expression (syntax.py), in which `let` is expanded and `in` is several comparisons. This is the same
+predicate with its texts and positions, and has the same value when evaluated part by part.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from messiahs.language.syntax.parsing import first_token, on_one_line, trees_in
 
 
 class Joint(StrEnum):
-    """What makes one part of several, or of one."""
+    """How the parts of a compound are joined."""
 
     AND = "and"
     XOR = "xor"
@@ -27,7 +27,7 @@ class Joint(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """A comparison, an `in`, a `like` or a `has`; `start` counts characters of the file from 0."""
+    """A comparison, an `in`, a `like` or a `has`; `start` is an offset in the file, in characters from 0."""
 
     text: str
     start: int
@@ -36,9 +36,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compound:
-    """Parts and their joint; `not` and `let` have one part.
+    """Joined parts; `not` and `let` have one part.
 
-    `name` is that of the `let`, and `start` where in the file its meaning begins, counted from 0.
+    For a `let`, `name` is its name and `start` the offset of its definition in the file, in characters from 0.
     """
 
     joint: Joint
@@ -51,11 +51,11 @@ Written = Term | Compound
 
 
 class Named(Protocol):
-    """A `let`: what it stands for."""
+    """A `let` with its definition."""
 
     @property
     def tree(self) -> Tree[Token]:
-        """The predicate behind the name."""
+        """The predicate that the name stands for."""
 
 
 _JOINTS: Final = {"disjunction": Joint.OR, "exclusion": Joint.XOR, "conjunction": Joint.AND}
@@ -64,7 +64,7 @@ _JOINTS: Final = {"disjunction": Joint.OR, "exclusion": Joint.XOR, "conjunction"
 def written_of(
     tree: Tree[Token], lets: Mapping[str, Named | None], expression_of: Callable[[Tree[Token]], Expression], /
 ) -> Written:
-    """Give the written form of a well-formed predicate; `expression_of` says what one of its terms means."""
+    """Return the written form of a valid predicate; `expression_of` returns the expression of a term."""
     match tree.data:
         case "predicate" | "group":
             return written_of(trees_in(tree)[0], lets, expression_of)
@@ -72,7 +72,7 @@ def written_of(
             return Compound(joint=Joint.NOT, parts=_parts(tree, lets, expression_of))
         case "let_use":
             let = lets[first_token(tree)]
-            assert let is not None, "a bad `let` is a mistake, and this is for predicates without any"
+            assert let is not None, "predicates here are valid, and so are their `let`s"
             part = written_of(let.tree, lets, expression_of)
             start = start_of(let.tree)
             return Compound(joint=Joint.LET, parts=(part,), name=str(first_token(tree)), start=start)
@@ -84,7 +84,7 @@ def written_of(
 
 
 def terms_of(written: Written) -> Iterator[Term]:
-    """Give every term in the order of the text, those of a `let` at the place of its use."""
+    """Yield every term in the order of the text, those of a `let` at the place of its use."""
     match written:
         case Term():
             yield written
@@ -94,7 +94,7 @@ def terms_of(written: Written) -> Iterator[Term]:
 
 
 def text_of(written: Written) -> str:
-    """Write a predicate on one line, a `let` by its name."""
+    """Return a predicate on one line, with each `let` by its name."""
     match written:
         case Term():
             return written.text
@@ -107,7 +107,7 @@ def text_of(written: Written) -> str:
 
 
 def start_of(tree: Tree[Token]) -> int:
-    """Give where in the file a predicate begins, counted from 0."""
+    """Return the offset in the file where a predicate begins, in characters from 0."""
     return first_token(tree).start_pos or 0
 
 

@@ -24,7 +24,7 @@ def test_a_policy_is_read_with_the_timeouts_that_it_need_not_say(tmp_path: Path)
         (b"# \xc3\xa9\xff", "1:4", "this file is not UTF-8"),
         (b"# x\n\xff", "2:1", "this file is not UTF-8"),
         (b"#" * 300_000, "1:1", "longer than"),
-        (b"foo;", "1:1", "`foo` begins nothing"),
+        (b"foo;", "1:1", "`foo` does not begin a block"),
     ],
 )
 def test_a_mistake_has_the_name_of_its_file(tmp_path: Path, content: bytes, place: str, message: str) -> None:

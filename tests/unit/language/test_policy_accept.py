@@ -49,7 +49,7 @@ def test_the_block_that_names_the_sender_most_closely_counts(system: str, relati
 )
 def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relation, rule: str) -> None:
     refused = refusal(policy('accept from "other" { limit 9 tasks; }').acceptance.judge(request(relation=relation)))
-    assert (refused.rule, refused.text) == (rule, f"nobody is {rule.replace('accept', 'accepted')}")
+    assert (refused.rule, refused.text) == (rule, f"no task is {rule.replace('accept', 'accepted')}")
     assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, True)
 
 

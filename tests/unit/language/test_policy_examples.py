@@ -165,7 +165,7 @@ def test_the_department_decides() -> None:
     assert rules.acceptance.judge(request(plain)) == Accepted()
     assert (
         refusal(rules.acceptance.judge(request(plain, relation=Relation.PARENT))).text
-        == "nobody is accepted from parent"
+        == "no task is accepted from parent"
     )
     assert "add --mem" in refusal(rules.acceptance.judge(request(tdv(est_time=60)))).text
     licensed = tdv(mem=1, est_time=1, origin="x.org", licence="full")

@@ -56,8 +56,8 @@ def test_the_department_knows_its_members() -> None:
 
 PROBLEMS = [
     ("join;", "1:5", Code.SYNTAX, "`join` needs a block"),
-    ("join { } join { }", "1:10", Code.TWICE, "`join` stands twice"),
-    ("join { allow cousin when 1 = 1; }", "1:14", Code.UNKNOWN_NAME, "`cousin` is no role"),
+    ("join { } join { }", "1:10", Code.TWICE, "`join` occurs twice"),
+    ("join { allow cousin when 1 = 1; }", "1:14", Code.UNKNOWN_NAME, "`cousin` is not a role"),
     ("join { allow child unless 1 = 1; }", "1:20", Code.SYNTAX, "`when` is missing"),
     ("join { allow child when 1 = 1 limit -1; }", "1:37", Code.RANGE, "0 or more"),
     ("join { allow child when $here.load = 1%; }", "1:25", Code.SCOPE, "`join` does not know $here."),

@@ -104,12 +104,12 @@ def test_the_department_shares_its_load() -> None:
 
 PROBLEMS = [
     ("migrate;", "1:8", Code.SYNTAX, "`migrate` needs a block"),
-    ("migrate { } migrate { }", "1:13", Code.TWICE, "`migrate` stands twice"),
+    ("migrate { } migrate { }", "1:13", Code.TWICE, "`migrate` occurs twice"),
     ("migrate { give when 1 = 1; }", "1:11", Code.SYNTAX, "`ask`, `keep` or `offer`"),
     ("migrate { offer when $peer.balance > 0s; }", "1:22", Code.SCOPE, "does not know $peer."),
-    ("migrate { keep at least 1 tasks; keep at least 2 tasks; }", "1:34", Code.TWICE, "`keep` stands twice"),
+    ("migrate { keep at least 1 tasks; keep at least 2 tasks; }", "1:34", Code.TWICE, "`keep` occurs twice"),
     ("migrate { keep at least -1 tasks; }", "1:25", Code.RANGE, "0 or more"),
-    ("migrate { ask every 5 when 1 = 1 wanting { }; }", "1:21", Code.DIMENSION, "`5` is no duration"),
+    ("migrate { ask every 5 when 1 = 1 wanting { }; }", "1:21", Code.DIMENSION, "`5` is not a duration"),
     ("migrate { ask every 500ms when 1 = 1 wanting { }; }", "1:21", Code.RANGE, "once a second"),
     ("migrate { ask every 1s when $task.mem = 1 wanting { }; }", "1:29", Code.SCOPE, "`ask` does not know $task."),
     ("migrate { ask every 1s when 1 = 1; }", "1:34", Code.SYNTAX, "`wanting`"),

@@ -48,11 +48,17 @@ CHOOSY = DeclaredPart(
 @pytest.mark.parametrize(
     ("text", "place", "code", "message", "hint"),
     [
-        ("rank candidates by arrival();", "1:20", Code.UNKNOWN_PART, "`arrival` is no part", "a part of `rank tasks`"),
-        ("rank tasks by nobody();", "1:15", Code.UNKNOWN_PART, "`nobody` is no part of `rank tasks`", "are arrival"),
-        ("allocate by as_aksed();", "1:13", Code.UNKNOWN_PART, "`as_aksed` is no part", "`as_asked`"),
+        (
+            "rank candidates by arrival();",
+            "1:20",
+            Code.UNKNOWN_PART,
+            "`arrival` is not a part",
+            "a part of `rank tasks`",
+        ),
+        ("rank tasks by nobody();", "1:15", Code.UNKNOWN_PART, "`nobody` is not a part of `rank tasks`", "are arrival"),
+        ("allocate by as_aksed();", "1:13", Code.UNKNOWN_PART, "`as_aksed` is not a part", "`as_asked`"),
         ("migrate by most() { }", "1:12", Code.SYNTAX, "a name is missing before `most`", ""),
-        ("migrate by least_run(x = 1) { }", "1:22", Code.PARAMETER, "`x` is no parameter", "it has no parameters"),
+        ("migrate by least_run(x = 1) { }", "1:22", Code.PARAMETER, "`x` is not a parameter", "it has no parameters"),
         ("rank candidates by choosy();", "1:20", Code.PARAMETER, "`choosy` needs penalty", "are penalty, name"),
         ("rank candidates by choosy(penalty = 0);", "1:37", Code.PARAMETER_VALUE, "from 1 to 20", "without a unit"),
         ("rank candidates by choosy(penalty = 3s);", "1:37", Code.PARAMETER_VALUE, "is a plain number", ""),
@@ -65,12 +71,12 @@ CHOOSY = DeclaredPart(
             "`name` is one of x, y",
             "quotes",
         ),
-        ("rank candidates by choosy(penalty = 3, penalty = 3);", "1:40", Code.TWICE, "`penalty` stands twice", ""),
+        ("rank candidates by choosy(penalty = 3, penalty = 3);", "1:40", Code.TWICE, "`penalty` occurs twice", ""),
         ("rank candidates by round_robin(), choosy(penalty = 3);", "1:35", Code.TWICE, "has one part at most", ""),
         ("rank neighbors by least $load;", "1:19", Code.MEANING, "takes one part, and no keys", "most_waiting"),
         ("rank neighbors by most_waiting(), random;", "1:19", Code.MEANING, "takes one part, and no keys", ""),
-        ("rank candidates by broken();", "1:20", Code.UNKNOWN_PART, "`broken` is no part", "b 1.0 cannot be used"),
-        ("allocate by as_asked(); allocate by as_asked();", "1:25", Code.TWICE, "`allocate` stands twice", ""),
+        ("rank candidates by broken();", "1:20", Code.UNKNOWN_PART, "`broken` is not a part", "b 1.0 cannot be used"),
+        ("allocate by as_asked(); allocate by as_asked();", "1:25", Code.TWICE, "`allocate` occurs twice", ""),
     ],
 )
 def test_what_is_wrong_with_a_part_is_told_at_its_place(

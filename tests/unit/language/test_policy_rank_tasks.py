@@ -50,7 +50,7 @@ def test_without_a_block_nothing_is_ordered() -> None:
 def test_both_rankings_may_stand_in_a_file_and_each_of_them_once() -> None:
     both = "rank tasks by most $task.waited; rank candidates by least $load;"
     assert isinstance(policy(both).location, Ranking)
-    with pytest.raises(PolicyError, match="`rank tasks` stands twice"):
+    with pytest.raises(PolicyError, match="`rank tasks` occurs twice"):
         policy(f"{both} rank tasks by random;")
 
 

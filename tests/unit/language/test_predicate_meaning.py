@@ -159,7 +159,7 @@ def test_it_is_the_predicate_and_the_parser_that_the_core_asks_for() -> None:
 
 def test_the_parser_answers_a_bad_text_with_one_line() -> None:
     assert predicate_parser("1 = 1\nor $a == 1") == BadPredicate(
-        "2:7: `==` means nothing here (write = for integers, eq for strings)"
+        "2:7: `==` has no meaning here (write = for integers, eq for strings)"
     )
     assert predicate_parser("()") == BadPredicate("1:2: a comparison is missing before `)`")
 

@@ -45,7 +45,7 @@ def _answering(answer: object, state: object = ()) -> Callable[[Any, Randomness]
         (PartKind.UPDATE, 1, "1 is neither True nor False; the change waits for the period"),
         (PartKind.SOURCES, ("a", "x"), "'x' was not asked about; most_waiting() decides"),
         (PartKind.SOURCES, ["a"], "['a'] is no tuple; most_waiting() decides"),
-        (PartKind.SOURCES, ("a", "a"), "something stands twice in its answer; most_waiting() decides"),
+        (PartKind.SOURCES, ("a", "a"), "something occurs twice in its answer; most_waiting() decides"),
         (PartKind.SELECTION, (1,), "1 are missing in its answer; tasks stay in the order in which they came"),
         (PartKind.SELECTION, (0, True), "True was not asked about; tasks stay in the order in which they came"),
         (PartKind.MIGRATION, (3,), "3 was not asked about; no running task moves"),

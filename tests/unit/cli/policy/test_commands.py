@@ -39,7 +39,7 @@ def test_all_problems_of_all_files_are_told(tmp_path: Path, capsys: pytest.Captu
     assert main(["policy", "check", *names, str(tmp_path / "missing")]) == 1
     told = capsys.readouterr().err
     assert f"{names[1]}:1:35: error[P204]: size compared with a duration" in told
-    assert f"{names[1]}:2:1: error[P106]: `runnign` begins nothing" in told
+    assert f"{names[1]}:2:1: error[P106]: `runnign` does not begin a block" in told
     assert f"{names[2]}:1:1: warning[P403]" in told
     assert "missing:1:1: error[P001]: the file cannot be read" in told
 
@@ -121,7 +121,7 @@ def test_a_predicate_is_true_false_or_none(words: list[str], code: int, capsys: 
 
 def test_a_bad_predicate_is_shown_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "eval", "$x == 1"]) == 2
-    assert "1:4: `==` means nothing here" in capsys.readouterr().err
+    assert "1:4: `==` has no meaning here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

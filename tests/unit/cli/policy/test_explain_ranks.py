@@ -103,7 +103,7 @@ def test_whoever_sent_the_task_is_not_asked_and_for_a_parent_only_children_are(
 @pytest.mark.parametrize(
     ("relation", "told"),
     [
-        ("child", ("accept from children", "refused: nobody is accepted from children")),
+        ("child", ("accept from children", "refused: no task is accepted from children")),
         ("self", ("accept from users", "accepted: no block is about users")),
         ("parent", ("accept from parent", "accepted")),
     ],

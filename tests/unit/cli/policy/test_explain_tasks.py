@@ -145,7 +145,7 @@ def test_what_the_task_requires_of_its_machine_counts_in_orders_and_pools(
         ('{"tasks": [{"id": "a.1"}]}', "a.1 has no `tdv` or no `requirement`"),
         (json.dumps(_status(tdv={"mem": 1.5, "x": True, "y": 2**63})), "`tdv`: mem is 1.5, x is True, y is 92233"),
         (json.dumps(_status(requirement="$mem <")), "`requirement`: "),
-        ("mem = 3 {}", "this is no statement"),
+        ("mem = 3 {}", "this is not a statement"),
     ],
 )
 def test_other_documents_are_told_apart(

@@ -142,9 +142,9 @@ def test_tests_may_come_over_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ),
         ('policy "a.policy"; test "x" { expect acept; }', "a.policytest:1:38: error[P106]"),
         ('test "x" { here { mem = 4GiB 5GiB; } }', "a.policytest:1:19: error[P106]: this states nothing"),
-        ('test "x" { expekt accept; }', "a.policytest:1:12: error[P106]: `expekt` begins nothing here"),
+        ('test "x" { expekt accept; }', "a.policytest:1:12: error[P106]: `expekt` cannot begin a statement here"),
         ('test "x" { expect accept;', "a.policytest:1:26: error[P106]: a `}` is missing before the end"),
-        ('test "x" { } }', "a.policytest:1:14: error[P106]: `}` ends nothing"),
+        ('test "x" { } }', "a.policytest:1:14: error[P106]: `}` has nothing to end"),
     ],
 )
 def test_ill_formed_tests_are_left_alone(
