@@ -1,1 +1,1 @@
-"""From the statements of a policy file to its rules, block by block, with every check on the way."""
+"""Compile the statements of a policy file to rules, block by block, with all checks."""

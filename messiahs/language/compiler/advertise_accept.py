@@ -1,4 +1,4 @@
-"""The blocks of a policy file that hold rules for what is told and who is let in: `advertise` and `accept`."""
+"""The blocks `advertise` and `accept` of a policy file."""
 
 from typing import Final
 
@@ -45,7 +45,7 @@ _WHOLE_SHARE: Final = 10_000
 
 
 def read_advertise(item: Item, draft: Draft) -> None:
-    """Enter how often, after what change, and what beside the fixed attributes the own machine says."""
+    """Record the period, the change that is sent at once, and the attributes that the own machine advertises."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "advertise", notebook)
     if tree is not None:
@@ -70,7 +70,7 @@ def read_advertise(item: Item, draft: Draft) -> None:
 
 
 def _read_head(quantities: list[Tree[Token]], draft: Draft) -> None:
-    """Enter the period, and the share of a change."""
+    """Record the period, and the share of a change."""
     for quantity, enter_it in zip(quantities, (_read_period, _read_change), strict=False):
         enter_it(first_token(quantity), draft)
 
@@ -98,11 +98,11 @@ def _read_send(variables: list[Token], draft: Draft) -> None:
         if _own_attribute(token, draft) is not None and token[1:] not in (*draft.sent, *MACHINE_ATTRIBUTES):
             draft.sent.append(token[1:])
             if len(draft.sent) > EXTENSION_LIMIT:
-                draft.reader.notebook.error(token, Code.LIMIT, f"at most {EXTENSION_LIMIT} extensions travel")
+                draft.reader.notebook.error(token, Code.LIMIT, f"at most {EXTENSION_LIMIT} extensions are sent")
 
 
 def _own_attribute(token: Token, draft: Draft) -> Attribute | None:
-    """Find an attribute that the own machine may say to others."""
+    """Return an attribute that the own machine may advertise; None, with a problem, for any other."""
     known = draft.reader.vocabulary.look_up(token, ADVERTISE, draft.reader.notebook)
     if known is None or known.attribute is None:
         return None
@@ -124,7 +124,7 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
     if attribute is None:
         return
     if attribute.supplier != "policy" or attribute.kind is Kind.STRING:
-        hint = "numbers that a policy sets are $willingness, $comm_cost and those that it declares"
+        hint = "a policy sets $willingness, $comm_cost and the numbers that it declares"
         notebook.error(target, Code.MEANING, f"{target} cannot be set by a policy", hint=hint)
     elif any(setting.name == attribute.name for setting in draft.settings):
         notebook.error(target, Code.TWICE, f"{target} is set twice")
@@ -147,7 +147,7 @@ def _read_set(tree: Tree[Token], statement: Statement, draft: Draft) -> None:
 
 
 def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: Attribute, /, *, reader: Reader) -> None:
-    """Note a constant in another unit than the attribute that it is set to, and one that this never is."""
+    """Note a constant whose unit differs from its attribute's, or that is out of the attribute's range."""
     token, notebook = first_token(tree), reader.notebook
     if amount.readings:
         return
@@ -164,7 +164,7 @@ def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: A
 
 
 def read_accept(item: Item, draft: Draft) -> None:
-    """Enter the rules for some senders."""
+    """Record the rules for some senders."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "accept", notebook)
     is_whole = item.body is not None
@@ -197,7 +197,7 @@ def read_accept(item: Item, draft: Draft) -> None:
     enter(peers, block, draft.accepted, notebook=notebook)
     if not limits and is_whole and any(peer != "users" for peer in peers):
         notebook.warning(
-            first_token(tree), Code.NO_LIMIT, "these senders may take everything", hint="add: limit 100 tasks;"
+            first_token(tree), Code.NO_LIMIT, "these senders may use every slot", hint="add: limit 100 tasks;"
         )
 
 

@@ -8,7 +8,7 @@ from messiahs.language.syntax.structure import Item
 
 
 def read_allocate(item: Item, draft: Draft) -> None:
-    """Enter the part by which places are granted."""
+    """Record the part that grants places."""
     tree = parse_statement(item.head, "allocate", draft.reader.notebook)
     if tree is None:
         return

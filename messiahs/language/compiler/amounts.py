@@ -1,7 +1,7 @@
-"""From the tree of an amount in a policy file to what calculates it.
+"""Compile the syntax tree of an amount in a policy file to a calculation.
 
-What is added or compared has one unit. A plain number goes with any, and so does a product or a quotient: what people
-weigh against each other they multiply first.
+Terms of a sum, and sides of a comparison, have the same unit. A number without a unit fits any other, and so does a
+product or a quotient, so that different quantities can be weighed against each other.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _VERBS: Final = {"+": "added to", "-": "taken from"}
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of an expression; without a unit it goes with any."""
+    """A part of an expression; None as its unit fits any other."""
 
     calculate: Calculation
     unit: Unit | None = None
 
 
 def read_amount(tree: Tree[Token], view: View, reader: Reader, /) -> Amount:
-    """Give the amount that an expression says; what it is after a problem is of no use."""
+    """Return the amount of an expression; meaningless after a problem."""
     readings: dict[str, Reading] = {}
     part = _part(tree, view, reader, readings=readings)
     return Amount(readings=tuple(readings.values()), unit=part.unit, calculate=part.calculate)
@@ -67,7 +67,7 @@ def _joined(tree: Tree[Token], view: View, reader: Reader, *, readings: dict[str
 
 
 def _sum_unit(operator: Token, one: _Part, other: _Part, place: Token, /, *, reader: Reader) -> Unit | None:
-    """Give the unit of a sum or a difference; None, with a problem, if its sides have two."""
+    """Return the unit of a sum or a difference; None, with a problem, if the units of its sides differ."""
     if one.unit is None or other.unit is None or one.unit is other.unit:
         return other.unit if one.unit is None else one.unit
     message = f"{DIMENSIONS[other.unit]} {_VERBS[operator]} a {DIMENSIONS[one.unit]}"

@@ -1,4 +1,4 @@
-"""Predicates of a policy file that decide nothing: never true, or true whenever they are judged at all."""
+"""Predicates of a policy file that decide nothing: never true, or true whenever they are evaluated."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from messiahs.language.syntax.parsing import first_token, last_token, trees_in
 from messiahs.language.syntax.problems import Code, Notebook
 
 EFFORT: Final = 50_000
-"""How much may be spent on one file: a second or two, hundreds of times more than any file of a person needs."""
+"""Maximum effort for one file: a second or two, hundreds of times more than a realistic file needs."""
 
 _WRAPPERS: Final = ("predicate", "group")
 _PARTS: Final = (
@@ -34,7 +34,7 @@ _ASKING: Final = ("presence", "negation")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A predicate without mistakes, and how the expression of a part of its tree is found."""
+    """A valid predicate, and a function that returns the expression of a part of its tree."""
 
     tree: Tree[Token]
     readings: Sequence[Reading]
@@ -42,7 +42,7 @@ class Predicate:
 
 
 def certainty_in(vocabulary: Vocabulary, effort: Effort) -> Certainty:
-    """Give who answers questions about predicates in a file."""
+    """Return an object that answers questions about the predicates of a file."""
 
     def attribute_of(reading: Reading) -> Attribute | None:
         return vocabulary.find(reading.scope, reading.name)
@@ -51,7 +51,7 @@ def certainty_in(vocabulary: Vocabulary, effort: Effort) -> Certainty:
 
 
 def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
-    """Note a predicate that is never true; warn of one that always is, and of the largest parts that are either."""
+    """Note a predicate that is never true; warn of one that is always true, and of its largest such parts."""
     if not certainty.is_never_true(predicate.expression_of(predicate.tree), predicate.readings):
         _check_part(predicate.tree, predicate, certainty, notebook=notebook)
         return
@@ -61,7 +61,7 @@ def check_truth(predicate: Predicate, certainty: Certainty, notebook: Notebook, 
 
 
 def check_presence(predicate: Predicate, certainty: Certainty, notebook: Notebook, /) -> None:
-    """Warn of what is undefined where its owner may think that it is true: `not` of the optional, a vain `has`."""
+    """Warn of a vain `has`, and of `not` over an optional attribute, which is false where that is unset."""
     readings = {reading.key: reading for reading in predicate.readings}
     needed = {(reading.scope, reading.name) for reading in predicate.readings if reading.is_needed}
     for part in _all_parts(predicate.tree):
@@ -90,7 +90,7 @@ def _is_optional(reading: Reading, certainty: Certainty) -> bool:
 
 
 def span_of(tree: Tree[Token]) -> Token:
-    """Give all words of a tree as one place."""
+    """Return all words of a tree as one token."""
     first, last = first_token(tree), last_token(tree)
     return Token("SPAN", str(first), start_pos=first.start_pos, end_pos=last.end_pos)
 
@@ -103,9 +103,9 @@ def _check_part(part: Tree[Token], predicate: Predicate, certainty: Certainty, *
     if certainty.is_always_true(expression, predicate.readings):
         asked = sorted({str(reading) for reading in predicate.readings if reading.default is None})
         hint = f"to ask whether {asked[0]} is set, write has {asked[0]}" if len(asked) == 1 else ""
-        notebook.warning(span_of(part), Code.ALWAYS_TRUE, "this is true whatever the values are", hint=hint)
+        notebook.warning(span_of(part), Code.ALWAYS_TRUE, "this is true for all values", hint=hint)
     elif certainty.is_never_true(expression, predicate.readings):
-        notebook.warning(span_of(part), Code.DEAD_PART, "this part is never true", hint="remove it, or mend it")
+        notebook.warning(span_of(part), Code.DEAD_PART, "this part is never true", hint="remove it, or correct it")
     elif certainty.effort.left > 0:
         for each in trees_in(part):
             if each.data in _PARTS:

@@ -1,4 +1,4 @@
-"""A policy while its file is read, and how it is made ready when that is done."""
+"""A policy while its file is read, and its completion."""
 
 from dataclasses import dataclass, field, replace
 from typing import Final, TypedDict
@@ -36,7 +36,7 @@ from messiahs.policy.built_in import Catalogue
 from messiahs.policy.transfer import NoTransfer
 
 DEFAULT: Final = "default:"
-"""Stands for every attribute that `combine` does not name; no attribute can be called so."""
+"""Stands for every attribute that `combine` does not name; no attribute can have this name."""
 
 
 class Parts(TypedDict, total=False):
@@ -52,7 +52,7 @@ class Parts(TypedDict, total=False):
 
 @dataclass(slots=True, kw_only=True)
 class MigrationDraft:
-    """What the block `migrate` says; it grows."""
+    """Content of the block `migrate` (mutable)."""
 
     asks: list[CompiledAsk] = field(default_factory=list)
     offered: list[Condition] = field(default_factory=list)
@@ -61,7 +61,7 @@ class MigrationDraft:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What the blocks that were read say; it grows. Rules stand under their peer as it was written."""
+    """Content of the blocks read so far (mutable). Rules are listed under their peer as written."""
 
     reader: Reader
     timeouts: Timeouts
@@ -75,26 +75,26 @@ class Draft:
     revealed: dict[str, Disclosure] = field(default_factory=dict)
     accepted: dict[str, AcceptBlock] = field(default_factory=dict)
     parts: Parts = field(default_factory=Parts)
-    """What the file names in place of defaults."""
+    """Parts that replace defaults."""
     orders: list[WrittenOrder] = field(default_factory=list)
     migration: MigrationDraft = field(default_factory=MigrationDraft)
     entries: list[Entry] = field(default_factory=list)
     running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
-    """Each rule with the words that say it."""
+    """Each rule with its words."""
 
     def begin(self, block: Token, *more: str) -> None:
-        """Note a block that a file may have only once, the second time; its name may be of several words."""
+        """Record a block; a second block of the same kind is a problem. `more` are further words of its name."""
         name = " ".join((block, *more))
         if name in self.blocks:
             self.reader.notebook.error(block, Code.TWICE, f"`{name}` occurs twice", hint="join the two blocks")
         self.blocks.add(name)
 
     def set_timeout(self, name: str, nanoseconds: int) -> None:
-        """Enter one of the durations of the core, by the name that it has there."""
+        """Set one of the core's durations, by its field name there."""
         self.timeouts = replace(self.timeouts, **{name: nanoseconds})
 
     def finish(self, warnings: tuple[Problem, ...]) -> CompiledPolicy:
-        """Give the policy; there must have been no mistakes."""
+        """Return the policy; the file must be valid."""
         return CompiledPolicy(
             name=self.name,
             timeouts=self.timeouts,

@@ -1,4 +1,4 @@
-"""How long something lasts in a policy file: each duration has a least and a greatest one."""
+"""Durations in a policy file, each with a minimum and a maximum."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.quantities import shown
 
 LONGEST_NS: Final = 366 * 24 * HOUR
-"""Whoever writes more means never, and says so better by leaving the rule out."""
+"""A longer duration means never, which is expressed by omitting the rule."""
 
 
 def read_duration_ns(
@@ -24,7 +24,7 @@ def read_duration_ns(
     too_short: str = "a duration is not negative",
     most_ns: int = LONGEST_NS,
 ) -> int | None:
-    """Give the nanoseconds that a number says; None, with a problem, if it is not a duration or out of its bounds."""
+    """Return the nanoseconds of a number; None, with a problem, if it is not a duration or out of range."""
     quantity = quantity_of(token)
     if quantity.unit is not Unit.SECONDS:
         notebook.error(token, Code.DIMENSION, f"`{token}` is not a duration", hint=f"write {example}")

@@ -1,7 +1,7 @@
-"""The door to policy files: text in, a policy that decides out, or every mistake of the file at once.
+"""Entry point for policy files: a text in, a policy that decides out, or every mistake of the file at once.
 
-Behind it stand, in the order of use, the room `syntax` (words, statements and trees), the other modules of this one
-(what each block says, and `draft`, which gathers it), and `runtime`, which decides.
+It uses, in this order, the room `syntax` (words, statements and trees), the other modules of this room (one for each
+block, and `draft`, which collects their results), and `runtime`, which decides.
 
 What a block says of itself stands in `syntax/blocks.py`; `_READERS` names the function that reads it.
 """
@@ -59,10 +59,10 @@ _READERS: Final[dict[str, Callable[[Item, Draft], None]]] = {
 def parse_policy(
     text: str, *, file: str, timeouts: Timeouts | None = None, catalogue: Catalogue | None = None
 ) -> CompiledPolicy:
-    """Give the policy that a text says; raises PolicyError with all of its mistakes, or carries its warnings.
+    """Compile a policy; raises PolicyError with all mistakes. The policy carries its warnings.
 
-    `timeouts` are those that the policy need not say, `catalogue` is what parts it may name: by default the built-in
-    ones. `file` is for the messages.
+    `timeouts` are the defaults, `catalogue` has the parts that the policy may name (by default the built-in ones), and
+    `file` appears in messages.
     """
     notebook = Notebook(file=file, text=text)
     given = timeouts or Timeouts()
@@ -79,7 +79,7 @@ def _read(draft: Draft) -> None:
     notebook = draft.reader.notebook
     end = Token("$END", "", start_pos=len(notebook.text.rstrip()), end_pos=len(notebook.text.rstrip()))
     items = items_of([*tokens_in(notebook), end], notebook)
-    # Declarations hold in the whole file, wherever they stand; a `let` must precede its use.
+    # Declarations apply to the whole file, wherever they are; a `let` must precede its use.
     for item in items:
         words = item.head.words
         if words[0] == "attribute":

@@ -1,4 +1,4 @@
-"""The block `join`: who may become a child, sibling or parent of this system."""
+"""The block `join`: which systems may become a child, sibling or parent of this system."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING, "parent":
 
 
 def read_join(item: Item, draft: Draft) -> None:
-    """Enter who may join, and how many."""
+    """Record which systems may join, and how many."""
     notebook = draft.reader.notebook
     if parse_statement(item.head, "join", notebook) is not None:
         draft.begin(item.head.words[0])

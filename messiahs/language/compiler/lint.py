@@ -1,4 +1,4 @@
-"""What is probably not meant in a policy file without mistakes: rules at odds, or that nobody ever comes to."""
+"""Warnings about a valid policy file: rules that contradict each other or never apply."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ _BY_PEER: Final = ("ACCEPT", "REVEAL")
 
 
 def review(items: Sequence[Item], draft: Draft) -> None:
-    """Warn of everything of that kind."""
+    """Add every warning."""
     notebook = draft.reader.notebook
     if not items:
         start = Token("$START", "", start_pos=0, end_pos=0)
@@ -42,7 +42,7 @@ def review(items: Sequence[Item], draft: Draft) -> None:
 
 
 def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None:
-    """Warn of a block for `any` where every neighbor has a closer one, unless it tells nothing: that is for safety."""
+    """Warn of a block for `any` if every neighbor has a closer one, unless it reveals nothing: that is for safety."""
     is_safe = any({"ANY", "NOTHING"} <= {word.type for word in head.words} for head in heads)
     words: list[Token] = [word for head in heads for word in head.words]
     if {word.type for word in words} >= _RELATIONS:
@@ -53,7 +53,7 @@ def _warn_of_unreachable(heads: Sequence[Statement], notebook: Notebook) -> None
 
 
 def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
-    """Warn of an attribute that is declared, and nothing else in the file names."""
+    """Warn of an attribute that is declared and never used in the file."""
     used: set[str] = set()
     declared: list[Token] = []
     for item in items:
@@ -64,12 +64,12 @@ def _warn_of_unused(items: Sequence[Item], notebook: Notebook) -> None:
             used.update(name[1:].rpartition(".")[2] for name in names)
     for token in declared:
         if token[1:] not in used:
-            hint = "remove it: what nothing here reads need not be declared"
-            notebook.warning(token, Code.UNUSED, f"{token} is declared and used nowhere in this policy", hint=hint)
+            hint = "remove it: a declaration is only needed where the attribute is used"
+            notebook.warning(token, Code.UNUSED, f"{token} is declared and never used in this policy", hint=hint)
 
 
 def _warn_of_unset(items: Sequence[Item], notebook: Notebook) -> None:
-    """Warn of what nothing sets yet, wherever it is read."""
+    """Warn of attributes that no release sets yet, wherever they are read."""
     unset = {
         f"${scope}.{each.name}"
         for each in SEEN_BY_THE_OWNER
@@ -85,13 +85,13 @@ def _warn_of_unset(items: Sequence[Item], notebook: Notebook) -> None:
 
 
 def _warn_of_lost_sensor(rule: CompiledRule, statement: Statement, certainty: Certainty, *, notebook: Notebook) -> None:
-    """Warn of a rule that protects the owner and does nothing where a sensor is missing or broken."""
+    """Warn of a rule that protects the owner and does not act where a sensor is missing or broken."""
     if rule.is_unless or rule.act is Act.RESUME:
         return
     for reading in rule.condition.readings:
         attribute = certainty.attribute_of(reading)
         if reading.scope == HERE and reading.is_needed and attribute is not None and attribute.is_optional:
-            message = f"without {reading} the tasks are left running"
+            message = f"without {reading} the tasks keep running"
             hint = f"write {rule.act} unless, and the opposite: it also acts where the value is missing"
             notebook.warning(statement.words[1], Code.LOST_SENSOR, message, hint=hint)
 
@@ -115,12 +115,12 @@ def _warn_of_opposites(
 
 
 def _warn_of_never_resumed(rules: Sequence[tuple[CompiledRule, Statement]], notebook: Notebook, /) -> None:
-    """Warn of the first rule that suspends tasks where none resumes them, or ends what has been suspended for long."""
+    """Warn of the first rule that suspends tasks if no rule resumes them or ends long-suspended ones."""
     suspending = [statement for rule, statement in rules if Act.SUSPEND in {rule.act, rule.then}]
     has_end = any(rule.act is Act.RESUME or reads(rule.condition, TASK, "suspended") for rule, _ in rules)
     if suspending and not has_end:
-        hint = "write when it goes on, as in: resume when $here.load < 50%;"
-        message = "no rule resumes what this suspends"
+        hint = "write when they resume, as in: resume when $here.load < 50%;"
+        message = "no rule resumes the tasks that this suspends"
         notebook.warning(suspending[0].words[0], Code.NEVER_RESUMED, message, hint=hint)
 
 

@@ -1,7 +1,7 @@
-"""The block `migrate`: when others are asked for tasks, and what is offered to those that ask.
+"""The block `migrate`: when other systems are asked for tasks, and which tasks are offered to systems that ask.
 
-What is wanted leaves the host, so it is said in the paper's language and no other (MESSIAHS 5.4): quantities and `in`
-are written out, and what only an owner's own policy can know is a mistake.
+`wanting` leaves the host, so it is translated to the paper's language (MESSIAHS 5.4): quantities and `in` are written
+out, and constructs that only the owner's own policy can evaluate are mistakes.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "
 
 
 def read_migrate(item: Item, draft: Draft) -> None:
-    """Enter when to ask, what is offered, and how much is kept."""
+    """Record when to ask, what is offered, and how many tasks are kept."""
     notebook = draft.reader.notebook
     head = parse_statement(item.head, "migrate", notebook)
     if head is not None:
@@ -76,7 +76,7 @@ def _ask(tree: Tree[Token], statement: Statement, draft: Draft) -> CompiledAsk:
 
 
 def _in_the_papers_words(tree: Tree[Token], reader: Reader) -> str:
-    """Give a predicate as it travels; it is not judged here, but whoever gets it must be able to read it."""
+    """Return a predicate as sent to other systems, within the limits that they accept."""
     errors = reader.notebook.errors
     for part in tree.iter_subtrees():
         _check_word(part, reader)
@@ -96,7 +96,7 @@ def _check_word(part: Tree[Token], reader: Reader) -> None:
     if part.data == "variable" and tokens_in_tree(part, "DEFAULT"):
         owners = "`default`"
     if owners:
-        message = f"{owners} is not of the paper's language, and this leaves the host"
+        message = f"{owners} is not part of the paper's language, and `wanting` is sent to other systems"
         hint = "write comparisons of what a task states: $mem <= 4GiB and $est_time >= 10min"
         reader.notebook.error(first_token(part), Code.NOT_OF_THE_PAPER, message, hint=hint)
 

@@ -16,7 +16,7 @@ _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"})
 
 
 def read_part(tree: Tree[Token], kind: PartKind, draft: Draft, /) -> NamedPart | None:
-    """Give the part that is named; None, with every problem, if there is none, or not with these parameters."""
+    """Return the named part; None, with every problem, if it is unknown or its parameters are wrong."""
     name, notebook = first_token(tree), draft.reader.notebook
     declared = draft.catalogue.of_kind(kind).get(name)
     if declared is None:
@@ -41,7 +41,7 @@ def _hint(name: Token, kind: PartKind, draft: Draft) -> str:
     if elsewhere:
         return f"it is a part of `{elsewhere[0]}`"
     known = draft.catalogue.of_kind(kind)
-    return nearest(name, known) or f"the parts of `{kind}` are {', '.join(sorted(known))}; others are to be installed"
+    return nearest(name, known) or f"the parts of `{kind}` are {', '.join(sorted(known))}; others must be installed"
 
 
 def _read_arguments(arguments: list[Tree[Token]], declared: DeclaredPart, notebook: Notebook) -> dict[str, Value]:
@@ -96,19 +96,19 @@ def _made(declared: DeclaredPart, given: dict[str, Value], name: Token, notebook
     values: dict[str, Value] = {}
     for each in declared.parameters:
         value = given.get(each.name, each.default)
-        assert value is not None, "what has no default was given"
+        assert value is not None, "every parameter without a default was given"
         values[each.name] = value
     try:
         decider = declared.make(**values)
-    except Exception as error:  # noqa: BLE001 - whoever wrote the part may refuse its parameters with anything
-        message = f"`{declared.name}` cannot be made: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - the author of a part may refuse its parameters with any exception
+        message = f"`{declared.name}` cannot be created: {type(error).__name__}: {error}"
         notebook.error(name, Code.PARAMETER_VALUE, message)
         return None
     return NamedPart(declared=declared, text=part_text(declared, values), decider=decider)
 
 
 def part_text(declared: DeclaredPart, values: dict[str, Value], /) -> str:
-    """Write a part with all of its parameters as a policy file names it."""
+    """Return a part with all of its parameters as a policy file names it."""
     told = ", ".join(f"{each.name} = {_value_text(values[each.name], each)}" for each in declared.parameters)
     return f"{declared.name}({told})"
 

@@ -22,7 +22,7 @@ _Rule = TypeVar("_Rule")
 
 
 def read_peers(tree: Tree[Token], notebook: Notebook) -> tuple[Token, ...]:
-    """Give the peers that a head names, as they were written; unknown words are noted and left out."""
+    """Return the peers that a head names, as written; unknown words are recorded and left out."""
     (peers,) = (part for part in trees_in(tree) if part.data == "peers")
     known: list[Token] = []
     for token in map(first_token, trees_in(peers)):
@@ -35,18 +35,18 @@ def read_peers(tree: Tree[Token], notebook: Notebook) -> tuple[Token, ...]:
 
 
 def enter(peers: tuple[Token, ...], rule: _Rule, rules: dict[str, _Rule], /, *, notebook: Notebook) -> None:
-    """Enter a rule for each of its peers; a peer that has one already is noted."""
+    """Record a rule for each of its peers; a peer that already has one is a problem."""
     for token in peers:
         if token in rules:
-            notebook.error(token, Code.TWICE, f"{token} has a block of this kind already", hint="join the two blocks")
+            notebook.error(token, Code.TWICE, f"{token} already has a block of this kind", hint="join the two blocks")
         rules[str(token)] = rule
 
 
 def rules_by_name(rules: Mapping[str, _Rule]) -> tuple[tuple[str, _Rule], ...]:
-    """Give the rules for systems that are named."""
+    """Return the rules for named systems."""
     return tuple((unescaped(Token("TEXT", peer)), rule) for peer, rule in rules.items() if peer not in _WORDS)
 
 
 def rules_by_relation(rules: Mapping[str, _Rule]) -> tuple[tuple[Relation, _Rule], ...]:
-    """Give the rules for relations, `users` being those of the module itself."""
+    """Return the rules for relations; `users` are those of the module itself."""
     return tuple((_RELATIONS[peer], rule) for peer, rule in rules.items() if peer in _RELATIONS)

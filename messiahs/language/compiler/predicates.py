@@ -1,7 +1,7 @@
-"""From the tree of a predicate in a policy file to a condition, with everything that can be checked on the way.
+"""Compile the syntax tree of a predicate in a policy file to a condition, with all checks.
 
-`let` is expanded where it is used, so its variables are those of the predicate that names it, and it is judged in the
-block where it stands; what it adds counts against the limits of that predicate.
+A `let` is expanded where it is used, so its variables are those of the predicate that names it. It is evaluated in the
+block of its use, and counts against the limits of that predicate.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ _CONNECTIVES: Final = {"disjunction": Connective.OR, "exclusion": Connective.XOR
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """A named predicate and what it costs when it is expanded."""
+    """A named predicate, and its size when it is expanded."""
 
     tree: Tree[Token]
     comparisons: int
@@ -48,7 +48,7 @@ class Let:
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """What is known of a file so far; it grows while the file is read. A `let` that is None was defined badly."""
+    """State of a file while it is read (mutable). A `let` that is None has an invalid definition."""
 
     notebook: Notebook
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
@@ -59,7 +59,7 @@ class Reader:
 
 @dataclass(slots=True, kw_only=True)
 class _Scene:
-    """One predicate being read in one block; `readings` grows."""
+    """One predicate being read in one block; `readings` grows (mutable)."""
 
     reader: Reader
     view: View
@@ -69,7 +69,7 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """A variable as an operand; no attribute if it is unknown."""
+    """A variable as an operand; without an attribute if it is unknown."""
 
     token: Token
     scope: str
@@ -78,7 +78,7 @@ class _Filled:
 
 
 def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
-    """Remember a named predicate; one that is ill-formed or too large is remembered as such, and spoils no others."""
+    """Record a named predicate; an invalid or too large one is recorded as such, so that its uses are no mistakes."""
     let = None
     if tree is not None and not _uses_a_bad_let(tree, reader) and _is_within_limits(tree, reader):
         earlier = reader.notebook.mistakes
@@ -89,7 +89,7 @@ def define_let(name: str, tree: Tree[Token] | None, reader: Reader, /) -> None:
 
 
 def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: str) -> Condition:
-    """Give the condition that a predicate says; what it is after a problem is of no use."""
+    """Return the condition of a predicate; meaningless after a problem."""
     scene = _Scene(reader=reader, view=view)
     expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
     readings = tuple(scene.readings.values())
@@ -100,14 +100,14 @@ def read_condition(tree: Tree[Token], view: View, reader: Reader, /, *, text: st
 
 
 def read_expression(tree: Tree[Token], view: View, reader: Reader, /) -> tuple[Expression, tuple[Reading, ...]]:
-    """Give what a predicate says, and the readings whose keys are its variables; of no use after a problem."""
+    """Return the expression of a predicate, and the readings that its variables name; meaningless after a problem."""
     scene = _Scene(reader=reader, view=view)
     expression = _checked(tree, scene) if _is_within_limits(tree, reader) else ALWAYS
     return expression, tuple(scene.readings.values())
 
 
 def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kind) -> Reading | None:
-    """Give the reading of a variable outside of predicates; None, with a problem, if it names nothing of its type."""
+    """Return the reading of a variable outside of predicates; None, with a problem, if it names none of this type."""
     scene = _Scene(reader=reader, view=view)
     filled = _filled(tree, scene)
     if filled is None:
@@ -117,7 +117,7 @@ def read_variable(tree: Tree[Token], view: View, reader: Reader, /, *, kind: Kin
 
 
 def _checked(tree: Tree[Token], scene: _Scene) -> Expression:
-    """Give the expression of a predicate; if nothing is wrong in it, check what it comes to."""
+    """Return the expression of a predicate; if it has no problems, also check when it is true."""
     reader = scene.reader
     earlier = reader.notebook.mistakes
     expression = _expression(tree, scene)
@@ -145,15 +145,15 @@ def _is_within_limits(tree: Tree[Token], reader: Reader) -> bool:
         if comparisons > COMPARISON_LIMIT
         else f"deeper than {NESTING_LIMIT}"
     )
-    reader.notebook.error(first_token(tree), Code.LIMIT, f"with every `let` written out, this is {what}")
+    reader.notebook.error(first_token(tree), Code.LIMIT, f"with every `let` expanded, this is {what}")
     return False
 
 
 def _weight(tree: Tree[Token], reader: Reader) -> tuple[int, int]:
-    """Give how many comparisons a tree has, and how deep it is, with every `let` written out."""
+    """Return the number of comparisons in a tree and its depth, with every `let` expanded."""
     if tree.data == "let_use":
         let = reader.lets.get(first_token(tree))
-        # It is as deep as in parentheses: trees are walked recursively, also through a long row of names.
+        # Count it as deep as in parentheses: trees are walked recursively, also through a long chain of names.
         return (let.comparisons, let.depth + 1) if let is not None else (1, 0)
     if tree.data == "membership":
         return len(tokens_in_tree(tree, "COMMA")) + 1, 0
@@ -203,7 +203,7 @@ def _let_use(token: Token, scene: _Scene) -> Expression:
     if let is not None:
         return _expression(let.tree, scene)
     if token in reader.defined_below:
-        hint = "a `let` stands before its use"
+        hint = "define a `let` before its use"
         reader.notebook.error(token, Code.LET, f"`{token}` is defined below or by itself", hint=hint)
     elif token not in reader.lets:
         hint = nearest(token, reader.lets) or f"write ${token} for an attribute, or define it: let {token} = ...;"
@@ -295,12 +295,12 @@ def _kinds_of(operand: _Filled | Literal) -> tuple[Kind, ...]:
 
 
 def _check_operand(operand: _Filled | Literal, kind: Kind, scene: _Scene, *, comparator: Token | None = None) -> None:
-    """Note an operand of another type than is compared here, and an attribute that is compared as both."""
+    """Note an operand of another type than is compared here, and an attribute compared as both types."""
     notebook = scene.reader.notebook
     other = Kind.STRING if kind is Kind.INTEGER else Kind.INTEGER
     hint = f"write {SPELLINGS[other, COMPARATORS[comparator][1]]} to compare {other}s" if comparator else ""
     article = "a string" if other is Kind.STRING else "an integer"
-    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are wanted here"
+    what = f"`{comparator}` compares {kind}s" if comparator else f"{kind}s are expected here"
     if isinstance(operand, Literal):
         if operand.kind is not kind:
             notebook.error(operand.token, Code.TYPE, f"{what}, and this is {article}", hint=hint)
@@ -318,7 +318,7 @@ def _check_operand(operand: _Filled | Literal, kind: Kind, scene: _Scene, *, com
 
 
 def _check_pair(left: _Filled | Literal, right: _Filled | Literal, order: Order, *, notebook: Notebook) -> None:
-    """Note dimensions and ranges that do not go together."""
+    """Note dimensions and ranges that do not match."""
     match left, right:
         case _Filled(token, _, Attribute() as attribute), Literal() as literal:
             check_dimension(literal, token, attribute, notebook=notebook)

@@ -1,8 +1,8 @@
-"""What can be said of predicates before anything is known: never true, always true, true together (MESSIAHS 5.4).
+"""Decide whether predicates are never true, always true, or true together, whatever the facts are (MESSIAHS 5.4).
 
-All of it is one question, whether something can be true, asked of what attributes may be by the catalogue and by their
-declarations. The readings of one attribute depend on each other, and how they do so is added to the question:
-`$x default 1` is `$x` where `$x` must be set, `has $x` is true there, and `$x like "a*"` says how it begins.
+All three reduce to one question: can an expression be true for the values that the catalogue and the declarations
+allow? The readings of one attribute depend on each other, and these dependencies are added to the expression: where
+`$x` must be set, `$x default 1` is `$x` and `has $x` is true, and `$x like "a*"` is a range of strings.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,20 +28,20 @@ from messiahs.language.runtime.readings import Reading, matches
 from messiahs.language.syntax.literals import range_of
 
 AttributeOf = Callable[[Reading], Attribute | None]
-"""Finds what is known of an attribute; None if nothing is."""
+"""Returns an attribute; None if it is unknown."""
 
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certainty:
-    """Answers questions about predicates; whoever asks on when the effort is used up hears that all is possible."""
+    """Answers questions about predicates; once the effort is used up, every expression may be true or false."""
 
     attribute_of: AttributeOf
     effort: Effort
 
     def is_never_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
-        """Say whether nothing makes an expression over the keys of readings true."""
+        """Return whether no values make an expression over the keys of readings true."""
         used = {name for name, _ in uses_of(expression)}
         groups = _by_attribute(reading for reading in readings if reading.key in used)
         if not self.effort.spend(sum(map(len, groups))):
@@ -51,7 +51,7 @@ class Certainty:
         return not can_be_true(Chain(Connective.AND, (*sides, expression)), domains, self.effort)
 
     def is_always_true(self, expression: Expression, readings: Sequence[Reading], /) -> bool:
-        """Say whether everything that is set makes an expression true."""
+        """Return whether an expression is true for all values, provided that every attribute is set."""
         return self.is_never_true(Not(expression), readings)
 
     def _domain(self, reading: Reading) -> ValueSet:
@@ -63,7 +63,7 @@ class Certainty:
         return values if reading.default is None else values | only(reading.default)
 
     def _sides(self, expression: Expression, readings: list[Reading]) -> Iterable[Expression]:
-        """Give what the readings of one attribute have to do with each other."""
+        """Yield the dependencies between the readings of one attribute."""
         plain = [reading for reading in readings if _is_plain(reading)]
         must_be_set = any(reading.default is None and not reading.is_presence for reading in readings)
         if plain:
@@ -85,7 +85,7 @@ def _values_of(attribute: Attribute | None, kind: Kind) -> ValueSet:
 
 
 def _by_attribute(readings: Iterable[Reading]) -> list[list[Reading]]:
-    """Give the readings of each attribute; with a pattern, which asks for the attribute itself, that one too."""
+    """Group readings by attribute; a group with a pattern also contains the plain reading of the attribute."""
     groups: dict[tuple[str, str], list[Reading]] = {}
     for reading in readings:
         own = groups.setdefault((reading.scope, reading.name), [])
@@ -104,7 +104,7 @@ def _is_filled(reading: Reading) -> bool:
 
 
 def _as_set(readings: list[Reading]) -> Iterable[Expression]:
-    """Give what holds where an attribute is set, though only readings with a default ask for it."""
+    """Yield what holds where an attribute is set, even if it is only read with a default."""
     filled = [reading for reading in readings if _is_filled(reading)]
     yield from (_is(reading, 1) for reading in readings if reading.is_presence)
     yield from (_same(filled[0], other) for other in filled[1:] if other.kind is filled[0].kind)
@@ -121,14 +121,14 @@ def _as_unset(readings: list[Reading]) -> Iterable[Expression]:
 
 
 def _literals_beside(reading: Reading, expression: Expression) -> tuple[str, ...]:
-    """Give the texts that a reading is compared with."""
+    """Return the texts that a reading is compared with."""
     pairs = [(each.left, each.right) for each in comparisons_of(expression)]
     sides = [side for pair in pairs if Variable(reading.key) in pair for side in pair]
     return tuple(dict.fromkeys(side for side in sides if isinstance(side, str)))
 
 
 def _likenesses(plain: Reading, readings: list[Reading], texts: tuple[str, ...]) -> Iterable[Expression]:
-    """Say what patterns mean for the attribute itself: how it begins, and which of the texts in question match."""
+    """Yield what patterns mean for the attribute: the range of its strings, and which of the given texts match."""
     for reading in readings:
         if reading.pattern is None or plain.kind is not Kind.STRING:
             continue
@@ -146,7 +146,7 @@ def _likenesses(plain: Reading, readings: list[Reading], texts: tuple[str, ...])
 
 
 def _behind(start: str) -> str:
-    """Give the first text behind all that begin so; empty if there is none."""
+    """Return the lowest text after all texts with this prefix; empty if there is none."""
     stem = start.rstrip(_LAST_CHARACTER)
     return stem[:-1] + chr(ord(stem[-1]) + 1) if stem else ""
 

@@ -1,4 +1,4 @@
-"""The orders of a policy file: `rank candidates`, `rank neighbors` (whom to ask) and `rank tasks` (whose turn)."""
+"""The orders of a policy file: `rank candidates`, `rank neighbors` (which to ask) and `rank tasks` (which first)."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _RANKED: Final = {"candidates": PartKind.LOCATION, "neighbors": PartKind.SOURCES
 
 
 def read_rank(item: Item, draft: Draft) -> None:
-    """Enter the keys by which candidates, neighbors or tasks are ordered."""
+    """Record the keys by which candidates, neighbors or tasks are ordered."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "rank", notebook)
     if tree is None:
@@ -49,16 +49,16 @@ def read_rank(item: Item, draft: Draft) -> None:
 
 
 def _only_part(keys: tuple[RankKey, ...]) -> NamedPart | None:
-    """Give the part that decides alone; None if there are keys beside it."""
+    """Return the part that decides alone; None if there are keys beside it."""
     part = keys[0].part if len(keys) == 1 and isinstance(keys[0], ByPart) else None
     return part if isinstance(part, NamedPart) else None
 
 
 def _check_parts(tree: Tree[Token], kind: PartKind, notebook: Notebook) -> None:
-    """Check that at most one key is a part, and that of neighbors the only one is."""
+    """Check that at most one key is a part, and that `rank neighbors` has exactly one part and no keys."""
     keys = trees_in(tree)
     for more in [key for key in keys if key.data == "by_part"][1:]:
-        notebook.error(first_token(more), Code.TWICE, "an order has one part at most", hint="name the others elsewhere")
+        notebook.error(first_token(more), Code.TWICE, "an order has at most one part", hint="remove the other parts")
     for key in keys if kind is PartKind.SOURCES else ():
         if key.data != "by_part" or len(keys) > 1:
             hint = "write rank neighbors by most_waiting();"
@@ -66,7 +66,7 @@ def _check_parts(tree: Tree[Token], kind: PartKind, notebook: Notebook) -> None:
 
 
 def _written(words: tuple[Token, ...], what: str) -> WrittenOrder:
-    """Give the keys as they were written: what stands behind `by`, between the commas outside of parentheses."""
+    """Return the keys as written: the words after `by`, split at commas outside of parentheses."""
     keys: list[list[Token]] = [[]]
     depth = 0
     for word in words[3:]:

@@ -1,4 +1,4 @@
-"""The block `reveal` of a policy file: what each neighbor is told, and under which name."""
+"""The block `reveal` of a policy file: what is sent to each neighbor, and under which name."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ from messiahs.language.syntax.structure import Item
 
 _ATTRIBUTES: Final = ("reveal_all", "reveal_only")
 _TWICE: Final = {
-    "attributes": "which attributes are told",
+    "attributes": "which attributes are revealed",
     "reveal_hide": "which counts are hidden",
     "reveal_as": "under which name",
 }
@@ -27,7 +27,7 @@ _SYSTEM: Final = re.compile(r"(?=.{1,255}\Z)[a-z0-9-]+(\.[a-z0-9-]+)*", re.ASCII
 
 
 def read_reveal(item: Item, draft: Draft) -> None:
-    """Enter what some neighbors are told."""
+    """Record what is revealed to some neighbors."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "reveal", notebook)
     disclosure = _disclosure(item, draft)
@@ -37,17 +37,17 @@ def read_reveal(item: Item, draft: Draft) -> None:
     peers = read_peers(tree, notebook)
     for peer in peers:
         if peer == "users":
-            notebook.error(peer, Code.UNKNOWN_NAME, "users are no neighbors, and see what their module sees")
+            notebook.error(peer, Code.UNKNOWN_NAME, "users are not neighbors; they see what their module sees")
     if is_nothing and item.body is not None:
         notebook.error(item.head.end, Code.MEANING, "`nothing` takes no block", hint="write `;`")
     elif not is_nothing and not item.body:
         hint = "write { all; } or nothing;"
-        notebook.error(item.head.end, Code.MEANING, "this does not say what is revealed", hint=hint)
+        notebook.error(item.head.end, Code.MEANING, "this does not state what is revealed", hint=hint)
     enter(peers, Disclosure(is_nothing=True) if is_nothing else disclosure, draft.revealed, notebook=notebook)
 
 
 def _disclosure(item: Item, draft: Draft) -> Disclosure:
-    """Give what the statements of a block say together; each may stand there once, and only one of `all` and `only`."""
+    """Combine the statements of a block; each may occur once, and only one of `all` and `only`."""
     told, notebook = EVERYTHING, draft.reader.notebook
     seen: set[str] = set()
     for statement in item.body or ():
@@ -87,13 +87,13 @@ def _names(tree: Tree[Token], draft: Draft) -> tuple[str, ...]:
 def _count(number: Token, notebook: Notebook) -> int:
     count = quantity_of(number).steps
     if count < 1:
-        notebook.error(number, Code.RANGE, "a class has one machine or more")
+        notebook.error(number, Code.RANGE, "a class has at least one machine")
     return count
 
 
 def _system_name(token: Token, notebook: Notebook) -> str:
     name = unescaped(token)
     if not _SYSTEM.fullmatch(name):
-        hint = "a name is small letters, digits and `-`, joined by dots"
+        hint = "a name consists of small letters, digits and `-`, joined by dots"
         notebook.error(token, Code.MEANING, f"{quoted(name)} is not the name of a system", hint=hint)
     return name

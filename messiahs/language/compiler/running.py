@@ -1,4 +1,4 @@
-"""The block `running`: what may happen to tasks that run on the own machine. A file may have several of them."""
+"""The block `running`: acts on tasks that run on the own machine. A file may have several such blocks."""
 
 from typing import Final
 
@@ -18,11 +18,11 @@ from messiahs.language.syntax.structure import Item, Statement
 
 _WITH_GRACE: Final = (Act.VACATE, Act.KILL, Act.MOVE)
 _AFTER: Final = {Act.VACATE: (Act.KILL,), Act.MOVE: (Act.KILL, Act.VACATE, Act.SUSPEND)}
-"""What may follow when the grace of an act is over."""
+"""Acts that may follow at the end of an act's grace."""
 
 
 def read_running(item: Item, draft: Draft) -> None:
-    """Enter rules about some or all tasks that run here."""
+    """Record rules about some or all running tasks."""
     notebook = draft.reader.notebook
     tree = parse_statement(item.head, "running", notebook)
     head = None
@@ -61,7 +61,7 @@ def _rule(tree: Tree[Token], statement: Statement, head: Condition | None, *, dr
 
 
 def _parts(tree: Tree[Token]) -> dict[str, Tree[Token]]:
-    """Give what follows `for`, `grace` and `then`, by that word."""
+    """Return the trees after `for`, `grace` and `then`, by that word."""
     pairs = zip(tree.children, tree.children[1:], strict=False)
     return {
         word.type: part
@@ -71,7 +71,7 @@ def _parts(tree: Tree[Token]) -> dict[str, Tree[Token]]:
 
 
 def _check_order(act: Act, tree: Tree[Token], parts: dict[str, Tree[Token]], *, draft: Draft) -> None:
-    """Note a grace or a `then` that this act does not have."""
+    """Note a grace or a `then` that this act does not take."""
     notebook = draft.reader.notebook
     for word in tokens_in_tree(tree, "GRACE", "THEN"):
         if word.type == "GRACE" and act not in _WITH_GRACE:
@@ -79,7 +79,7 @@ def _check_order(act: Act, tree: Tree[Token], parts: dict[str, Tree[Token]], *, 
         elif word.type == "THEN" and act not in _AFTER:
             notebook.error(word, Code.MEANING, f"nothing follows `{act}`", hint="vacate and move have a `then`")
         elif word.type == "THEN" and act is Act.MOVE and "GRACE" not in parts:
-            hint = "write how long another place is looked for: grace 10min then ..."
+            hint = "write how long to search for another place: grace 10min then ..."
             notebook.error(word, Code.MEANING, "`then` needs a grace that ends", hint=hint)
     if "THEN" in parts and act in _AFTER:
         follows = first_token(parts["THEN"])

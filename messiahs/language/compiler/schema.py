@@ -1,4 +1,4 @@
-"""The catalogue of attributes as people and programs read it."""
+"""The catalogue of attributes for people and programs."""
 
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, SCOPES, Attribute, Kind, Scope
 from messiahs.language.syntax.literals import range_of
@@ -8,13 +8,13 @@ _SUBJECTS = (Scope.MACHINE, Scope.TASK, Scope.PRESENT_TASK)
 
 
 def spellings_of(attribute: Attribute) -> tuple[str, ...]:
-    """Give how an attribute may be written; the bare name means it in blocks that are about machines or tasks."""
+    """Return the spellings of an attribute; the name alone refers to it in blocks about machines or tasks."""
     bare = (f"${attribute.name}",) if attribute.scope in _SUBJECTS else ()
     return (*bare, *(f"${scope}.{attribute.name}" for scope in SCOPES[attribute.scope]))
 
 
 def range_shown(attribute: Attribute) -> str:
-    """Write the values that an attribute may have, in its unit; empty if it may have any."""
+    """Return the range of an attribute in its unit; empty if any value is allowed."""
     if attribute.kind is Kind.STRING:
         return ", ".join(attribute.choices)
     low, high = range_of(attribute)
@@ -25,7 +25,7 @@ def range_shown(attribute: Attribute) -> str:
 
 
 def facts_of(attribute: Attribute) -> dict[str, object]:
-    """Give a row of the catalogue for programs; `low` and `high` are null where there is no end."""
+    """Return a row of the catalogue as a JSON document; `low` and `high` are null where there is no bound."""
     low, high = range_of(attribute) if attribute.kind is Kind.INTEGER else (INTEGER_LOWEST, INTEGER_HIGHEST)
     return {
         "name": attribute.name,

@@ -1,7 +1,7 @@
-"""Alternatives and rules that never decide, because others say the same or more (MESSIAHS 5.4).
+"""Alternatives and rules that never decide, because others imply them (MESSIAHS 5.4).
 
-One condition follows from others only if it is also defined wherever they are: it needs no attribute that they do not
-need. All that is said here is proved; what is too tangled to be proved is left alone.
+A condition follows from others only if it is also defined wherever they are: it needs no attribute that they do not
+need. Every warning here is proved; whatever is too complex to prove gets no warning.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,11 +30,11 @@ _MASKING: Final = {
     Act.SUSPEND: {Act.SUSPEND, Act.RESUME},
     Act.RESUME: {Act.RESUME},
 }
-"""What an act that is due keeps from being done: a task that looks for another place may be suspended meanwhile."""
+"""For each act that is due, the acts that it prevents; a task that searches for a place may be suspended meanwhile."""
 
 
 def warn_of_masked(draft: Draft, certainty: Certainty) -> None:
-    """Warn of every choice, alternative and rule of that kind."""
+    """Warn of every such choice, alternative and rule."""
     notebook = draft.reader.notebook
     for setting in draft.settings:
         _warn_of_choices(setting, certainty, notebook)
@@ -46,7 +46,7 @@ def warn_of_masked(draft: Draft, certainty: Certainty) -> None:
 
 
 def _warn_of_choices(setting: Setting, certainty: Certainty, notebook: Notebook, /) -> None:
-    """Warn of amounts that are never chosen: the first choice that is true decides."""
+    """Warn of amounts that are never chosen, since the first choice that is true decides."""
     earlier: list[Condition] = []
     for _, condition in setting.choices:
         if _follows((condition,), earlier, certainty):
@@ -56,7 +56,7 @@ def _warn_of_choices(setting: Setting, certainty: Certainty, notebook: Notebook,
 
 
 def _warn_of_occasions(block: AcceptBlock, certainty: Certainty, notebook: Notebook, /) -> None:
-    # A system without a machine judges classes, part by part and generously: there, little is certain.
+    # A system without a machine evaluates classes, part by part, and accepts what could be true: little is certain.
     conditions = [each.condition for each in block.occasions]
     _warn_of_superfluous(conditions, certainty, notebook, is_candidate=_is_exact_over_classes)
 
@@ -75,7 +75,7 @@ def _warn_of_superfluous(
     *,
     is_candidate: Callable[[Condition], bool] = lambda _: True,
 ) -> None:
-    """Warn of alternatives without which the others say the same; of two that are equal, of the later one."""
+    """Warn of alternatives that the others imply; of two equal ones, of the later one."""
     kept = list(conditions)
     for condition in reversed(conditions):
         others = [each for each in kept if each is not condition]
@@ -100,7 +100,7 @@ def _is_as_wide(one: Entry, other: Entry) -> bool:
 
 def _note_superfluous(condition: Condition, notebook: Notebook) -> None:
     message = "this adds nothing: another alternative is true whenever it is"
-    notebook.warning(_place(condition), Code.UNREACHABLE, message, hint="remove it, or mend it")
+    notebook.warning(_place(condition), Code.UNREACHABLE, message, hint="remove it, or correct it")
 
 
 def _warn_of_rules(
@@ -111,22 +111,22 @@ def _warn_of_rules(
         for other_place, (other, _) in enumerate(rules):
             if _outdoes(other, rule, is_earlier=other_place < place) and _is_due_with(rule, other, certainty):
                 message = f"this never acts: `{other.rule}` is due whenever it is, and wins"
-                notebook.warning(statement.words[0], Code.UNREACHABLE, message, hint="remove it, or mend it")
+                notebook.warning(statement.words[0], Code.UNREACHABLE, message, hint="remove it, or correct it")
                 break
 
 
 def _outdoes(one: CompiledRule, other: CompiledRule, *, is_earlier: bool) -> bool:
-    """Say whether a rule keeps another from acting if it is due whenever the other is."""
+    """Return whether a rule keeps another from acting if it is due whenever the other is."""
     if other.act not in _MASKING[one.act] or one.for_ns > other.for_ns:
         return False
     if one.act is not other.act:
         return True
-    # A task that has a while to end may still be killed at once.
+    # A task in its grace period may still be killed at once.
     return is_earlier and (one.act is not Act.KILL or not one.grace_ns or bool(other.grace_ns))
 
 
 def _is_due_with(rule: CompiledRule, other: CompiledRule, certainty: Certainty, /) -> bool:
-    """Say whether it is certain that another rule is due whenever a rule is, what is undefined included."""
+    """Return whether another rule is certainly due whenever a rule is, also where attributes are undefined."""
     heads = () if rule.head is None else (rule.head,)
     premises = heads if rule.is_unless else (*heads, rule.condition)
     if other.head is not None and not _follows(premises, [other.head], certainty):
@@ -143,14 +143,14 @@ def _is_due_with(rule: CompiledRule, other: CompiledRule, certainty: Certainty, 
 
 
 def _follows(premises: Sequence[Condition], conclusions: Iterable[Condition], certainty: Certainty, /) -> bool:
-    """Say whether it is certain that one of the conclusions holds wherever all premises do."""
+    """Return whether one of the conclusions certainly holds wherever all premises do."""
     needed = {need for premise in premises for need in _needs_of(premise)}
     defined = [conclusion for conclusion in conclusions if _needs_of(conclusion) <= needed]
     return bool(defined) and not _can_hold(premises, defined, certainty)
 
 
 def _can_hold(true: Sequence[Condition], false: Sequence[Condition], certainty: Certainty, /) -> bool:
-    """Say whether some conditions might hold while others are false; also if there is no effort left to tell."""
+    """Return whether some conditions may hold while others are false; also True if the effort is used up."""
     if certainty.effort.left <= 0:
         return True
     terms: list[Expression] = [each.expression for each in true]

@@ -1,4 +1,4 @@
-"""The blocks of a policy file without rules in them: header, `attribute`, `let`, `combine`, `timeouts`."""
+"""The blocks of a policy file without rules: header, `attribute`, `let`, `combine`, `timeouts`."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ _LONGEST_NS: Final = {"lease": LONGEST_LEASE_NS, "request": LONGEST_SEARCH_NS}
 
 
 def read_header(item: Item, draft: Draft) -> None:
-    """Take the name of the policy."""
+    """Record the name of the policy."""
     tree = parse_statement(item.head, "header", draft.reader.notebook)
     if tree is None:
         return
@@ -42,12 +42,12 @@ def read_header(item: Item, draft: Draft) -> None:
     draft.name = unescaped(tokens_in_tree(tree, "TEXT")[0])
     for version in tokens_in_tree(tree, "INTEGER"):
         if version != _VERSION:
-            message = f"version {version} of the language is not known"
+            message = f"unknown version {version} of the language"
             draft.reader.notebook.error(version, Code.MEANING, message, hint=f"this release reads version {_VERSION}")
 
 
 def read_attribute(item: Item, draft: Draft) -> None:
-    """Declare an attribute; one that is declared wrongly is still known, so that its uses are no mistakes too."""
+    """Declare an attribute; after an invalid declaration the name is still known, so that its uses are no mistakes."""
     notebook, declared = draft.reader.notebook, draft.reader.vocabulary.declared
     variables = [word for word in item.head.words if word.type == "VARIABLE"]
     tree = parse_statement(item.head, "attribute", notebook)
@@ -105,7 +105,7 @@ def read_let(item: Item, draft: Draft) -> None:
 
 
 def read_combine(item: Item, draft: Draft) -> None:
-    """Enter what is a key, what is carried and what is dropped."""
+    """Record the keys, and the attributes that are carried and dropped."""
     notebook = draft.reader.notebook
     if parse_statement(item.head, "combine", notebook) is not None:
         draft.begin(item.head.words[0])
@@ -120,14 +120,14 @@ def read_combine(item: Item, draft: Draft) -> None:
         if name in draft.combined:
             notebook.error(subject, Code.TWICE, f"{subject} occurs twice in `combine`")
         elif name == DEFAULT and rule == "key":
-            notebook.error(rule, Code.MEANING, "what is not named cannot be a key", hint="write carry or drop")
+            notebook.error(rule, Code.MEANING, "`default` cannot be a key", hint="write carry or drop")
         elif name in KEY_ATTRIBUTES and rule != "key":
             notebook.error(rule, Code.MEANING, f"{subject} is always a key")
         draft.combined[name] = str(rule)
 
 
 def read_timeouts(item: Item, draft: Draft) -> None:
-    """Enter the durations."""
+    """Record the durations."""
     notebook = draft.reader.notebook
     if parse_statement(item.head, "timeouts", notebook) is not None:
         draft.begin(item.head.words[0])

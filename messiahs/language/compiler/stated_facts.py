@@ -1,4 +1,4 @@
-"""What people state for a policy to be tried with: `mem = 4GiB`, `name = "cs"`, in the words of policy files."""
+"""Attributes stated to try out a policy: `mem = 4GiB`, `name = "cs"`, written as in policy files."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -17,17 +17,17 @@ _LITERALS: Final = ("TEXT", "INTEGER", "QUANTITY")
 
 
 def attributes_of(scope: str, declared: Iterable[Attribute]) -> dict[str, Attribute]:
-    """Give everything that can be stated in a scope: what the catalogue has, and what a policy declares."""
+    """Return every attribute that can be stated in a scope: from the catalogue, and declared by the policy."""
     vocabulary = Vocabulary(declared={each.name: each for each in declared})
     return {name: each for name, each in vocabulary.names_in(scope).items() if each is not None}
 
 
 def stated(name: Token, word: Token, known: Mapping[str, Attribute], /, *, notebook: Notebook) -> Value | None:
-    """Give the value that a literal says of an attribute; None, with a problem, if it cannot be."""
+    """Return the value of a literal for an attribute; None, with a problem, if it does not fit."""
     attribute = known.get(name)
     if attribute is None:
         near = get_close_matches(name, sorted(known), n=1)
-        hint = f"did you mean {near[0]}?" if near else "what a policy declares can be stated, and what the schema lists"
+        hint = f"did you mean {near[0]}?" if near else "state attributes of the schema, or declared by the policy"
         notebook.error(name, Code.UNKNOWN_ATTRIBUTE, f"`{name}` is not known here", hint=hint)
         return None
     literal = read_literal(word, notebook)
@@ -41,7 +41,7 @@ def stated(name: Token, word: Token, known: Mapping[str, Attribute], /, *, noteb
 
 
 def read_statement(text: str, known: Mapping[str, Attribute], /, *, file: str) -> dict[str, Value]:
-    """Give what one `name=value` states; a string needs no quotes. Raises PolicyError."""
+    """Return the value of one `name=value`; a string needs no quotes. Raises PolicyError."""
     name, _, value = text.partition("=")
     attribute = known.get(name.strip())
     is_bare = attribute is not None and attribute.kind is Kind.STRING and not value.strip().startswith('"')
@@ -50,7 +50,7 @@ def read_statement(text: str, known: Mapping[str, Attribute], /, *, file: str) -
 
 
 def read_statements(text: str, known: Mapping[str, Attribute], /, *, file: str) -> dict[str, Value]:
-    """Give what a text states, one `name=value` in each line; raises PolicyError with every mistake."""
+    """Return the values in a text, one `name=value` per line; raises PolicyError with every mistake."""
     notebook = Notebook(file=file, text=text)
     lines: dict[int, list[Token]] = {}
     for token in tokens_in(notebook):

@@ -1,4 +1,4 @@
-"""Which attributes a policy file may name in which block: the catalogue's, and those that the file declares."""
+"""The attributes that each block of a policy file may name: from the catalogue, and declared in the file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, PE
 from messiahs.language.syntax.problems import Code, Notebook
 
 STATED: Final = "stated"
-"""What a task says of itself and nothing else: whoever judges it elsewhere knows no more."""
+"""The attributes that a task itself states; another system that evaluates a predicate on it knows no others."""
 _SEEN: Final = {
     scope: {each.name: each for each in SEEN_BY_THE_OWNER if scope in SCOPES[each.scope]}
     for scope in (TASK, HERE, CANDIDATE, PEER, NOW)
@@ -34,21 +34,24 @@ _DESCRIBED_IN: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a block sees: `subject` is the scope of an attribute that is written without one, None if that is open.
+    """The scopes of a block; `subject` is the scope of a name written without one, None if it is undetermined.
 
-    `untold` is what only a task that is here has, in a block that judges others.
+    `unavailable` are attributes that only a task on this machine has, for a block about other tasks.
     """
 
     block: str
     subject: str | None
     scopes: tuple[str, ...]
-    untold: frozenset[str] = frozenset()
+    unavailable: frozenset[str] = frozenset()
 
 
 ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
-ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), untold=KNOWN_ONCE_HERE)
+ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), unavailable=KNOWN_ONCE_HERE)
 RANK: Final = View(
-    block="rank candidates", subject=MACHINE, scopes=(CANDIDATE, TASK, HERE, NOW), untold=KNOWN_ONCE_HERE | {"from"}
+    block="rank candidates",
+    subject=MACHINE,
+    scopes=(CANDIDATE, TASK, HERE, NOW),
+    unavailable=KNOWN_ONCE_HERE | {"from"},
 )
 RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW))
 RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
@@ -63,7 +66,7 @@ LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An attribute that may be named, and the scope in which it is looked up; no attribute if it was declared badly."""
+    """An attribute that may be named, with its scope; without an attribute if its declaration is invalid."""
 
     scope: str
     attribute: Attribute | None
@@ -71,12 +74,12 @@ class Known:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The declared attributes so far; it grows while a file is read. None stands for one that was declared badly."""
+    """The attributes declared so far (mutable). None stands for an invalid declaration."""
 
     declared: dict[str, Attribute | None] = field(default_factory=dict)
 
     def look_up(self, token: Token, view: View, notebook: Notebook, /) -> Known | None:
-        """Find what a variable names in a block; None, with a problem, if it names nothing there."""
+        """Return the meaning of a variable in a block; None, with a problem, if it has none there."""
         scope, _, name = token[1:].rpartition(".")
         if scope and scope not in view.scopes:
             hint = f"it knows {' '.join(f'${known}.' for known in view.scopes)}" if view.scopes else ""
@@ -86,7 +89,7 @@ class Vocabulary:
         subjects = (scope,) if scope else (TASK, MACHINE) if view.subject is None else (view.subject,)
         for subject in subjects:
             names = self.names_in(subject)
-            if subject == TASK and name in view.untold:
+            if subject == TASK and name in view.unavailable:
                 break
             if name in names:
                 return Known(subject, names[name])
@@ -96,20 +99,20 @@ class Vocabulary:
         return None
 
     def names_in(self, scope: str) -> Mapping[str, Attribute | None]:
-        """Give everything that has a name in a scope."""
+        """Return every attribute that has a name in a scope."""
         seen, described = _SEEN.get(scope, {}), _DESCRIBED_IN.get(scope)
         return seen if described is None else {**self.declared, **seen, **described}
 
     def find(self, scope: str, name: str) -> Attribute | None:
-        """Give what a name means in a scope; None if nothing is known of it."""
+        """Return the meaning of a name in a scope; None if it is unknown."""
         described = _DESCRIBED_IN.get(scope)
         if described is None or name in _SEEN.get(scope, {}):
             return _SEEN.get(scope, {}).get(name)
         return described.get(name) or self.declared.get(name)
 
     def _hint(self, name: str, known: Mapping[str, object], view: View) -> str:
-        if name in view.untold:
-            return "that is known of a task once it is here: `running`, `offer` and `rank tasks` may ask for it"
+        if name in view.unavailable:
+            return "it is known of tasks on this machine only: use it in `running`, `offer` or `rank tasks`"
         elsewhere = [scope for scope in view.scopes if name in self.names_in(scope)]
         if elsewhere:
             return f"write ${elsewhere[0]}.{name}"

@@ -72,7 +72,7 @@ CHOOSY = DeclaredPart(
             "quotes",
         ),
         ("rank candidates by choosy(penalty = 3, penalty = 3);", "1:40", Code.TWICE, "`penalty` occurs twice", ""),
-        ("rank candidates by round_robin(), choosy(penalty = 3);", "1:35", Code.TWICE, "has one part at most", ""),
+        ("rank candidates by round_robin(), choosy(penalty = 3);", "1:35", Code.TWICE, "has at most one part", ""),
         ("rank neighbors by least $load;", "1:19", Code.MEANING, "takes one part, and no keys", "most_waiting"),
         ("rank neighbors by most_waiting(), random;", "1:19", Code.MEANING, "takes one part, and no keys", ""),
         ("rank candidates by broken();", "1:20", Code.UNKNOWN_PART, "`broken` is not a part", "b 1.0 cannot be used"),
