@@ -1,4 +1,4 @@
-"""Who is accepted where no policy says so: everybody (MESSIAHS 5: task acceptance)."""
+"""Default acceptance: every task (MESSIAHS 5: task acceptance)."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from messiahs.core.interface.policies import Accepted, AcceptQuery, Randomness
 
 @dataclass(frozen=True, slots=True)
 class AcceptEverybody:
-    """Refuses nobody."""
+    """Accepts every task."""
 
     text: str = "everybody()"
     initial: PartState = ()
@@ -19,6 +19,6 @@ class AcceptEverybody:
         return Accepted(), state
 
     def why_refused(self, query: AcceptQuery, /) -> str:
-        """Name no rule."""
+        """Return an empty text: nothing is refused."""
         del query
         return ""

@@ -1,4 +1,4 @@
-"""Who may join where no rule says so: nobody (MESSIAHS 6.2 join_request)."""
+"""Default admission: no system may join (MESSIAHS 6.2 join_request)."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from messiahs.core.interface.policies import JoinQuery, Randomness, Refused
 from messiahs.core.model.neighbors import Relation
 
 ROLES = {Relation.CHILD: "child", Relation.SIBLING: "sibling", Relation.PARENT: "parent"}
-"""What a system may become, as policies write it."""
+"""Roles in which a system may join, as policies write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmitNobody:
-    """Lets nobody join: whom a site trusts is never decided by nobody."""
+    """Admits no system: trust must be decided explicitly."""
 
     text: str = "nobody()"
     initial: PartState = ()

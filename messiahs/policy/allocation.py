@@ -1,4 +1,4 @@
-"""How many slots a task gets, and how much of a request is granted (MESSIAHS 6.2 sched_accept)."""
+"""Slots of a task, and places granted to a request (MESSIAHS 6.2 sched_accept)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from messiahs.policy.parts import DeclaredPart
 
 @dataclass(frozen=True, slots=True)
 class AsAsked:
-    """Gives each task the slots that it asks for, and grants as many places as fit."""
+    """Gives each task the slots that it requests, and grants as many places as fit."""
 
     initial: PartState = ()
 
@@ -25,6 +25,6 @@ class AsAsked:
 AS_ASKED: Final = DeclaredPart(
     kind=PartKind.ALLOCATION,
     name="as_asked",
-    meaning="gives each task the slots that it asks for, and grants as many places as fit",
+    meaning="gives each task the slots that it requests, and grants as many places as fit",
     make=AsAsked,
 )

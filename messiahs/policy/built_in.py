@@ -1,4 +1,4 @@
-"""The parts that policies may name without anything installed."""
+"""The parts that policies may name without an installation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ BUILT_IN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The parts that are installed, and by name what is wrong with those that cannot be used."""
+    """The installed parts, and, by name, the reason why others cannot be used."""
 
     parts: tuple[DeclaredPart, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
@@ -34,21 +34,21 @@ class Found:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What parts a policy may name: the built-in ones, and those that `find` finds when the first part is named."""
+    """The parts that a policy may name: the built-in ones, and those from `find`, which is called on first use."""
 
     find: Callable[[], Found] = Found
 
     @cached_property
     def found(self) -> Found:
-        """What is installed."""
+        """The installed parts."""
         return self.find()
 
     def of_kind(self, kind: PartKind) -> dict[str, DeclaredPart]:
-        """Give the parts of a kind by name."""
+        """Return the parts of a kind by name."""
         return {part.name: part for part in self._parts if part.kind is kind}
 
     def kinds_of(self, name: str) -> tuple[PartKind, ...]:
-        """Give the kinds of the parts that have a name."""
+        """Return the kinds of the parts with a name."""
         return tuple(part.kind for part in self._parts if part.name == name)
 
     @property

@@ -1,4 +1,4 @@
-"""What others are told where no policy says so: everything."""
+"""Default disclosure: everything is sent to every neighbor."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from messiahs.core.vectors.vectors import Vector
 
 @dataclass(frozen=True, slots=True)
 class TellEverything:
-    """Says everything to everybody, and drops nothing."""
+    """Sends everything to every neighbor, and drops nothing."""
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Say all that was measured."""
+        """Return all measured attributes."""
         del now
         return measured
 
@@ -28,16 +28,16 @@ class TellEverything:
         return vector
 
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Reveal."""
+        """Return True."""
         del neighbor
         return True
 
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Treat all neighbors alike."""
+        """Return the same value for all neighbors."""
         del neighbor
         return None
 
     def name_for(self, neighbor: Neighbor, /) -> str:
-        """Hide no name."""
+        """Return an empty text: no name is replaced."""
         del neighbor
         return ""

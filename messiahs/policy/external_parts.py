@@ -1,4 +1,4 @@
-"""Parts from outside: one that raises, or whose answer is wrong, has failed, and something safe holds in its place."""
+"""Third-party parts: if one raises or returns an invalid answer, a safe default replaces the answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,15 +22,15 @@ from messiahs.policy.location import MostWaiting, WeightedFreeSlots
 from messiahs.policy.parts import Decider
 
 STATE_LIMIT: Final = 4_096
-"""Values that a part from outside may remember."""
+"""Maximum number of values in the state of a third-party part."""
 _DRAW_LIMIT_BITS: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A part from outside. One that fails keeps its state; `SAFE` says what holds in place of its answer.
+    """A third-party part. A failure keeps its state; `SAFE` has the answer that replaces its own.
 
-    A part that orders candidates is asked about those alone that could hold the task.
+    A part that orders candidates receives only candidates that could hold the task.
     """
 
     kind: PartKind
@@ -38,7 +38,7 @@ class Guarded:
 
     @property
     def initial(self) -> PartState:
-        """The state with which it begins."""
+        """The initial state."""
         return self.decider.initial
 
     def decide(
@@ -48,7 +48,7 @@ class Guarded:
         randomness: Randomness,
         /,
     ) -> tuple[Any, PartState]:
-        """Answer a question, and give the state for the next one."""
+        """Return the answer to a query, and the next state."""
         port, safe = _Port(randomness), SAFE[self.kind]
         if isinstance(query, RankQuery):
             able = tuple(each for each in query.candidates if could_hold(query.need, each.view))
@@ -56,7 +56,7 @@ class Guarded:
         try:
             answer, after = self.decider.decide(query, state, port)
             why = safe.why_wrong(query, answer) or why_no_state(after)
-        except (Exception, SystemExit) as error:  # whatever it is, the module goes on
+        except (Exception, SystemExit) as error:  # the module must survive any failure of a part
             if port.failure is not None:
                 raise port.failure from error
             answer, after, why = None, state, f"{type(error).__name__}: {error}"
@@ -66,16 +66,16 @@ class Guarded:
 
 
 class _Port:
-    """The source of random numbers, and what it raised: that is no fault of the part (mutable)."""
+    """The source of random bits, and its exception, which is not the part's fault (mutable)."""
 
     def __init__(self, randomness: Randomness) -> None:
         self._randomness = randomness
         self.failure: Exception | None = None
 
     def bits(self, count: int, /) -> int:
-        """Draw."""
+        """Draw random bits."""
         if type(count) is not int or not 0 < count <= _DRAW_LIMIT_BITS:
-            raise ValueError(f"{count!r} random bits were asked for, and 1 to {_DRAW_LIMIT_BITS} can be drawn")
+            raise ValueError(f"{count!r} random bits were requested; 1 to {_DRAW_LIMIT_BITS} can be drawn")
         try:
             return self._randomness.bits(count)
         except Exception as error:
@@ -85,7 +85,7 @@ class _Port:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safe:
-    """What holds where a part fails, in words as well, and what is wrong with an answer (empty: nothing)."""
+    """The replacement for a failed part's answer, its description, and a check of answers (empty: valid)."""
 
     instead: Callable[[Any, Randomness], object]
     told: str
@@ -93,9 +93,9 @@ class Safe:
 
 
 def why_no_state(state: object, /) -> str:
-    """Say why something is no state of a part; empty if it is one."""
+    """Return why an object is not a state of a part; empty if it is one."""
     if not isinstance(state, tuple) or not all(isinstance(row, tuple) for row in state):
-        return "its state is no tuple of tuples"
+        return "its state is not a tuple of tuples"
     values = [value for row in state for value in row]
     if len(values) > STATE_LIMIT:
         return f"its state has more than {STATE_LIMIT} values"
@@ -111,10 +111,10 @@ def _no_bool(query: object, answer: object) -> str:
 
 def _no_order(known: tuple[object, ...], answer: object, *, is_whole: bool = False) -> str:
     if not isinstance(answer, tuple):
-        return f"{answer!r:.100} is no tuple"
+        return f"{answer!r:.100} is not a tuple"
     strange = [each for each in answer if type(each) is bool or each not in known]
     if strange:
-        return f"{strange[0]!r:.100} was not asked about"
+        return f"{strange[0]!r:.100} is not in the query"
     if len(set(answer)) < len(answer):
         return "something occurs twice in its answer"
     return f"{len(known) - len(answer)} are missing in its answer" if is_whole and len(answer) < len(known) else ""
@@ -138,7 +138,7 @@ def _no_tasks(query: MigrationQuery, answer: object) -> str:
 
 def _no_allocation(query: AllocationQuery, answer: object) -> str:
     if not isinstance(answer, Allocation):
-        return f"{answer!r:.100} is no Allocation"
+        return f"{answer!r:.100} is not an Allocation"
     if type(answer.slots) is not int or not 1 <= answer.slots <= INTEGER_HIGHEST:
         return f"{answer.slots!r:.100} slots cannot be given"
     if type(answer.places) is not int or not 0 <= answer.places <= query.wanted:

@@ -1,4 +1,4 @@
-"""Whom to ask, for places and for tasks (MESSIAHS 6.2 sched_request: the most likely candidate)."""
+"""Which systems to ask, for places and for tasks (MESSIAHS 6.2 sched_request: the most likely candidate)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ from messiahs.policy.weighted_order import weighted_order
 
 _RELATIONS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
 _Group = tuple[bool, bool, int]
-"""Where tasks were lost, what is not sure, and how far away in the hierarchy: the lesser goes first."""
+"""Whether tasks were lost, whether room is uncertain, and the distance in the hierarchy; the lowest comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedFreeSlots:
-    """Orders candidates at random, weighted by their free slots: views are old, and who is asked first should vary.
+    """Orders candidates at random, weighted by their free slots: views are old, so the first candidate should vary.
 
-    Those that surely have room come before those that only could, and among equals children before siblings before
-    parents. Those through which tasks were lost lately come last, and those that could not hold the task not at all.
-    No more are drawn than a search may ask; whoever is left follows as it came.
+    Candidates that certainly have room precede those that may have; then children precede siblings, and siblings
+    parents. Candidates through which tasks were lost recently are last, and those that could not hold the task are left
+    out. Only as many as a search may ask are drawn; the others follow in their given order.
     """
 
     initial: PartState = ()
@@ -48,10 +48,10 @@ class WeightedFreeSlots:
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin:
-    """Asks candidates in order of name, and begins behind the one with which it began last: each comes first in turn.
+    """Asks candidates in order of name, starting after the candidate with which it started last.
 
-    It remembers that name, so that a turn goes on where it was when candidates come and go. Those through which tasks
-    were lost lately come last, and those that could not hold the task not at all.
+    It remembers that name, so the round continues when candidates come and go. Candidates through which tasks were lost
+    recently are last, and those that could not hold the task are left out.
     """
 
     initial: PartState = ()
@@ -76,7 +76,7 @@ def _turn_after(last: str) -> Callable[[Candidate], tuple[bool, bool, SystemId]]
 
 @dataclass(frozen=True, slots=True)
 class MostWaiting:
-    """Asks those first for tasks behind whom most tasks wait, and of equals in order of name."""
+    """Asks neighbors for tasks, the most waiting tasks first, and equal ones in order of name."""
 
     initial: PartState = ()
 

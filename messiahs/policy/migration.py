@@ -1,4 +1,4 @@
-"""Which running task moves, and whether it pays: what has been done of a task is lost when it moves."""
+"""Which running task moves; a task that moves loses its progress."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from messiahs.policy.parts import DeclaredPart
 
 @dataclass(frozen=True, slots=True)
 class LeastRun:
-    """Moves suspended tasks first, then those that have run least."""
+    """Moves suspended tasks first, then those with the shortest run time."""
 
     initial: PartState = ()
 
@@ -24,7 +24,7 @@ class LeastRun:
 
 def _what_is_lost(query: RunningQuery) -> tuple[bool, int]:
     ran = query.task["ran"]
-    assert isinstance(ran, int), "the core counts it"
+    assert isinstance(ran, int), "the core always sets it"
     return not query.task["suspended"], ran
 
 

@@ -1,4 +1,4 @@
-"""The built-in policy of a module that was given none: the default of every part, and everybody is accepted."""
+"""The policy of a module without a policy file: the default of every part, and every task is accepted."""
 
 from dataclasses import dataclass, field
 
@@ -28,7 +28,7 @@ from messiahs.policy.update import key_changes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPolicy:
-    """Refuses nobody, says everything to everybody, and drops nothing; nobody may join."""
+    """Refuses no task, discloses everything, and admits no system."""
 
     timeouts: Timeouts = field(default_factory=Timeouts)
     keys: tuple[str, ...] = KEY_ATTRIBUTES

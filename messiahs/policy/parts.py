@@ -1,4 +1,4 @@
-"""Parts of policies as their authors declare them, and as policies name them: by name and parameters."""
+"""Parts of policies: as their authors declare them, and as policies name them, with parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from messiahs.core.model.attributes import Kind, Unit, Value
 class Parameter:
     """A parameter: an integer in a unit, from `low` to `high`, or a string, one of `choices` if there are any.
 
-    Without a default it must be given.
+    A parameter without a default must be given.
     """
 
     name: str
@@ -27,25 +27,25 @@ class Parameter:
 
 
 class Decider(Protocol):
-    """What a part's author writes: one decision, whose queries and answers are those of the part's kind.
+    """The implementation of a part: one decision, with the queries and answers of its kind.
 
-    It is a value without a mutable inside. The same query, state and random bits give the same answer everywhere.
+    It is an immutable value. The same query, state and random bits give the same answer on every machine.
     """
 
     @property
     def initial(self) -> PartState:
-        """The state with which it begins; `()` for a part that remembers nothing."""
+        """The initial state; `()` for a part without a state."""
 
     def decide(self, query: Any, state: PartState, randomness: Randomness, /) -> tuple[Any, PartState]:  # noqa: ANN401 - by kind
-        """Answer a question, and give the state for the next one."""
+        """Return the answer to a query, and the next state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredPart:
-    """A part that policies may name: `make` takes its parameters by their names.
+    """A part that policies may name; `make` takes its parameters by name.
 
-    With `reads_memory` the memory that tasks use is measured for it. One that `keeps_arrival` puts no task before
-    another. `distribution` and `version` say from where it was installed; the built-in ones have none.
+    With `reads_memory` the memory of tasks is measured for it. With `keeps_arrival` it never reorders tasks.
+    `distribution` and `version` identify the package that provides it; built-in parts have none.
     """
 
     kind: PartKind
@@ -61,7 +61,7 @@ class DeclaredPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPart:
-    """A declared part with its parameters; `text` is how a policy file names it."""
+    """A declared part with its parameters; `text` is its name in a policy file."""
 
     declared: DeclaredPart
     text: str
@@ -69,17 +69,17 @@ class NamedPart:
 
     @property
     def initial(self) -> PartState:
-        """The state with which it begins."""
+        """The initial state."""
         return self.decider.initial
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether it asks for the memory that tasks use."""
+        """Whether it needs the memory that tasks use."""
         return self.declared.reads_memory
 
     @property
     def keeps_arrival(self) -> bool:
-        """Say whether it puts no task before another."""
+        """Whether it never reorders tasks."""
         return self.declared.keeps_arrival
 
     def decide(
@@ -89,10 +89,10 @@ class NamedPart:
         randomness: Randomness,
         /,
     ) -> tuple[Any | Failed[Any], PartState]:
-        """Answer a question, and give the state for the next one."""
+        """Return the answer to a query, and the next state."""
         return self.decider.decide(query, state, randomness)
 
 
 def plain(declared: DeclaredPart, /) -> NamedPart:
-    """Give a part that has no parameters."""
+    """Return a part that has no parameters."""
     return NamedPart(declared=declared, text=f"{declared.name}()", decider=declared.make())

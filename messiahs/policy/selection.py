@@ -1,4 +1,4 @@
-"""Which task first, where no policy says so: first come, first served."""
+"""Default order of tasks: first come, first served."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from messiahs.policy.parts import DeclaredPart
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Leaves tasks in the order in which they came."""
+    """Keeps tasks in order of arrival."""
 
     initial: PartState = ()
 

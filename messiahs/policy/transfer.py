@@ -1,4 +1,4 @@
-"""When to send away or ask, where a policy says nothing of it: nothing is asked for or offered."""
+"""Default transfer: no task is requested or offered."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from messiahs.core.interface.policies import Asking, RunningQuery
 
 @dataclass(frozen=True, slots=True)
 class NoTransfer:
-    """Asks for no task, and offers none."""
+    """Requests no task, and offers none."""
 
     asks: tuple[Asking, ...] = ()
     keep_at_least: int = 0
@@ -16,6 +16,6 @@ class NoTransfer:
     reads_waiting: bool = False
 
     def offers(self, query: RunningQuery, /) -> bool:
-        """Offer nothing."""
+        """Return False."""
         del query
         return False

@@ -1,4 +1,4 @@
-"""What to send when: which changes are worth telling before the period is over (MESSIAHS 5.3.1)."""
+"""Which changes are sent before the period ends (MESSIAHS 5.3.1)."""
 
 from dataclasses import dataclass
 from operator import attrgetter
@@ -18,17 +18,17 @@ _COUNT_OF: Final = attrgetter("count")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChanges:
-    """A change is worth telling if a key, by which machines are told apart and chosen, is in another bucket.
+    """Sends a change at once if a key attribute, by which machines are classified and chosen, moves to another bucket.
 
-    With a `share` (in 1/100 %) any number of the own machine counts that changed by more; with 0 only keys do.
-    The load, which changes all the time, is no key. Of neighbors it counts, too, whether tasks wait or may go.
+    With a `share` (in 1/100 %) also if a number of the own machine changes by more; with 0 only keys count. The load
+    changes constantly and is no key. For neighbors, the counts of waiting tasks and offers count as well.
     """
 
     share: int = 0
     initial: PartState = ()
 
     def decide(self, query: UpdateQuery, state: PartState, randomness: Randomness, /) -> tuple[bool, PartState]:
-        """Say whether a change is told at once."""
+        """Return whether a change is sent at once."""
         del randomness
         is_told = _is_news(query) if isinstance(query, HeardChange) else self._has_changed(query)
         return is_told, state
@@ -46,7 +46,7 @@ def _is_news(query: HeardChange) -> bool:
     before, after = query.before, query.after
     if _beside(before) != _beside(after):
         return True
-    # Loads and the like can wait for the period.
+    # Loads and other attributes can wait for the period.
     return before.vector != after.vector and _keys_of(before.vector, query.keys) != _keys_of(after.vector, query.keys)
 
 
@@ -89,7 +89,7 @@ KEY_CHANGES: Final = DeclaredPart(
 
 
 def key_changes(share: int = 0) -> NamedPart:
-    """Give the part for a share in 1/100 %."""
+    """Return the part for a share in 1/100 %."""
     whole, rest = divmod(share, 100)
     shown = f"{whole}.{rest:02}".rstrip("0").rstrip(".")
     return NamedPart(declared=KEY_CHANGES, text=f"key_changes(share = {shown}%)", decider=KeyChanges(share=share))

@@ -1,4 +1,4 @@
-"""A random order in which what weighs more tends to come earlier."""
+"""A random order in which greater weights tend to come earlier."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,10 +9,10 @@ _DRAW_BITS: Final = 64
 
 
 def weighted_order(weights: Sequence[int], randomness: Randomness, /, *, drawn: int) -> list[int]:
-    """Give the places of all weights (each at least 1); the next one is drawn by its share of what is left.
+    """Return the positions of all weights (each at least 1); each draw is proportional to the remaining weights.
 
-    After so many as are to be `drawn` the others follow in their order. A tree of partial sums (Fenwick's) finds a
-    place and takes it out in logarithmic time.
+    After `drawn` draws the others follow in their given order. A tree of partial sums (Fenwick's) finds and removes a
+    position in logarithmic time.
     """
     tree = _partial_sums(weights)
     left = sum(weights)
@@ -36,7 +36,7 @@ def _partial_sums(weights: Sequence[int]) -> list[int]:
 
 
 def _find(tree: list[int], point: int) -> int:
-    """Give the place in whose weight a point of their sum lies."""
+    """Return the position whose weight contains a point of the sum."""
     index, step = 0, 1 << (len(tree) - 1).bit_length()
     while step:
         if index + step < len(tree) and tree[index + step] <= point:

@@ -1,1 +1,1 @@
-"""What policies decide by: conditions, amounts and rules over facts, and why they decide as they do."""
+"""Compiled policies: conditions, amounts and rules over facts, and explanations of their decisions."""

@@ -1,4 +1,4 @@
-"""Why `accept` decided as it did: every rule of the block is judged, not only those up to the first that refuses."""
+"""Explain a decision of `accept`: every rule of the block is evaluated, not only those up to the first refusal."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,15 +19,15 @@ from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, Facts
 
 _WHY_LIMIT: Final = 1000
-"""In characters: it is logged and stored for every refusal, and a stranger chooses the values."""
+"""Maximum length in characters: it is logged and stored for every refusal, and strangers choose the values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRule:
-    """A rule as it was written, where in the file it begins (counted from 0), and whether it is true.
+    """A rule as written, its offset in the file (in characters from 0), and its result.
 
-    A limit is true while it is not reached; `note` says what no comparison does. `classes` are judged in
-    place of the own machine where there is none.
+    A limit is true while it is not reached; `note` is an explanation without comparisons. `classes` are evaluated
+    instead of the own machine if there is none.
     """
 
     text: str
@@ -40,7 +40,7 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedBlock:
-    """A block of a policy, what it came to, and its rules in the order in which they are judged."""
+    """A block of a policy, its result, and its rules in the order of evaluation."""
 
     head: str
     start: int
@@ -49,7 +49,7 @@ class ExplainedBlock:
 
 
 def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
-    """Judge every rule of an `accept` block for a request, whoever made it."""
+    """Evaluate every rule of an `accept` block for a request, regardless of its sender."""
     facts = facts_of(query)
     rules = [_requirement(each, query, facts) for each in (*block.requirements, *block.occasions)]
     rules += [_limit(each, query) for each in block.limits]
@@ -58,15 +58,15 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
 
 
 def explain_rule(condition: Condition, text: str, facts: Facts, /) -> ExplainedRule:
-    """Judge the condition of a rule."""
+    """Evaluate the condition of a rule."""
     explanation = explain(condition, facts)
     return ExplainedRule(text=text, start=condition.start, is_true=explanation.holds, explanation=explanation)
 
 
 def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
-    """Say on one line, for the owner, every rule that is against a request and the values found; empty if none is."""
+    """Return on one line, for the local log, every rule that refuses a request, with the values found; else empty."""
     facts = facts_of(query)
-    # Whatever a stranger sends may end here, so only what is against it is looked at closely.
+    # Strangers can cause this call often, so only rules that refuse are explained.
     against = [each for each in block.requirements if not is_true_for(each.condition, query, facts)]
     if not any(is_true_for(each.condition, query, facts) for each in block.occasions):
         against += block.occasions
@@ -77,7 +77,7 @@ def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
 
 
 def why_not_true(rule: ExplainedRule) -> str:
-    """Say on one line what is against a rule, with the values found."""
+    """Return on one line why a rule is not true, with the values found."""
     return rule.note or (why_false(rule.explanation) if rule.explanation is not None else "")
 
 
@@ -91,7 +91,7 @@ def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) 
 def explain_below(
     condition: Condition, text: str, facts: Facts, machines: IndexedVector, /, *, scope: str = HERE
 ) -> ExplainedRule:
-    """Judge the condition of a rule by many machines, of which one is enough."""
+    """Evaluate the condition of a rule over many machines, one of which suffices."""
     classes = explain_classes(condition, facts, scope, machines)
     is_true = classes.judged[1] != 0
     note = f"{machines_in(classes.judged, machines)} of {machines.vector.machines} machines could meet it"

@@ -1,6 +1,6 @@
-"""Whether a block of a policy lets tasks in (MESSIAHS 5: task acceptance).
+"""Acceptance of tasks by one block of a policy (MESSIAHS 5: task acceptance).
 
-There is no negative rule: what is undefined or mistyped always ends in a refusal, so nothing fails open.
+There are no negative rules: an undefined or mistyped attribute always leads to a refusal, so nothing fails open.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _OPTIONS: Final = {"mem": "--mem", "disk": "--disk", "cpus": "--cpus", "est_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """What must be true for anybody to go on; `text` is the only reason that a sender is told."""
+    """A condition that must be true; `text` is the only reason that the sender receives."""
 
     condition: Condition
     rule: str
@@ -28,7 +28,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The most slots of live claims, of all tasks or of those with the same value of one attribute."""
+    """The maximum of slots in live claims, of all tasks or of those with the same value of one attribute."""
 
     slots: int
     per: str | None
@@ -38,9 +38,9 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptBlock:
-    """Rules for some senders: every requirement, one of the occasions (if there are any), and no limit reached.
+    """Rules for some senders: all requirements and one of the occasions (if any) must hold, and no limit be reached.
 
-    `head` is how the block begins, and `start` where in the file; a limit has such a place too, counted from 0.
+    `head` is the beginning of the block, and `start` its offset in the file, as in a limit, in characters from 0.
     """
 
     head: str = ""
@@ -50,7 +50,7 @@ class AcceptBlock:
     limits: tuple[Limit, ...] = ()
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
-        """Say whether tasks are accepted, and if not, by which rule."""
+        """Accept or refuse tasks; a refusal names the rule."""
         facts = facts_of(query)
         for requirement in self.requirements:
             if not is_true_for(requirement.condition, query, facts):
@@ -67,7 +67,7 @@ class AcceptBlock:
 
 
 def facts_of(query: AcceptQuery) -> Facts:
-    """Give what a request is judged by; nothing is said of the own machine where there is none."""
+    """Return the facts about a request; without a machine there are none about the own machine."""
     task = {**query.tdv.description(), "from": query.asker.system}
     peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
     if query.asker.balance is not None:
@@ -77,19 +77,19 @@ def facts_of(query: AcceptQuery) -> Facts:
 
 
 def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
-    """Give the attributes of `$now`."""
+    """Return the attributes of `$now`."""
     return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
 
 
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:
-    """Say whether a condition is true of a request; `facts` are those of the request."""
+    """Return whether a condition is true of a request; `facts` are the facts about the request."""
     return holds_here(condition, facts, has_machine=query.here is not None, subtree=query.subtree)
 
 
 def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: IndexedVector) -> bool:
-    """Say whether a condition on the own system is true; one without a machine is judged by those of its subtree.
+    """Return whether a condition on the own system is true; without a machine, of a class of its subtree.
 
-    What the facts say of the system itself is not asked of machines.
+    Facts about the system itself are not looked up in the classes.
     """
     if has_machine or not condition.reads(HERE):
         return condition.holds(facts)
@@ -98,7 +98,7 @@ def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree
 
 
 def _why(condition: Condition, facts: Facts) -> tuple[str, ...]:
-    """Say which of the task's fields are missing; what is unknown of the own system is not for the sender."""
+    """Return the fields that the task lacks; unknown attributes of the own system are not reported to the sender."""
     return tuple(_unstated(reading, facts) for reading in condition.unset_in(facts) if reading.scope == TASK)
 
 
@@ -114,7 +114,7 @@ def _joined(*texts: str) -> str:
 
 
 def slots_of(limit: Limit, tdv: TDV, placed: tuple[Placed, ...], /) -> int:
-    """Give the slots of live claims that a limit counts for one more such task."""
+    """Return the slots in live claims that a limit counts for one more such task."""
     if limit.per is None:
         return sum(claim.slots for claim in placed)
     value = tdv.description().get(limit.per)

@@ -1,4 +1,4 @@
-"""Whether a policy lets tasks in: the block that names the sender most closely (MESSIAHS 5: task acceptance)."""
+"""Acceptance of tasks by the block that matches the sender most closely (MESSIAHS 5: task acceptance)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +15,7 @@ SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Rela
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptRules:
-    """All blocks, by the name of a system or by relation; `for_any` is for every other neighbor, not for users."""
+    """All blocks, by system name or by relation; `for_any` applies to every other neighbor, not to users."""
 
     by_name: tuple[tuple[str, AcceptBlock], ...] = ()
     by_relation: tuple[tuple[Relation, AcceptBlock], ...] = ()
@@ -24,7 +24,7 @@ class AcceptRules:
     initial: PartState = ()
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
-        """Judge by the block that names the sender most closely; without one, users may and neighbors may not."""
+        """Decide by the block that matches the sender most closely; without one, accept users and refuse neighbors."""
         block = self.block_for(query.asker)
         if block is not None:
             return block.judge(query)
@@ -38,17 +38,17 @@ class AcceptRules:
     def decide(
         self, query: AcceptQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[Accepted | Refused, PartState]:
-        """Judge tasks that somebody wants placed."""
+        """Decide on a request to place tasks."""
         del randomness
         return self.judge(query), state
 
     def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say every rule that is against the tasks and the values found, for the owner alone; empty if none is."""
+        """Return every rule that refuses the tasks, with the values found, for the local log; empty if none does."""
         block = self.block_for(query.asker)
         return why_refused(block, query) if block is not None else ""
 
     def block_for(self, asker: Asker) -> AcceptBlock | None:
-        """Give the block that names a sender most closely; None without one."""
+        """Return the block that matches a sender most closely; None without one."""
         is_user = asker.relation is Relation.SELF
         named = None if is_user else dict(self.by_name).get(asker.system)
         return named or dict(self.by_relation).get(asker.relation) or (None if is_user else self.for_any)

@@ -1,7 +1,7 @@
-"""Integer arithmetic of policy files: `+ - * /`, over numbers or over what a class of machines may say.
+"""Integer arithmetic of policy files: `+ - * /`, over numbers or over the intervals of a class of machines.
 
-An amount is the least and the greatest value that it may have, equal for exact facts. What leaves 64 bits on its
-way has no value, as what reads an attribute without one. Division is by literals and rounds down.
+An amount is a range, whose ends are equal for exact facts. A result beyond 64 bits, even an intermediate one, has no
+value, like an attribute that is unset. Division is by literals and rounds down.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ Calculation = Callable[[Ranges], Range | None]
 class Amount:
     """An expression over the ranges of `readings`, in their order.
 
-    `unit` is that of its value; None goes with any, as a plain number, a product or a quotient does.
+    `unit` is the unit of its value; None fits any unit, as for a plain number, a product or a quotient.
     """
 
     readings: tuple[Reading, ...]
@@ -31,7 +31,7 @@ class Amount:
     calculate: Calculation = field(compare=False, repr=False)
 
     def value_in(self, facts: Facts) -> int | None:
-        """Give its value; None if it has none."""
+        """Return its value; None if it has none."""
         ranges: list[Range] = []
         for reading in self.readings:
             value = reading.value_in(facts)
@@ -42,7 +42,7 @@ class Amount:
         return None if result is None else result[0]
 
     def ranges_in(self, facts: Facts, scope: str, vector: IndexedVector, classes: ClassSet, /) -> list[Range]:
-        """Give its least and greatest value in some classes of a vector, each of which stands for one scope.
+        """Return its range in each of some classes of a vector, which take the place of `scope`.
 
         Classes in which it may have no value are left out.
         """
@@ -52,18 +52,18 @@ class Amount:
             known = (value, value) if isinstance(value, int) else None
             columns.append(reading.amounts_in(vector) if reading.scope == scope else repeat(known))
         rows: Iterable[tuple[Range | None, ...]] = zip(*columns, strict=False) if columns else repeat(())
-        # What is constant is repeated without end: the classes end it.
+        # A constant column is infinite: the classes end the iteration.
         ranges = [self.calculate(cast("Ranges", row)) for row in chosen(rows, classes) if None not in row]
         return [ends for ends in ranges if ends is not None]
 
 
 def constant(value: int) -> Calculation:
-    """Give what is always one number."""
+    """Return a calculation whose result is always `value`."""
     return lambda _: (value, value)
 
 
 def combined(operator: str, left: Calculation, right: Calculation, /) -> Calculation:
-    """Give `left operator right`, with one of `+ - * /`; a divisor is not 0."""
+    """Return `left operator right`, with one of `+ - * /`; a divisor is not 0."""
 
     def calculate(ranges: Ranges) -> Range | None:
         one, other = left(ranges), right(ranges)
@@ -89,6 +89,6 @@ def _combine(operator: str, one: Range, other: Range) -> Range:
 
 
 def nothing(ranges: Ranges) -> Range | None:
-    """Calculate what never has a value."""
+    """Return None: a calculation without a value."""
     del ranges
     return None

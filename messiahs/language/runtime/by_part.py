@@ -1,4 +1,4 @@
-"""A part among the keys of an order: the place that it gives is what the key comes to."""
+"""A part as a key of an order: its value is the place that the part assigns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,26 +13,26 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class ByPart:
-    """The order that a part gives; what it leaves out is left out."""
+    """The order of a part; whatever the part leaves out is left out."""
 
     part: Part[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed(Generic[_Ranked]):
-    """The place of each thing that is ranked, the part's state for the next time, and why it failed, if it did."""
+    """The place of each ranked item, the part's next state, and its failure, if it failed."""
 
     places: dict[_Ranked, int]
     state: PartState
     failure: str = ""
 
     def answering(self, answer: _Answer) -> tuple[_Answer | Failed[_Answer], PartState]:
-        """Give the answer of the whole order: it has failed if the part has."""
+        """Return the answer of the whole order, which has failed if the part has."""
         return (Failed(instead=answer, why=self.failure) if self.failure else answer), self.state
 
 
 def part_in(keys: Iterable[object], /) -> Part[Any, Any] | None:
-    """Give the part among some keys, of which there is at most one."""
+    """Return the part among some keys, of which there is at most one."""
     return next((key.part for key in keys if isinstance(key, ByPart)), None)
 
 

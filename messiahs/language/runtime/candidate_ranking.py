@@ -1,7 +1,7 @@
-"""In which order systems are asked: the keys of a `rank candidates` block, one after the other (MESSIAHS 6.2).
+"""The order in which systems are asked: the keys of a `rank candidates` block, one after the other (MESSIAHS 6.2).
 
-An attribute without a scope is read over those classes of a candidate's view that could hold the task, and a key's
-value is the best one. What a class promises counts, not what it may have: the least of what is wanted most.
+An attribute without a scope is read in the classes of a candidate's view that could hold the task, and the best class
+determines the key's value. A class counts with its guaranteed value, the worst one of its interval.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _DRAW_BITS: Final = 64
 
 
 class Turn(StrEnum):
-    """Orders that look at nothing."""
+    """Orders that read no attribute."""
 
     RANDOM = "random"
     ROUND_ROBIN = "round robin"
@@ -34,14 +34,14 @@ class Turn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Those first of which it is surely true, then those of which it could be."""
+    """Prefers candidates for which the condition is certainly true, then those for which it may be."""
 
     condition: Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Most:
-    """The greatest first, or with `is_least` the least; those without a value last."""
+    """Prefers the greatest value, or with `is_least` the least; candidates without a value are last."""
 
     amount: Amount
     is_least: bool = False
@@ -49,12 +49,12 @@ class Most:
 
 RankKey = First | Most | Turn | ByPart
 KeyOrder = tuple[int, int]
-"""What a key came to, the lesser in front: (1, 0) has no value. Of `first` 0 is surely true, 1 could be, 2 is not."""
+"""Value of a key, the lower one first: (1, 0) is no value. For `first`, 0 is certain, 1 possible, 2 false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenOrder:
-    """A `rank` block as its owner wrote it: each key on one line, and where in the file it begins, counted from 0."""
+    """A `rank` block as written: each key on one line, and its offset in the file, in characters from 0."""
 
     head: str
     start: int
@@ -63,22 +63,22 @@ class WrittenOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Orders the candidates that could hold the task; those through which tasks were lost lately come last.
+    """Orders the candidates that could hold the task; those through which tasks were lost recently are last.
 
-    What is equal by all keys stands in order of name. At most one key is a part, whose state is that of the ranking.
+    Candidates with equal keys are in order of name. At most one key is a part, whose state is the state of the ranking.
     """
 
     keys: tuple[RankKey, ...]
 
     @property
     def text(self) -> str:
-        """The part among the keys, if there is one: only that has a state."""
+        """The part among the keys; empty without one, since only a part has a state."""
         part = part_in(self.keys)
         return "" if part is None else part.text
 
     @property
     def initial(self) -> PartState:
-        """The state with which the part among the keys begins."""
+        """The initial state of the part among the keys."""
         part = part_in(self.keys)
         return () if part is None else part.initial
 
@@ -92,9 +92,9 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The candidates in order: whether tasks were lost there, what each key came to, and the name.
+    """The candidates in order: whether tasks were lost there, the values of the keys, and the name.
 
-    `by_part` is what the part among the keys said, if there is one.
+    `by_part` is the answer of the part among the keys, if there is one.
     """
 
     candidates: list[tuple[bool, list[KeyOrder], SystemId]]
@@ -102,13 +102,13 @@ class Ranked:
 
 
 def keys_of(order: object, /) -> tuple[RankKey, ...]:
-    """Give the keys of an order; a part that stands alone is its only one."""
+    """Return the keys of an order; a part alone is its only key."""
     keys: tuple[RankKey, ...] | None = getattr(order, "keys", None)
     return (ByPart(order),) if keys is None else keys  # type: ignore[arg-type]
 
 
 def ranked_by(keys: tuple[RankKey, ...], query: RankQuery, state: PartState, randomness: Randomness, /) -> Ranked:
-    """Give the candidates in the order of some keys."""
+    """Return the candidates in the order of some keys."""
     could = {each.system: classes for each in query.candidates if (classes := fitting(query.need, each.view)[1])}
     by_part: Placed[SystemId] = Placed(places=dict.fromkeys(could, 0), state=state)
     part = part_in(keys)
@@ -138,7 +138,7 @@ def ranked_by(keys: tuple[RankKey, ...], query: RankQuery, state: PartState, ran
 
 
 def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
-    """Give every place its turn; a policy remembers nothing, so a round begins at random and each is first as often."""
+    """Return the position of each place in a round; the round starts at random, since a policy has no memory."""
     if turn is Turn.RANDOM:
         return [randomness.bits(_DRAW_BITS) for _ in range(count)]
     start = randomness.bits(_DRAW_BITS) % count if count > 1 else 0
@@ -146,13 +146,13 @@ def turns_of(turn: Turn, count: int, randomness: Randomness, /) -> list[int]:
 
 
 def ranking_facts(query: RankQuery, /) -> Facts:
-    """Give what is the same for all candidates."""
+    """Return the facts that are equal for all candidates."""
     here = {**query.module, **(query.here.description() if query.here is not None else {})}
     return {TASK: query.tdv.description(), HERE: here, NOW: calendar_facts(query.now)}
 
 
 def link_of(candidate: Candidate, /) -> Description:
-    """Give what `$cand` is for a candidate."""
+    """Return the attributes of `$cand` for a candidate."""
     return {
         "name": candidate.system,
         "relation": candidate.relation.value,

@@ -1,6 +1,6 @@
-"""What each part of a condition says of many machines at once, of which only classes are known (MESSIAHS 5.4, 7.1).
+"""Evaluate each part of a condition over many machines, of which only classes are known (MESSIAHS 5.4, 7.1).
 
-As in `class_truth`: *surely* of a class is what is so for every machine that it may stand for, *could* for one of them.
+As in `class_truth`: *surely* means for every machine that a class may stand for, *could* for at least one of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPart:
-    """A part of a condition and of which classes it is true; `parts` are those of a compound."""
+    """A part of a condition, and the classes of which it is true; `parts` are those of a compound."""
 
     written: Written
     judged: Judged
@@ -28,7 +28,7 @@ class ClassPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """A number of machines: those of which something is surely so, and those of which it could be."""
+    """A number of machines: those of which something is certain, and those of which it is possible."""
 
     surely: int
     could: int
@@ -38,16 +38,16 @@ class Machines:
 
 
 def explain_classes(condition: Condition, facts: Facts, scope: str, vector: IndexedVector, /) -> ClassPart:
-    """Judge every part of a condition over classes, each of which stands for one scope."""
+    """Evaluate every part of a condition over classes, which take the place of one scope."""
     assert condition.written is not None, "a condition of a file with mistakes decides nothing"
     columns = {reading.key: _column(reading, facts, scope, vector) for reading in condition.readings}
     whole = _judged(condition.written, columns, vector)
-    # The whole has its value from the condition itself: what is undefined in one part makes all of it false.
+    # The condition itself determines the result: an undefined part makes all of it false.
     return ClassPart(written=whole.written, judged=condition.over(facts, scope, vector), parts=whole.parts)
 
 
 def machines_in(judged: Judged, vector: IndexedVector, /) -> Machines:
-    """Count the machines of judged classes."""
+    """Count the machines in evaluated classes."""
     surely, could = judged
     counts = [each.count for each in vector.vector.classes]
     return Machines(
@@ -57,7 +57,7 @@ def machines_in(judged: Judged, vector: IndexedVector, /) -> Machines:
 
 
 def class_terms(part: ClassPart) -> Iterator[ClassPart]:
-    """Give every comparison, in the order of the text."""
+    """Yield every comparison, in the order of the text."""
     if isinstance(part.written, Term):
         yield part
     for each in part.parts:

@@ -1,4 +1,4 @@
-"""A policy file, ready to decide: the parts that its blocks say, and the defaults of the others (MESSIAHS 5)."""
+"""A compiled policy file: the parts that its blocks define, and the defaults of the others (MESSIAHS 5)."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ from messiahs.policy.update import key_changes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a policy was compiled from: the text of a file, and the durations that it need not say."""
+    """What a policy was compiled from: the text of a file, and the default durations."""
 
     file: str
     text: str
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPolicy:
-    """Everything that a policy file decides; without a block, each part is its default."""
+    """All decisions of a policy file; a part that the file does not define is its default."""
 
     name: str = ""
     timeouts: Timeouts = field(default_factory=Timeouts)
@@ -56,12 +56,12 @@ class CompiledPolicy:
     admission: JoinRules = field(default_factory=JoinRules)
     declared: tuple[Attribute, ...] = ()
     lets: tuple[tuple[str, int], ...] = ()
-    """The names of its `let`s, and where in the file what they stand for begins, counted from 0."""
+    """The names of its `let`s, and the offset of each definition in the file, in characters from 0."""
     orders: tuple[WrittenOrder, ...] = ()
     warnings: tuple[Problem, ...] = ()
     source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The attributes that classes may split on, sorted."""
+        """The attributes by which classes may be split, sorted."""
         return self.disclosure.keys

@@ -1,7 +1,7 @@
-"""Why a condition is true or false over some facts: every comparison with the values that it found (MESSIAHS 5.4).
+"""Explain why a condition is true or false over some facts: every comparison with its values (MESSIAHS 5.4).
 
-The value of the whole is the compiled condition's own; what is said of its parts explains it. One attribute without a
-value makes the whole false, so a part that needs it has no truth, and the others are told all the same.
+The result is the compiled condition's own; the parts explain it. A single attribute without a value makes the whole
+condition false, so a part that reads it has no truth value, and the other parts are explained nevertheless.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +20,11 @@ from messiahs.language.syntax.quantities import shown
 from messiahs.language.syntax.written import Compound, Joint, Term, Written
 
 PAPERS_RULE: Final = "one such makes all of it false, also under `not` and `or`"
-"""What to say of attributes without a value (MESSIAHS 5.4)."""
+"""Explanation of attributes without a value (MESSIAHS 5.4)."""
 
 
 class Finding(StrEnum):
-    """What came of a comparison."""
+    """Result of a comparison."""
 
     TRUE = "true"
     FALSE = "false"
@@ -34,7 +34,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the facts say of an attribute; with `is_default` nothing, so that the default counts."""
+    """The value of an attribute in the facts; with `is_default` there is none, and the default applies."""
 
     reading: Reading
     value: Value | None
@@ -42,7 +42,7 @@ class Said:
 
     @property
     def is_lacking(self) -> bool:
-        """Say whether nothing is there of the type that is read."""
+        """Whether there is no value of the type that is read."""
         if self.reading.is_presence:
             return False
         return not isinstance(self.value, str if self.reading.kind is Kind.STRING else int)
@@ -56,7 +56,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedTerm:
-    """A comparison and what came of it, with every attribute that it reads; `let` is the name that it stands behind."""
+    """A comparison, its result, and every attribute that it reads; `let` is the name of the `let` that contains it."""
 
     term: Term
     let: str
@@ -65,13 +65,13 @@ class JudgedTerm:
 
     @property
     def is_true(self) -> bool | None:
-        """Its value; None if an attribute has no value of the right type."""
+        """Its truth value; None if an attribute has no value of the right type."""
         return {Finding.TRUE: True, Finding.FALSE: False}.get(self.finding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCompound:
-    """Judged parts; `is_true` is None if one of them is."""
+    """Evaluated parts; `is_true` is None if that of a part is."""
 
     compound: Compound
     is_true: bool | None
@@ -83,7 +83,7 @@ JudgedPart = JudgedTerm | JudgedCompound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A condition over some facts: whether it holds, and how each part of it was judged."""
+    """A condition over some facts: whether it holds, and the result of each part."""
 
     condition: Condition
     holds: bool
@@ -101,37 +101,37 @@ class Explanation:
 
     @property
     def against(self) -> tuple[JudgedTerm, ...]:
-        """Every comparison because of which the condition is false, in the order of the text; none if it is true."""
+        """Every comparison that makes the condition false, in the order of the text; none if it is true."""
         return () if self.holds else tuple(_against(self.whole, wanted=True))
 
 
 def explain(condition: Condition, facts: Facts) -> Explanation:
-    """Judge every part of a condition of a policy without mistakes."""
-    assert condition.written is not None, "a condition of a file with mistakes decides nothing"
+    """Evaluate every part of a condition of a valid policy."""
+    assert condition.written is not None, "conditions of invalid files are never evaluated"
     readings = {reading.key: reading for reading in condition.readings}
     whole = _judged(condition.written, readings, facts, let="")
     return Explanation(condition=condition, holds=condition.holds(facts), whole=whole)
 
 
 def why_false(explanation: Explanation) -> str:
-    """Say on one line which comparisons are against it, with the values found; empty if it holds."""
+    """Return on one line the comparisons that make it false, with the values found; empty if it holds."""
     told = [f"{each.term.text} is {_found(each)}" for each in explanation.against]
     return ", ".join(dict.fromkeys(told))
 
 
 def values_text(term: JudgedTerm) -> str:
-    """Say what every attribute of a comparison is."""
+    """Return the text for every attribute of a comparison."""
     return ", ".join(map(str, term.said))
 
 
 def value_text(value: Value, unit: Unit) -> str:
-    """Write a value as one would in a policy file."""
-    # A stranger chooses it: what could end a line or look like something else is written as what it is.
+    """Format a value as in a policy file."""
+    # A stranger chooses the value: characters that end a line or imitate others are escaped.
     return showable(format_string(value)) if isinstance(value, str) else shown(value, unit)
 
 
 def joined_truth(joint: Joint, truths: Iterable[bool | None]) -> bool | None:
-    """Give what parts make together; None if one of them has no truth."""
+    """Combine the truth values of parts; None if one of them is None."""
     known: list[bool] = []
     for truth in truths:
         if truth is None:
@@ -174,7 +174,7 @@ def _judged_term(term: Term, readings: Mapping[str, Reading], facts: Facts, *, l
 
 
 def _said(reading: Reading, facts: Facts) -> Said:
-    """Say what is there, in whatever type, or the default."""
+    """Look up an attribute, of either type, or its default."""
     value = facts.get(reading.scope, {}).get(reading.name)
     found = Said(reading=reading, value=value)
     if found.is_lacking and reading.default is not None:
@@ -191,7 +191,7 @@ def _terms(part: JudgedPart) -> Iterator[JudgedTerm]:
 
 
 def _against(part: JudgedPart, *, wanted: bool) -> Iterator[JudgedTerm]:
-    """Give the comparisons that keep a part from being what it should be; those without a value always do."""
+    """Yield the comparisons that keep a part from being `wanted`; those without a value always do."""
     if isinstance(part, JudgedTerm):
         if part.is_true is not wanted:
             yield part
@@ -200,7 +200,7 @@ def _against(part: JudgedPart, *, wanted: bool) -> Iterator[JudgedTerm]:
         return
     joint = part.compound.joint
     wanted_below = not wanted if joint is Joint.NOT else wanted
-    # Of an `or` in which one part is true, only what has no value is against it; so with `not (... and ...)`.
+    # With `or` and a true part, only undefined parts count against it; likewise with `not (... and ...)`.
     one_is_enough = joint is (Joint.OR if wanted else Joint.AND)
     is_enough = one_is_enough and any(each.is_true is wanted for each in part.parts)
     for each in part.parts:

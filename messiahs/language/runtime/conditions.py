@@ -1,7 +1,7 @@
-"""A predicate of a policy file, ready to be judged over facts; what is undefined makes all of it false (MESSIAHS 5.4).
+"""A compiled predicate of a policy file; an undefined attribute makes all of it false (MESSIAHS 5.4).
 
-It is the paper's predicate over readings: defaults, `has`, `like` and scopes are settled when the variables are filled
-in, so evaluation itself is the same as that of a task filter.
+It is the paper's predicate over readings: defaults, `has`, `like` and scopes are resolved when the variables are
+filled in, so it is evaluated like a task filter.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ from messiahs.language.syntax.written import Written, text_of
 class Condition:
     """An expression whose variables are the keys of `readings`.
 
-    `text` is the rule in which it stands, on one line; `start` is where in the file it begins, counted from 0;
-    `written` is how its owner wrote it, None in a file with errors.
+    `text` is its rule on one line, `start` the offset of the rule in the file, in characters from 0, and `written` its
+    written form, None in a file with errors.
     """
 
     text: str
@@ -34,15 +34,15 @@ class Condition:
 
     @property
     def predicate(self) -> str:
-        """The predicate as it was written, on one line; the rule in a file with errors."""
+        """The predicate as written, on one line; the whole rule in a file with errors."""
         return self.text if self.written is None else text_of(self.written)
 
     def reads(self, scope: str) -> bool:
-        """Say whether anything of a scope is used."""
+        """Return whether it reads an attribute of a scope."""
         return any(reading.scope == scope for reading in self.readings)
 
     def holds(self, facts: Facts) -> bool:
-        """Say whether it is true; False if a reading has no value."""
+        """Return whether it is true; False if a reading has no value."""
         values: list[Value] = []
         for reading in self.readings:
             value = reading.value_in(facts)
@@ -52,9 +52,9 @@ class Condition:
         return self.binding.truth()(tuple(values))
 
     def over(self, facts: Facts, scope: str, vector: IndexedVector, /) -> Judged:
-        """Say of which classes it is surely true and of which it could be; each class stands for one scope.
+        """Return the classes of which it is certainly and possibly true; a class takes the place of `scope`.
 
-        What the facts say of that scope holds for all of them.
+        Facts about that scope apply to all classes.
         """
         columns: list[Column] = []
         for reading in self.readings:
@@ -69,7 +69,7 @@ class Condition:
         return surely & vector.every_class, could & vector.every_class
 
     def unset_in(self, facts: Facts) -> tuple[Reading, ...]:
-        """Give the readings without a value, in order of scope and name."""
+        """Return the readings without a value, in order of scope and name."""
         unset = [reading for reading in self.readings if reading.value_in(facts) is None]
         return tuple(sorted(unset, key=lambda reading: (reading.scope, reading.name)))
 
@@ -82,7 +82,7 @@ def condition_of(
     written: Written | None = None,
     start: int = 0,
 ) -> Condition:
-    """Make an expression over the keys of readings ready to be judged."""
+    """Compile an expression over the keys of readings."""
     places = {reading.key: place for place, reading in enumerate(readings)}
     binding, class_truth = Binding(expression, places), class_truth_of(expression, places)
     return Condition(

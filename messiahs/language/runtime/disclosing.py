@@ -1,4 +1,4 @@
-"""What a policy file lets others know: what the own machine says, what is passed on, and who is told what (7.1)."""
+"""What a policy file discloses: attributes advertised, passed on, and revealed to each neighbor (7.1)."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from messiahs.language.runtime.reveal_rules import Revealing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a machine says of one attribute: the first amount whose condition is true, and the last one otherwise.
+    """The value of one attribute: the first amount whose condition is true, else the last one.
 
-    `start` is where in the file that stands, counted from 0.
+    `start` is its offset in the file, in characters from 0.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advertising:
-    """What the own machine says beside the fixed attributes."""
+    """Attributes that the own machine advertises besides the fixed ones."""
 
     sends_all: bool = False
     sent: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Advertising:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combining:
-    """What becomes of attributes in the vectors that this module computes; keys are carried whatever else is said."""
+    """Attributes in the vectors that this module computes; keys are always carried."""
 
     keys: tuple[str, ...] = KEY_ATTRIBUTES
     carried: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Combining:
     drops_others: bool = False
 
     def drops(self, name: str) -> bool:
-        """Say whether what children said of an attribute is not passed on."""
+        """Return whether an attribute of children is dropped."""
         if name in self.keys or name in self.carried:
             return False
         return self.drops_others or name in self.dropped
@@ -67,13 +67,13 @@ class CompiledDisclosure:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The attributes that classes may split on, sorted."""
+        """The attributes by which classes may be split, sorted."""
         return self.combining.keys
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Give what the own machine says: the fixed attributes, the extensions that are sent, and what is set.
+        """Return the description of the own machine: fixed attributes, sent extensions, and attributes that are set.
 
-        What is set to an amount without a value, or out of its range, is not said.
+        An attribute set to an amount without a value, or out of its range, is left out.
         """
         said, facts = measured.description(), self.facts_here(measured, now)
         told: dict[str, Value] = {name: value for name, value in said.items() if self._is_sent(name)}
@@ -88,28 +88,28 @@ class CompiledDisclosure:
         return SDV(sorted_pairs(told))
 
     def facts_here(self, measured: SDV, now: CalendarTime, /) -> Facts:
-        """Give what `advertise` decides by."""
+        """Return the facts over which `advertise` is evaluated."""
         return {HERE: measured.description(), NOW: calendar_facts(now)}
 
     def pass_on(self, vector: Vector, /) -> Vector:
-        """Give what is passed on of what a child of the primary tree sent."""
+        """Return the part of a primary child's vector that is passed on."""
         names = {name for each in vector.classes for name, _ in each.attributes}
         return without(vector, [name for name in names if self.combining.drops(name)], keys=self.keys)
 
     def reveal(self, vector: Vector, neighbor: Neighbor, /) -> Vector:
-        """Give what a neighbor is told of a vector."""
+        """Return the part of a vector that a neighbor receives."""
         return self.revealing.to(neighbor).of(vector, keys=self.keys)
 
     def reveals_to(self, neighbor: Neighbor, /) -> bool:
-        """Say whether a neighbor is told anything."""
+        """Return whether a neighbor receives anything."""
         return not self.revealing.to(neighbor).is_nothing
 
     def audience_of(self, neighbor: Neighbor, /) -> Hashable:
-        """Give the rule by which a neighbor is told."""
+        """Return the rule that applies to a neighbor; equal values receive equal vectors."""
         return self.revealing.to(neighbor)
 
     def name_for(self, neighbor: Neighbor, /) -> str:
-        """Give the name that a neighbor sees in reasons."""
+        """Return the name that a neighbor sees in reasons."""
         return self.revealing.to(neighbor).name
 
     def _is_sent(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who may become a neighbor, by the rules of a `join` block: no rule, no entry (MESSIAHS 6.2 join_request)."""
+"""Admission of neighbors by the rules of a `join` block; without a rule nothing is admitted (MESSIAHS 6.2)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from messiahs.policy.admission import no_entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One `allow`: in what role, who, and how many there may be in that role (None: any number)."""
+    """One `allow`: the role, the condition, and the maximum of neighbors in that role (None: any number)."""
 
     role: Relation
     condition: Condition
@@ -34,12 +34,12 @@ class JoinRules:
     def decide(
         self, query: JoinQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[Accepted | Refused, PartState]:
-        """Judge a system that wants to join."""
+        """Decide on a system that wants to join."""
         del randomness
         return self.judge(query), state
 
     def judge(self, query: JoinQuery) -> Accepted | Refused:
-        """Let in whom one rule lets in; what is undefined lets nobody in."""
+        """Admit a system if one rule admits it; an undefined condition admits none."""
         facts = entry_facts(query)
         full = None
         for entry in self.entries:
@@ -52,6 +52,6 @@ class JoinRules:
 
 
 def entry_facts(query: JoinQuery, /) -> Facts:
-    """Give what a system that wants to join is judged by."""
+    """Return the facts about a system that wants to join."""
     peer: Description = {"name": query.name, "relation": query.role.value}
     return {PEER: peer, NOW: calendar_facts(query.now)}

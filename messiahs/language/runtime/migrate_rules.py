@@ -1,4 +1,4 @@
-"""What a module asks of others, and what it offers to those that ask (MESSIAHS 5.3.2, 6.2 task_request)."""
+"""Requests for tasks, and offers to systems that request tasks (MESSIAHS 5.3.2, 6.2 task_request)."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledAsk:
-    """One `ask` of a `migrate` block; `wanting` is in the paper's language and the same wherever it is judged."""
+    """One `ask` of a `migrate` block; `wanting` is in the paper's language, with the same meaning everywhere."""
 
     every_ns: int
     condition: Condition
     wanting: str
 
     def is_wanted(self, query: HereQuery, /) -> bool:
-        """Say whether to ask now."""
+        """Return whether to ask now."""
         facts = {HERE: query.here, NOW: calendar_facts(query.now)}
         return holds_here(self.condition, facts, has_machine=query.has_machine, subtree=query.subtree)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledMigration:
-    """A `migrate` block; without an `offer` rule everything that waits is offered but for the tasks that are kept."""
+    """A `migrate` block; without an `offer` rule every waiting task is offered, except those that are kept."""
 
     asks: tuple[CompiledAsk, ...] = ()
     keep_at_least: int = 0
@@ -32,20 +32,20 @@ class CompiledMigration:
 
     @property
     def offers_running(self) -> bool:
-        """Say whether tasks that run may go too: they lose what they have done, so only if a rule lets them."""
+        """Return whether running tasks may move, which lose their progress: only if a rule offers them."""
         return bool(self.offered)
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether an `offer` rule asks for the memory that a task uses."""
+        """Return whether an `offer` rule reads the memory that a task uses."""
         return any(reads(condition, TASK, MEMORY) for condition in self.offered)
 
     @property
     def reads_waiting(self) -> bool:
-        """Say whether an `offer` rule asks for the tasks that wait."""
+        """Return whether an `offer` rule reads the number of waiting tasks."""
         return any(reads(condition, HERE, name) for condition in self.offered for name in WAITING)
 
     def offers(self, query: RunningQuery, /) -> bool:
-        """Say whether a task may go to whoever asks for it."""
+        """Return whether a task is offered to systems that ask for tasks."""
         facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
         return not self.offered or any(condition.holds(facts) for condition in self.offered)

@@ -1,6 +1,6 @@
-"""What a policy reads of the world: attributes by scope, with a default, or whether they are there at all.
+"""Attributes that a policy reads: by scope, with a default, or only whether they are set.
 
-Facts are one description per scope. Where many machines are judged at once, one scope is a class of machines instead.
+Facts have one description per scope. When many machines are evaluated at once, one scope is a class of machines.
 """
 
 from collections.abc import Mapping
@@ -18,25 +18,25 @@ TASK, HERE, CANDIDATE, PEER, NOW, MACHINE = "task", "here", "cand", "peer", "now
 """The scopes of facts; `MACHINE` is the subject of a ranking, the others are written before an attribute's name."""
 
 MEMORY, WAITING = "mem_used", ("waiting", "waiting_above")
-"""Attributes of a task and of the own system that are measured, or counted, only if a rule reads them."""
+"""Attributes of a task and of the own system that are measured or counted only if a rule reads them."""
 
 Facts = Mapping[str, Description]
 
 
 class Reader(Protocol):
-    """What reads attributes: a condition or an amount."""
+    """A condition or an amount."""
 
     @property
     def readings(self) -> tuple["Reading", ...]:
-        """Everything that it reads."""
+        """All attributes that it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One attribute of one scope, read as `kind`.
 
-    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches it and 0 if not; with
-    `is_presence` it is 1 if the attribute is there in whatever type, and 0 if not. `unit` is how people write it.
+    With `default` it always has a value. With `pattern` its value is 1 if the attribute matches and 0 if not; with
+    `is_presence` it is 1 if the attribute is set, with either type, and 0 if not. `unit` is used to format it.
     """
 
     scope: str
@@ -49,16 +49,16 @@ class Reading:
 
     @property
     def key(self) -> str:
-        """A text that is different for different readings."""
+        """A text that is unique for each reading."""
         return repr((self.scope, self.name, self.kind.value, self.default, self.pattern, self.is_presence))
 
     @property
     def is_needed(self) -> bool:
-        """Whether a predicate that reads it is false wherever the attribute is not set."""
+        """Whether a predicate that reads it is false wherever the attribute is unset."""
         return self.default is None and not self.is_presence
 
     def value_in(self, facts: Facts) -> Value | None:
-        """Give the value; None if the attribute has none of its type."""
+        """Return the value; None if the attribute has none of this type."""
         said = facts.get(self.scope, {}).get(self.name)
         if self.is_presence:
             return int(_typed(said, Kind.STRING) is not None or _typed(said, Kind.INTEGER) is not None)
@@ -66,7 +66,7 @@ class Reading:
         return self._matched(self.default if value is None else value)
 
     def column_in(self, vector: IndexedVector) -> Column:
-        """Give what it reads in each class; unclear where a value may have been withheld."""
+        """Return the value in each class; unclear where it may have been withheld."""
         (columns,) = vector.attribute_columns(self.name)
         numbers, strings, width = columns.numbers, columns.strings, len(vector.vector.classes)
         if self.is_presence:
@@ -77,14 +77,14 @@ class Reading:
             return read
         ends = dict(read.ends())
         if self.default is not None:
-            # What is there in the other type is not there in this one.
+            # A value of the other type is no value.
             ends[self.default] = ends.get(self.default, 0) | packed(other.known, other.known, width)
         if self.pattern is not None:
             ends = self._matched_in(ends)
         return column_of(ends, unclear=read.unclear, width=width)
 
     def amounts_in(self, vector: IndexedVector) -> tuple[tuple[int, int] | None, ...]:
-        """Give the least and greatest number in each class, what is not said being the default; None without one."""
+        """Return the range in each class, with the default for machines that advertise none; None without a value."""
         ((*_, ends),) = vector.attribute_columns(self.name)
         default = self.default
         if not isinstance(default, int):
@@ -108,12 +108,12 @@ class Reading:
 
 
 def reads(reader: Reader, scope: str, name: str, /) -> bool:
-    """Say whether a condition or an amount reads an attribute of a scope."""
+    """Return whether a condition or an amount reads an attribute of a scope."""
     return any((reading.scope, reading.name) == (scope, name) for reading in reader.readings)
 
 
 def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple[int, int]:
-    """Give the ends where some or all machines do not say a number, and count as saying the default."""
+    """Return the range of a class in which machines without the attribute count with the default."""
     said = dict(machine_class.attributes)[name] if name in machine_class.some_lack else None
     if not isinstance(said, Interval):
         return (default, default)
@@ -121,7 +121,7 @@ def _with_default(default: int, name: str, machine_class: MachineClass) -> tuple
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Say whether a text matches a pattern in which `*` stands for any characters, and everything else for itself."""
+    """Return whether a text matches a pattern, in which `*` stands for any characters."""
     first, *parts = pattern.split("*")
     if not parts:
         return text == pattern
@@ -129,7 +129,7 @@ def matches(pattern: str, text: str) -> bool:
     if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
         return False
     place, end = len(first), len(text) - len(last)
-    # The leftmost place of each part leaves most for the others, so nothing is ever tried twice.
+    # The leftmost match of each part leaves the most text for the others, so no backtracking is necessary.
     for part in parts:
         place = text.find(part, place, end)
         if place < 0:

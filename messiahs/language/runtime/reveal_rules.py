@@ -1,4 +1,4 @@
-"""Who is told what of a vector, which is decided last and only takes away (MESSIAHS 5: local autonomy)."""
+"""The part of a vector that a neighbor receives; applied last, it only removes (MESSIAHS 5: local autonomy)."""
 
 from dataclasses import dataclass, field
 
@@ -9,10 +9,10 @@ from messiahs.core.vectors.vectors import EMPTY, Vector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What somebody is told: `only` some attributes (None: any), and none of those that are `withheld`.
+    """What a neighbor receives: `only` some attributes (None: any), without those that are `withheld`.
 
-    No class that is told has fewer than `least_count` machines. `name` is seen in reasons in place of the names of this
-    system and those behind it.
+    Every class that is sent has at least `least_count` machines. `name` replaces the names of this system and of those
+    behind it in reasons.
     """
 
     is_nothing: bool = False
@@ -22,11 +22,11 @@ class Disclosure:
     name: str = ""
 
     def allows(self, attribute: str) -> bool:
-        """Say whether an attribute is told."""
+        """Return whether an attribute is revealed."""
         return attribute not in self.withheld and (self.only is None or attribute in self.only)
 
     def beside(self, other: "Disclosure") -> "Disclosure":
-        """Give what both allow; of two names the first."""
+        """Return what both allow; of two names the first."""
         if self.only is None or other.only is None:
             only = self.only if other.only is None else other.only
         else:
@@ -40,7 +40,7 @@ class Disclosure:
         )
 
     def of(self, vector: Vector, *, keys: tuple[str, ...]) -> Vector:
-        """Give what is told of a vector that keeps the limits of one that is sent; so does the result."""
+        """Return what is revealed of a vector; if the vector is within the limits for sending, the result is too."""
         if self == EVERYTHING:
             return vector
         if self.is_nothing:
@@ -54,14 +54,14 @@ EVERYTHING = Disclosure()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revealing:
-    """What each neighbor is told: the closest rule counts, and of several relations every one that has a rule."""
+    """The rules for each neighbor: the closest one applies; of several relations, every rule applies."""
 
     by_name: tuple[tuple[str, Disclosure], ...] = ()
     by_relation: tuple[tuple[Relation, Disclosure], ...] = ()
     to_any: Disclosure = field(default=EVERYTHING)
 
     def to(self, neighbor: Neighbor) -> Disclosure:
-        """Give what a neighbor is told; without a rule that is everything."""
+        """Return the rule for a neighbor; by default everything is revealed."""
         named = dict(self.by_name).get(neighbor.system)
         if named is not None:
             return named

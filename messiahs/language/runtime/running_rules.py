@@ -1,4 +1,4 @@
-"""Rules about tasks that run on the own machine, ready to be judged (MESSIAHS 2: owners keep control)."""
+"""Compiled rules about tasks that run on the own machine (MESSIAHS 2: owners keep control)."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """One rule of a `running` block; `head` is what the block itself says of its tasks.
+    """One rule of a `running` block; `head` is the condition of the block.
 
-    With `is_unless` it is due while `condition` is false *or undefined*: so its owner chooses what a lost sensor does.
+    With `is_unless` it is due while `condition` is false *or undefined*: its owner chooses the effect of a lost sensor.
     """
 
     act: Act
@@ -27,16 +27,16 @@ class CompiledRule:
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether it asks for the memory that the task uses."""
+        """Return whether it reads the memory that the task uses."""
         return self._reads(TASK, MEMORY)
 
     @property
     def reads_waiting(self) -> bool:
-        """Say whether it asks for the tasks that wait."""
+        """Return whether it reads the number of waiting tasks."""
         return any(self._reads(HERE, name) for name in WAITING)
 
     def is_due(self, query: RunningQuery, /) -> bool:
-        """Say whether it wants its act; a task of which the head says nothing, or not this, is none of its."""
+        """Return whether its act is due; never for a task for which the head is false or undefined."""
         facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
         if self.head is not None and not self.head.holds(facts):
             return False

@@ -1,4 +1,4 @@
-"""In which order tasks get places: the keys of a `rank tasks` block, one after the other."""
+"""The order in which tasks get places: the keys of a `rank tasks` block, one after the other."""
 
 from dataclasses import dataclass
 
@@ -12,43 +12,43 @@ from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, Facts, r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRanking:
-    """Orders tasks by its keys; what has no value comes last, and equal tasks stay as they came."""
+    """Orders tasks by its keys; tasks without a value are last, and equal tasks keep their order of arrival."""
 
     keys: tuple[RankKey, ...]
 
     @property
     def reads_memory(self) -> bool:
-        """Say whether a key asks for the memory that a task uses."""
+        """Return whether a key reads the memory that a task uses."""
         return any(_reads_memory(key) for key in self.keys)
 
     @property
     def keeps_arrival(self) -> bool:
-        """Say no: keys may put any task before another."""
+        """Return False: keys may reorder any tasks."""
         return False
 
     @property
     def text(self) -> str:
-        """The part among the keys, if there is one: only that has a state."""
+        """The part among the keys; empty without one, since only a part has a state."""
         part = part_in(self.keys)
         return "" if part is None else part.text
 
     @property
     def initial(self) -> PartState:
-        """The state with which the part among the keys begins."""
+        """The initial state of the part among the keys."""
         part = part_in(self.keys)
         return () if part is None else part.initial
 
     def decide(
         self, query: TaskOrderQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[tuple[int, ...] | Failed[tuple[int, ...]], PartState]:
-        """Give the positions of all tasks, that of the first to be served in front."""
+        """Return the positions of all tasks, the first to be served first."""
         ranked, by_part = self.ranked(query, state, randomness)
         return by_part.answering(tuple(place for _, place in ranked))
 
     def ranked(
         self, query: TaskOrderQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[list[tuple[list[KeyOrder], int]], Placed[int]]:
-        """Give the tasks in that order: what each key came to, and the position; and what the part among them said."""
+        """Return the tasks in order, each with its key values and position, and the answer of the part in the keys."""
         count = len(query.tasks)
         part = part_in(self.keys)
         by_part: Placed[int] = Placed(places={}, state=state)
@@ -73,7 +73,7 @@ class TaskRanking:
 
 
 def key_order(key: First | Most, facts: Facts, /) -> KeyOrder:
-    """Give what a key comes to over some facts; of `first` 0 is true, 1 false."""
+    """Return the value of a key over some facts; for `first` 0 is true, 1 false."""
     if isinstance(key, First):
         return (0, 0 if key.condition.holds(facts) else 1)
     value = key.amount.value_in(facts)

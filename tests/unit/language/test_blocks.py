@@ -45,5 +45,5 @@ def test_a_body_is_refused_or_asked_for_as_the_block_says(block: Block) -> None:
         return
     with pytest.raises(PolicyError) as told:
         parse_policy(f"{block.word} {refused}", file="x.policy")
-    said = "has no block" if block.body is Body.NEVER else "needs a block"
+    said = "takes no block" if block.body is Body.NEVER else "needs a block"
     assert f"`{block.word}` {said}" in {each.message for each in told.value.problems if each.code == Code.SYNTAX}

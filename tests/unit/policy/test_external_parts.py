@@ -43,14 +43,14 @@ def _answering(answer: object, state: object = ()) -> Callable[[Any, Randomness]
     ("kind", "answer", "why"),
     [
         (PartKind.UPDATE, 1, "1 is neither True nor False; the change waits for the period"),
-        (PartKind.SOURCES, ("a", "x"), "'x' was not asked about; most_waiting() decides"),
-        (PartKind.SOURCES, ["a"], "['a'] is no tuple; most_waiting() decides"),
+        (PartKind.SOURCES, ("a", "x"), "'x' is not in the query; most_waiting() decides"),
+        (PartKind.SOURCES, ["a"], "['a'] is not a tuple; most_waiting() decides"),
         (PartKind.SOURCES, ("a", "a"), "something occurs twice in its answer; most_waiting() decides"),
         (PartKind.SELECTION, (1,), "1 are missing in its answer; tasks stay in the order in which they came"),
-        (PartKind.SELECTION, (0, True), "True was not asked about; tasks stay in the order in which they came"),
-        (PartKind.MIGRATION, (3,), "3 was not asked about; no running task moves"),
-        (PartKind.MIGRATION, None, "None is no tuple; no running task moves"),
-        (PartKind.ALLOCATION, 2, "2 is no Allocation; nothing is granted"),
+        (PartKind.SELECTION, (0, True), "True is not in the query; tasks stay in the order in which they came"),
+        (PartKind.MIGRATION, (3,), "3 is not in the query; no running task moves"),
+        (PartKind.MIGRATION, None, "None is not a tuple; no running task moves"),
+        (PartKind.ALLOCATION, 2, "2 is not an Allocation; nothing is granted"),
         (PartKind.ALLOCATION, Allocation(slots=0, places=1), "0 slots cannot be given; nothing is granted"),
         (
             PartKind.ALLOCATION,
@@ -106,7 +106,7 @@ def test_candidates_that_could_not_hold_the_task_are_not_asked_about() -> None:
     query = ranking(candidate("full", {"free_slots": 0}), candidate("free"))
     answer, _ = Guarded(PartKind.LOCATION, Doing(see)).decide(query, (), Draws(0))
     assert seen == ["free"]
-    assert answer == Failed(instead=("free",), why="'full' was not asked about; weighted_free_slots() decides")
+    assert answer == Failed(instead=("free",), why="'full' is not in the query; weighted_free_slots() decides")
 
 
 @pytest.mark.parametrize("count", [0, -1, 1025, "8", True])
