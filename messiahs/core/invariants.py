@@ -207,7 +207,7 @@ def _searches(state: ModuleState) -> Iterator[str]:
         if sum(asked_for is search for asked_for in asks) != 1 or search.asked is None:
             yield f"the search {key} has not exactly one ask outstanding"
         if search.left <= 0 or search.asks_left < 0:
-            yield f"the search {key} wants {search.left} places with {search.asks_left} asks"
+            yield f"the search {key} searches {search.left} places with {search.asks_left} asks"
         if not 0 < search.asked_left <= search.left:
             yield f"the search {key} has asked for {search.asked_left} of {search.left} places"
         if search.asked == search.asker.system:

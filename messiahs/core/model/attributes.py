@@ -110,7 +110,7 @@ _BYTES = _Traits(unit=Unit.BYTES, low=0)
 _SECONDS = _Traits(unit=Unit.SECONDS, low=0)
 _SHARE = _Traits(unit=Unit.SHARE, low=0, high=10_000)
 _RELATION = _Traits(kind=Kind.STRING, choices=("self", "child", "sibling", "parent"))
-_A_RELATION = "what it is to this system: self, child, sibling or parent"
+_A_RELATION = "its relation to this system: self, child, sibling or parent"
 
 CATALOGUE: tuple[Attribute, ...] = (
     _optional(_machine("speed", "relative processor speed", supplier="topology", **_COUNT)),

@@ -21,7 +21,7 @@ def mark_changed(state: ModuleState, now: Instant) -> None:
         state.timers.set(TimerKind.CHANGE, state.system, at)
 
 
-def mark_news(state: ModuleState, now: Instant) -> None:
+def mark_view_changed(state: ModuleState, now: Instant) -> None:
     """Schedule new sums and an advertisement: a neighbor's view was added or removed, or changed in a key attribute."""
     state.updates.has_news = True
     mark_changed(state, now)

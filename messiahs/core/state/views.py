@@ -29,7 +29,7 @@ class View:
         return now - self.received_at + self.message.age_ns
 
 
-class Beside(NamedTuple):
+class Annotations(NamedTuple):
     """The annotations of a vector beside its machines."""
 
     waiting: int = 0
@@ -84,7 +84,7 @@ class Account:
 
     primary_children: Mapping[SystemId, View]
     """Views of the primary children that have sent one, the one with the oldest part first."""
-    here: Beside
+    here: Annotations
     below: Count
     above: Count
     """The annotations of all that D contains."""

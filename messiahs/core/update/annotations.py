@@ -15,7 +15,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import HOUR, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
-from messiahs.core.state.views import Account, Beside, Count, View
+from messiahs.core.state.views import Account, Annotations, Count, View
 from messiahs.core.update.sums import Heard, in_down, in_up
 
 _MOST_WAITING = 1_000_000_000
@@ -46,17 +46,17 @@ def kept_from(state: ModuleState, child: SystemId) -> frozenset[SystemId]:
     )
 
 
-def beside_vector(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Beside:
+def annotations_for(state: ModuleState, account: Account, neighbor: Neighbor, kind: VectorKind, /) -> Annotations:
     """Return the annotations of a vector for a neighbor; none if no machines are revealed to it."""
     if not state.policy.disclosure.reveals_to(neighbor):
-        return Beside()
+        return Annotations()
     count, here = account.below, account.here
     if kind is VectorKind.FOR_CHILDREN and neighbor.is_primary_child:
         kept = (account.primary_children.get(each) for each in kept_from(state, neighbor.system))
         count = count.plus(account.above).plus(_total(view for view in kept if view is not None), -1)
     elif kind is VectorKind.FOR_CHILDREN:
         count = count._replace(waiting=count.waiting - _waiting_below_stepchild(state, account, neighbor))
-    return Beside(
+    return Annotations(
         waiting=min(_MOST_WAITING, here.waiting + count.waiting),
         makes_room=here.makes_room or count.makes_room > 0,
         lets_go=here.lets_go or count.lets_go > 0,
@@ -94,10 +94,10 @@ def _waiting_below_stepchild(state: ModuleState, account: Account, child: Neighb
     return waiting if is_among else 0
 
 
-def _here(state: ModuleState) -> Beside:
+def _here(state: ModuleState) -> Annotations:
     policy = state.policy
     orders = not policy.selection.keeps_arrival or any(rule.reads_waiting for rule in policy.running)
-    return Beside(
+    return Annotations(
         waiting=state.origin.waiting,
         makes_room=orders and state.updates.measured is not None,
         lets_go=policy.transfer.offers_running and any(claim.live for claim in state.executor.claims.values()),

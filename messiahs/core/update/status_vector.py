@@ -17,7 +17,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.state.changes import mark_changed, mark_news
+from messiahs.core.state.changes import mark_changed, mark_view_changed
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.parts import decide
 from messiahs.core.state.views import Round, View
@@ -72,7 +72,7 @@ def on_status_vector(
     state.updates.queried.pop(sender, None)
     state.timers.set(TimerKind.INPUT, sender, after(now, _input_timeout_ns(state, message.period_ns)))
     if previous is None or _affects_others(state, previous.message, message, sender=sender, now=now):
-        mark_news(state, now)
+        mark_view_changed(state, now)
     elif previous.message.vector == message.vector:
         return ()
     state.updates.has_news = True
@@ -111,7 +111,7 @@ def forget_views(state: ModuleState, system: SystemId, now: Instant) -> tuple[Ac
     state.updates.indexes.drop(system)
     state.updates.queried.pop(system, None)
     state.timers.cancel(TimerKind.INPUT, system)
-    mark_news(state, now)
+    mark_view_changed(state, now)
     return ()
 
 

@@ -9,7 +9,7 @@ from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Snapshot, Sums
-from messiahs.core.update.annotations import account_of, age_ns, beside_vector
+from messiahs.core.update.annotations import account_of, age_ns, annotations_for
 from messiahs.core.update.outgoing import sum_up
 from messiahs.core.update.pacing import TURN_NS
 from messiahs.core.vectors.division import Division
@@ -71,16 +71,16 @@ def kinds_for(neighbor: Neighbor) -> tuple[VectorKind, ...]:
 
 def message_to(state: ModuleState, turn: Turn, neighbor: Neighbor, /, kind: VectorKind, summed: Summed) -> StatusVector:
     """Return the message with a vector for a neighbor."""
-    beside = beside_vector(state, turn.account, neighbor, kind)
+    annotations = annotations_for(state, turn.account, neighbor, kind)
     return StatusVector(
         kind=kind,
         vector=summed.vector,
         period_ns=state.policy.timeouts.update_period_ns,
         age_ns=age_ns(summed.oldest, turn.now),
         hears=_hears(state, kind),
-        waiting=beside.waiting,
-        makes_room=beside.makes_room,
-        lets_go=beside.lets_go,
+        waiting=annotations.waiting,
+        makes_room=annotations.makes_room,
+        lets_go=annotations.lets_go,
     )
 
 

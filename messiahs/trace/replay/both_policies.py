@@ -340,7 +340,7 @@ def _granting(query: AllocationQuery) -> str:
 
 
 def _listed(answer: tuple[SystemId, ...]) -> str:
-    return ", ".join(answer) or "nobody"
+    return ", ".join(answer) or "none"
 
 
 def _numbered(answer: tuple[int, ...]) -> str:

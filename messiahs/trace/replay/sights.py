@@ -66,7 +66,7 @@ def _text_of(name: str, one: dict[str, str], other: dict[str, str]) -> str:
     if name not in one:
         return f"{name} withheld"
     # The value of a fact that only one side has does not describe the difference.
-    return f"{name} told" if name not in other else f"{name} {one[name]}"
+    return f"{name} revealed" if name not in other else f"{name} {one[name]}"
 
 
 def _value(value: ClassValue) -> str:

@@ -172,8 +172,8 @@ def message_text(message: ControlMessage | TaskTransfer | StatusVector, /) -> st
             return f"sched_request #{message.id} from {message.origin}{answers}, count {message.count}; {budgets}"
         case TaskRequest():
             budgets = f"hops {message.hops_left}, asks {message.asks_left}, {message.remaining_ns / SECOND:.3f} s"
-            wanted = f"{message.count} of {message.wanting or 'any'}"
-            return f"task_request #{message.id} from {message.requester}, wants {wanted}; {budgets}"
+            wanted = f"count {message.count} of {message.wanting or 'any'}"
+            return f"task_request #{message.id} from {message.requester}, {wanted}; {budgets}"
         case TaskAccept():
             return f"task_accept #{message.request} {message.count} tasks; asks {message.asks_left}"
         case SchedAccept():

@@ -109,7 +109,7 @@ def test_what_a_neighbor_would_be_told_is_compared_whenever_it_was_told_anything
     machines = [each for each in _of_kind(done, "tell") if "machines 1" in each.old]
     assert [each.question for each in machines] == ["tell sibling"]
     assert "machines 0" in machines[0].new
-    withheld = [each for each in _of_kind(done, "tell") if "$speed told" in each.old]
+    withheld = [each for each in _of_kind(done, "tell") if "$speed revealed" in each.old]
     assert [each.question for each in withheld] == ["tell parent"]
     assert "$speed withheld" in withheld[0].new
 
