@@ -23,7 +23,7 @@ from messiahs.channel.grpc_streams import (
     server_options,
     text_of,
 )
-from messiahs.channel.linked import LinkedChannels
+from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.tls import TlsMaterial, peer_name
 from messiahs.channel.trusted_roots import Vouching
 from messiahs.core.model.ids import SystemId

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Final
 
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
-from messiahs.channel.linked import LinkedChannels
+from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
 

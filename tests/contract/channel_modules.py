@@ -20,7 +20,7 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.transfer.arrivals import ArrivingFiles
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.wire.codec import ReadRequest
 from tests.waiting import until
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from messiahs.channel.contract import ChannelSettings, Connection, Incoming, OutgoingStream
-from messiahs.channel.linked import LinkedChannels
+from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.memory import MemoryNetwork, MemoryTransport
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError

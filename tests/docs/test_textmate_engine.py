@@ -18,7 +18,7 @@ from lark import Token
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.syntax.problems import Notebook
 from messiahs.language.syntax.scanning import BAD, KEYWORDS, tokens_in
-from messiahs.language.syntax.structure import ITEM_WORDS
+from messiahs.language.syntax.statements import ITEM_WORDS
 
 pytestmark = pytest.mark.docs
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from messiahs.language.predicate.syntax import COMPARATORS
 from messiahs.language.syntax.scanning import KEYWORDS, SCOPES
-from messiahs.language.syntax.structure import ITEM_WORDS
+from messiahs.language.syntax.statements import ITEM_WORDS
 
 _OPERATORS: Final = frozenset({"and", "or", "xor", "not", "in", "like", "has", "default"})
 _BEFORE_NUMBERS: Final = [

@@ -140,7 +140,7 @@ def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyP
         return Division((*vectors, *children.values()), children, keys=keys, memory=memory)
 
     monkeypatch.setattr(outgoing, "Division", divide_twice)
-    assert "tells" in _first_failure(_nothing)
+    assert " reports " in _first_failure(_nothing)
 
 
 def test_the_answer_of_a_module_that_dies_of_a_message_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def down(topology_file: Path, *, state: Path | None) -> None:
 
     TOPOLOGY may be invalid or missing, as long as the federation that was started from it is known.
     """
-    from messiahs.cli.federation.running import federation_of
+    from messiahs.cli.federation.known_federations import federation_of
 
     place = state_directory(state)
     federation = federation_of(topology_file, place)

@@ -12,7 +12,7 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.readings import HERE, MACHINE
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import tokens_in
-from messiahs.language.syntax.structure import Item, Statement, items_of
+from messiahs.language.syntax.statements import Item, Statement, items_of
 
 _OF_MACHINES: Final = (HERE, MACHINE)
 

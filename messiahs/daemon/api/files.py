@@ -14,7 +14,7 @@ from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, re
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.files import PIECE_BYTES, WrongContentError
-from messiahs.daemon.storage.outputs import Outputs
+from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import StoreError
 
 _HEX = re.compile(r"[0-9a-f]{64}")

@@ -8,7 +8,7 @@ from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
-from messiahs.daemon.storage.outputs import Outputs
+from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
 

@@ -23,9 +23,9 @@ from messiahs.daemon.host.recording import Tracing
 from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.storage.clock import Clock, local_time
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.storage.outputs import Outputs
 from messiahs.daemon.storage.store import RowStore
-from messiahs.daemon.transfer.arrivals import ArrivingFiles
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account

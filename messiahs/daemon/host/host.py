@@ -53,11 +53,11 @@ from messiahs.daemon.storage.clock import Clock
 from messiahs.daemon.storage.disk_reserve import take_ballast
 from messiahs.daemon.storage.documents import time_document
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.storage.outputs import Outputs, failure_of, follow_file
 from messiahs.daemon.storage.store import RowStore
-from messiahs.daemon.transfer.arrivals import ArrivingFiles
-from messiahs.daemon.transfer.departures import Sending
-from messiahs.daemon.transfer.retention import collect_periodically
+from messiahs.daemon.transfer.file_retention import collect_periodically
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of, follow_file
+from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
 from messiahs.probe.contract import Probe

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from messiahs.executor.attempts import Held
 from messiahs.executor.linux.kernel import boottime_ns
 from messiahs.executor.linux.strays import Children
+from messiahs.executor.starter.attempts_of_processes import NOBODYS
 from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import signal_group
-from messiahs.executor.starter.process_owners import NOBODYS
 from messiahs.executor.starter.process_trees import ProcessTrees
 
 _LIMIT_NS = 10_000_000_000

@@ -15,8 +15,8 @@ from messiahs.executor.linux.processes import Standing, signal_if, standing_of
 from messiahs.executor.linux.strays import Child, Children, belongs_to
 from messiahs.executor.protocol.layout import ATTEMPTS
 from messiahs.executor.starter.attempt_marks import Marks
+from messiahs.executor.starter.attempts_of_processes import NOBODYS, ProcessOwners, Seen
 from messiahs.executor.starter.pool import Pool
-from messiahs.executor.starter.process_owners import NOBODYS, ProcessOwners, Seen
 
 PER_STEP = 32
 """Maximum number of attempts in one step; everything else waits meanwhile."""

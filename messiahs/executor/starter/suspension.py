@@ -12,8 +12,8 @@ from itertools import islice
 from messiahs.core.model.ids import AttemptId
 from messiahs.executor.attempts import NEVER, Held, Phase, Table
 from messiahs.executor.linux.kernel import boottime_ns
+from messiahs.executor.starter.attempts_of_processes import NOBODYS
 from messiahs.executor.starter.process_groups import signal_group
-from messiahs.executor.starter.process_owners import NOBODYS
 from messiahs.executor.starter.process_trees import PER_STEP, ProcessTrees, Roots
 
 _LOOK_NS = 1_000_000_000

@@ -4,7 +4,7 @@ from messiahs.core.interface.parts import PartKind
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.parts import read_part
 from messiahs.language.syntax.parsing import first_token, parse_statement, trees_in
-from messiahs.language.syntax.structure import Item
+from messiahs.language.syntax.statements import Item
 
 
 def read_allocate(item: Item, draft: Draft) -> None:

@@ -30,7 +30,7 @@ from messiahs.language.runtime.migrate_rules import CompiledAsk, CompiledMigrati
 from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure, Revealing
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code
-from messiahs.language.syntax.structure import Statement
+from messiahs.language.syntax.statements import Statement
 from messiahs.language.syntax.written import start_of
 from messiahs.policy.built_in import Catalogue
 from messiahs.policy.transfer import NoTransfer

@@ -14,7 +14,8 @@ from lark import Token
 
 from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
-from messiahs.language.compiler.advertise_accept import read_accept, read_advertise
+from messiahs.language.compiler.accept import read_accept
+from messiahs.language.compiler.advertise import read_advertise
 from messiahs.language.compiler.allocate import read_allocate
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.join import read_join
@@ -36,7 +37,7 @@ from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.blocks import BLOCKS, Body
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
-from messiahs.language.syntax.structure import Item, items_of
+from messiahs.language.syntax.statements import Item, items_of
 from messiahs.policy.built_in import Catalogue
 
 _READERS: Final[dict[str, Callable[[Item, Draft], None]]] = {

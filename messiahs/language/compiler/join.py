@@ -10,7 +10,7 @@ from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.join_rules import Entry
 from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, nearest
-from messiahs.language.syntax.structure import Item
+from messiahs.language.syntax.statements import Item
 
 _ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING, "parent": Relation.PARENT}
 

@@ -16,7 +16,7 @@ from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, TASK, reads
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code, Notebook
-from messiahs.language.syntax.structure import Item, Statement
+from messiahs.language.syntax.statements import Item, Statement
 
 _RELATIONS: Final = {"PARENT", "CHILDREN", "SIBLINGS"}
 _BY_PEER: Final = ("ACCEPT", "REVEAL")

@@ -23,7 +23,7 @@ from messiahs.language.predicate.syntax import Chain, Comparison, Expression, No
 from messiahs.language.runtime.migrate_rules import CompiledAsk
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
-from messiahs.language.syntax.structure import Item, Statement
+from messiahs.language.syntax.statements import Item, Statement
 
 _OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "`like`"}
 

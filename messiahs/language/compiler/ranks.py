@@ -11,12 +11,12 @@ from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.predicates import read_condition
 from messiahs.language.compiler.vocabulary import RANK, RANK_TASKS
 from messiahs.language.predicate.source_places import quoted
-from messiahs.language.runtime.by_part import ByPart
 from messiahs.language.runtime.candidate_ranking import First, Most, Ranking, RankKey, Turn, WrittenOrder
+from messiahs.language.runtime.part_keys import ByPart
 from messiahs.language.runtime.task_ranking import TaskRanking
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
-from messiahs.language.syntax.structure import Item
+from messiahs.language.syntax.statements import Item
 from messiahs.policy.parts import NamedPart
 
 _RANKED: Final = {"candidates": PartKind.LOCATION, "neighbors": PartKind.SOURCES, "tasks": PartKind.SELECTION}

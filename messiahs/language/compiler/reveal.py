@@ -15,7 +15,7 @@ from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree
 from messiahs.language.syntax.problems import Code, Notebook
-from messiahs.language.syntax.structure import Item
+from messiahs.language.syntax.statements import Item
 
 _ATTRIBUTES: Final = ("reveal_all", "reveal_only")
 _TWICE: Final = {

@@ -14,7 +14,7 @@ from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
-from messiahs.language.syntax.structure import Item, Statement
+from messiahs.language.syntax.statements import Item, Statement
 
 _WITH_GRACE: Final = (Act.VACATE, Act.KILL, Act.MOVE)
 _AFTER: Final = {Act.VACATE: (Act.KILL,), Act.MOVE: (Act.KILL, Act.VACATE, Act.SUSPEND)}

@@ -21,7 +21,7 @@ from messiahs.language.runtime.join_rules import Entry
 from messiahs.language.runtime.readings import HERE
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code, Notebook
-from messiahs.language.syntax.structure import Statement
+from messiahs.language.syntax.statements import Statement
 
 _MASKING: Final = {
     Act.KILL: {Act.KILL, Act.VACATE, Act.MOVE, Act.SUSPEND, Act.RESUME},

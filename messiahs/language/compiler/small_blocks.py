@@ -25,7 +25,7 @@ from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
-from messiahs.language.syntax.structure import Item
+from messiahs.language.syntax.statements import Item
 
 _VERSION: Final = "1"
 _UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.core.interface.parts import PartKind
-from messiahs.language.runtime.by_part import part_in
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.part_keys import part_in
 from messiahs.policy.open_policy import OpenPolicy
 from messiahs.policy.parts import DeclaredPart, NamedPart
 

@@ -15,7 +15,6 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
 from messiahs.language.runtime.accept_explanation import ExplainedRule, explain_rule
 from messiahs.language.runtime.accept_rules import calendar_facts
-from messiahs.language.runtime.by_part import ByPart
 from messiahs.language.runtime.candidate_ranking import (
     First,
     KeyOrder,
@@ -29,6 +28,7 @@ from messiahs.language.runtime.candidate_ranking import (
     ranking_facts,
 )
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.part_keys import ByPart
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading
 from messiahs.language.runtime.task_ranking import TaskRanking, key_order
 

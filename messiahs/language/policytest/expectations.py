@@ -7,8 +7,8 @@ from lark import Token, Tree
 
 from messiahs.core.interface.policies import Act
 from messiahs.core.model.attributes import Attribute, Scope
+from messiahs.language.policytest.phrases import Phrase
 from messiahs.language.policytest.statements import NAMED_TASK, Scene, body_of, read_values
-from messiahs.language.policytest.structure import Phrase
 from messiahs.language.policytest.trials import (
     ExpectAccept,
     ExpectActs,

@@ -12,8 +12,8 @@ from lark import Lark, Token
 
 from messiahs.errors import PolicyError
 from messiahs.language.policytest.expectations import read_expectation
+from messiahs.language.policytest.phrases import Phrase, phrases_of
 from messiahs.language.policytest.statements import READERS, Scene
-from messiahs.language.policytest.structure import Phrase, phrases_of
 from messiahs.language.policytest.trials import Expectation, Statement, Step, Trial, TrialFile
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted

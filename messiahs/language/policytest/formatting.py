@@ -12,7 +12,7 @@ from lark import Token
 
 from messiahs.errors import PolicyError
 from messiahs.language.policytest.files import KEYWORDS, trial_grammar
-from messiahs.language.policytest.structure import Phrase, phrases_of
+from messiahs.language.policytest.phrases import Phrase, phrases_of
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.layout import COLUMNS, INDENT, Lines, put_statement, spaced, with_comment
 from messiahs.language.syntax.parsing import parse_statement

@@ -11,7 +11,7 @@ from messiahs.core.model.attributes import Attribute, Unit, Value
 from messiahs.core.model.instants import MILLISECOND, Duration
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.compiler.stated_facts import attributes_of, stated
-from messiahs.language.policytest.structure import Phrase
+from messiahs.language.policytest.phrases import Phrase
 from messiahs.language.policytest.trials import (
     Below,
     Members,

@@ -18,8 +18,8 @@ from messiahs.core.vectors.columns import ClassSet
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.amounts import Amount
-from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
 
 _DRAW_BITS: Final = 64

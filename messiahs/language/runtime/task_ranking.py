@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Randomness, TaskOrderQuery
 from messiahs.language.runtime.accept_rules import calendar_facts
-from messiahs.language.runtime.by_part import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.candidate_ranking import First, KeyOrder, Most, RankKey, Turn, turns_of
+from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
 from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, Facts, reads
 
 

@@ -13,7 +13,7 @@ from messiahs.language.syntax.layout import lay_out
 from messiahs.language.syntax.parsing import keeps_limits, parse_statement
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
-from messiahs.language.syntax.structure import Item, items_of
+from messiahs.language.syntax.statements import Item, items_of
 from messiahs.language.syntax.words import words_of
 
 

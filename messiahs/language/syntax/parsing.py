@@ -12,7 +12,7 @@ from messiahs.language.predicate.limits import LENGTH_LIMIT_BYTES, TooMuchError,
 from messiahs.language.syntax.blocks import BLOCKS
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.scanning import BAD
-from messiahs.language.syntax.structure import Statement
+from messiahs.language.syntax.statements import Statement
 
 STARTS: Final = tuple(start for block in BLOCKS.values() for start in block.starts)
 _WORDS: Final = {

@@ -118,7 +118,7 @@ def member_range(task: TaskId) -> tuple[bytes, bytes]:
     Among rows of tasks and submissions these are the submission and its members; among attempts, those of all of its
     tasks. The `member` of `task` is ignored.
     """
-    prefix = _owner_bytes(task.system, task.epoch) + _number_bytes(task.number)
+    prefix = _issuer_key(task.system, task.epoch) + _number_bytes(task.number)
     return prefix, prefix + b"\xff" * (2 * _NUMBER_BYTES + 1)
 
 
@@ -131,13 +131,13 @@ def _id_bytes(row_id: RowId) -> bytes:
         case AttemptId():
             return _id_bytes(row_id.task) + _number_bytes(row_id.number)
         case TaskId():
-            owner = _owner_bytes(row_id.system, row_id.epoch)
+            owner = _issuer_key(row_id.system, row_id.epoch)
             return owner + _number_bytes(row_id.number) + _number_bytes(row_id.member)
         case ClaimId():
-            return _owner_bytes(row_id.executor, row_id.epoch) + _number_bytes(row_id.number)
+            return _issuer_key(row_id.executor, row_id.epoch) + _number_bytes(row_id.number)
 
 
-def _owner_bytes(system: str, epoch: int) -> bytes:
+def _issuer_key(system: str, epoch: int) -> bytes:
     name = system.encode()
     return len(name).to_bytes(_LENGTH_BYTES, "big") + name + _number_bytes(epoch)
 

@@ -31,7 +31,7 @@ from messiahs.trace.format.records import Record
 from messiahs.trace.format.segments import Segment
 from messiahs.trace.replay.both_policies import Asked, AskingBoth
 from messiahs.trace.replay.both_rules import ProtectingBoth
-from messiahs.trace.replay.sights import compare_sights
+from messiahs.trace.replay.disclosure_diff import compare_sights
 from messiahs.trace.replay.step import RecordedPorts, do_step
 
 _NAME_LIMIT = 3

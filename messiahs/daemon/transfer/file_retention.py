@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Final
 
-from messiahs.daemon.transfer.arrivals import ArrivingFiles
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 
 UNUSED_SECONDS: Final = 3_600.0
 """Retention time of a file that no row names, because a submit or a transfer may be about to name it."""

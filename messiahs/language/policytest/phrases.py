@@ -11,7 +11,7 @@ from lark import Token
 
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.problems import Code, Notebook
-from messiahs.language.syntax.structure import Statement
+from messiahs.language.syntax.statements import Statement
 
 _DEPTH_LIMIT: Final = 8
 _ENDS: Final = frozenset({"SEMICOLON", "LBRACE", "RBRACE", "$END"})

@@ -16,8 +16,8 @@ from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
 from messiahs.core.interface.messages import Output
 from messiahs.core.model.ids import SystemId
-from messiahs.daemon.storage.outputs import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.daemon.storage.store import KeepOutput, RowStore
+from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
 from messiahs.wire.codec import ReadRequest
 from tests.contract.channel_modules import CLAIM, CS, FEDERATION, NYNEVE, TICKET, Recorded, attempt

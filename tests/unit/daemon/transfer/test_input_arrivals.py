@@ -14,7 +14,7 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.daemon.storage.files import FileStore, WrongContentError
-from messiahs.daemon.transfer.arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
+from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
 from messiahs.wire.codec import PutFile, PutRequest
 from tests.contract.channel_modules import CLAIM, GRANTED, NYNEVE, TICKET, transfer
 

@@ -1,4 +1,4 @@
-"""The blocks `advertise` and `accept` of a policy file."""
+"""The block `advertise` of a policy file: the vectors that neighbors get, and when they are sent (MESSIAHS 7.1)."""
 
 from typing import Final
 
@@ -6,20 +6,16 @@ from lark import Token, Tree
 
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
 from messiahs.core.interface.parts import PartKind
-from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, TASK_ATTRIBUTES, Attribute, Kind, Unit
+from messiahs.core.model.attributes import EXTENSION_LIMIT, MACHINE_ATTRIBUTES, Attribute, Kind, Unit
 from messiahs.core.model.instants import SECOND
 from messiahs.language.compiler.amounts import read_amount
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.parts import read_part
-from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.predicates import Reader, read_condition
-from messiahs.language.compiler.vocabulary import ACCEPT, ADVERTISE
-from messiahs.language.predicate.parsing import unescaped
-from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
+from messiahs.language.compiler.vocabulary import ADVERTISE
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.disclosing import Setting
-from messiahs.language.runtime.readings import TASK
 from messiahs.language.syntax.literals import (
     DIMENSIONS,
     EXAMPLES,
@@ -38,10 +34,10 @@ from messiahs.language.syntax.parsing import (
     trees_in,
 )
 from messiahs.language.syntax.problems import Code
-from messiahs.language.syntax.structure import Item, Statement
+from messiahs.language.syntax.statements import Item, Statement
 from messiahs.policy.update import key_changes
 
-_WHOLE_SHARE: Final = 10_000
+_LARGEST_CHANGE: Final = 10_000
 
 
 def read_advertise(item: Item, draft: Draft) -> None:
@@ -77,7 +73,7 @@ def _read_head(quantities: list[Tree[Token]], draft: Draft) -> None:
 
 def _read_change(token: Token, draft: Draft) -> None:
     quantity = quantity_of(token)
-    if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _WHOLE_SHARE:
+    if quantity.unit is not Unit.SHARE or not 0 <= quantity.steps <= _LARGEST_CHANGE:
         draft.reader.notebook.error(token, Code.DIMENSION, f"`{token}` is not a share", hint="write 0% to 100%")
     draft.parts["update"] = key_changes(quantity.steps)
 
@@ -161,70 +157,3 @@ def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: A
     low, high = range_of(attribute)
     if value is not None and not low <= value <= high:
         notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=ends_told(attribute))
-
-
-def read_accept(item: Item, draft: Draft) -> None:
-    """Record the rules for some senders."""
-    notebook = draft.reader.notebook
-    tree = parse_statement(item.head, "accept", notebook)
-    is_whole = item.body is not None
-    requirements: list[Requirement] = []
-    occasions: list[Requirement] = []
-    limits: list[Limit] = []
-    for statement in item.body or ():
-        entry = parse_statement(statement, "accept_entry", notebook)
-        is_whole &= entry is not None
-        match entry.data if entry is not None else "":
-            case "require":
-                assert entry is not None
-                requirements.append(_requirement(entry, statement, draft))
-            case "when":
-                assert entry is not None
-                occasions.append(_requirement(entry, statement, draft))
-            case "limit":
-                assert entry is not None
-                limits.append(_limit(entry, statement, draft))
-    if tree is None:
-        return
-    peers = read_peers(tree, notebook)
-    block = AcceptBlock(
-        head=on_one_line(item.head.words),
-        start=first_token(tree).start_pos or 0,
-        requirements=tuple(requirements),
-        occasions=tuple(occasions),
-        limits=tuple(limits),
-    )
-    enter(peers, block, draft.accepted, notebook=notebook)
-    if not limits and is_whole and any(peer != "users" for peer in peers):
-        notebook.warning(
-            first_token(tree), Code.NO_LIMIT, "these senders may use every slot", hint="add: limit 100 tasks;"
-        )
-
-
-def _requirement(tree: Tree[Token], statement: Statement, draft: Draft) -> Requirement:
-    words = statement.words
-    ends = [place for place, word in enumerate(words) if word.type == "ELSE"]
-    rule = on_one_line(words[: ends[0]] if ends else words)
-    texts = tokens_in_tree(tree, "TEXT")
-    return Requirement(
-        condition=read_condition(trees_in(tree)[0], ACCEPT, draft.reader, text=rule),
-        rule=rule,
-        text=unescaped(texts[0]) if texts else "",
-    )
-
-
-def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
-    notebook = draft.reader.notebook
-    (number,) = tokens_in_tree(tree, "INTEGER")
-    if number.startswith("-"):
-        notebook.error(number, Code.RANGE, "a limit is 0 or more")
-    per = None
-    for token in tokens_in_tree(tree, "VARIABLE"):
-        per = token[1:].rpartition(".")[2]
-        known = draft.reader.vocabulary.look_up(token, ACCEPT, notebook)
-        stated = {*TASK_ATTRIBUTES, *draft.reader.vocabulary.declared}
-        if known is not None and (known.scope != TASK or per not in stated):
-            hint = "count per $origin, $user or another attribute that tasks state"
-            notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
-    start = statement.words[0].start_pos or 0
-    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)

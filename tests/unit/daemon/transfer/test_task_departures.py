@@ -9,7 +9,7 @@ from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, InputFile
 from messiahs.core.model.ids import AttemptId
-from messiahs.daemon.transfer.departures import SMALL_BYTES, Sending, divided
+from messiahs.daemon.transfer.task_departures import SMALL_BYTES, Sending, divided
 from tests.contract.channel_modules import (
     CLAIM,
     CS,

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from messiahs.daemon.storage.files import FileStore
-from messiahs.daemon.transfer.arrivals import ArrivingFiles
-from messiahs.daemon.transfer.retention import collect_periodically
+from messiahs.daemon.transfer.file_retention import collect_periodically
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 
 
 class _Messages(logging.Handler):
@@ -32,7 +32,7 @@ async def _collect_after_an_error(folder: Path) -> None:
     (sha256,) = files.keep_all((b"nobody needs it",))
     os.utime(files.path(sha256), (0, 0))
     arrivals = ArrivingFiles(files, claim_of=lambda _: None, in_use=frozenset)
-    messages, log = _Messages(), logging.getLogger("messiahs.daemon.transfer.retention")
+    messages, log = _Messages(), logging.getLogger("messiahs.daemon.transfer.file_retention")
     away = folder.with_name("away")
     shutil.move(folder, away)
     level = log.level

@@ -1,0 +1,88 @@
+"""The block `accept` of a policy file: who may place which tasks here, and how many (MESSIAHS 5: task acceptance)."""
+
+from lark import Token, Tree
+
+from messiahs.core.model.attributes import TASK_ATTRIBUTES
+from messiahs.language.compiler.draft import Draft
+from messiahs.language.compiler.peers import enter, read_peers
+from messiahs.language.compiler.predicates import read_condition
+from messiahs.language.compiler.vocabulary import ACCEPT
+from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
+from messiahs.language.runtime.readings import TASK
+from messiahs.language.syntax.parsing import (
+    first_token,
+    on_one_line,
+    parse_statement,
+    tokens_in_tree,
+    trees_in,
+)
+from messiahs.language.syntax.problems import Code
+from messiahs.language.syntax.statements import Item, Statement
+
+
+def read_accept(item: Item, draft: Draft) -> None:
+    """Record the rules for some senders."""
+    notebook = draft.reader.notebook
+    tree = parse_statement(item.head, "accept", notebook)
+    is_whole = item.body is not None
+    requirements: list[Requirement] = []
+    occasions: list[Requirement] = []
+    limits: list[Limit] = []
+    for statement in item.body or ():
+        entry = parse_statement(statement, "accept_entry", notebook)
+        is_whole &= entry is not None
+        match entry.data if entry is not None else "":
+            case "require":
+                assert entry is not None
+                requirements.append(_requirement(entry, statement, draft))
+            case "when":
+                assert entry is not None
+                occasions.append(_requirement(entry, statement, draft))
+            case "limit":
+                assert entry is not None
+                limits.append(_limit(entry, statement, draft))
+    if tree is None:
+        return
+    peers = read_peers(tree, notebook)
+    block = AcceptBlock(
+        head=on_one_line(item.head.words),
+        start=first_token(tree).start_pos or 0,
+        requirements=tuple(requirements),
+        occasions=tuple(occasions),
+        limits=tuple(limits),
+    )
+    enter(peers, block, draft.accepted, notebook=notebook)
+    if not limits and is_whole and any(peer != "users" for peer in peers):
+        notebook.warning(
+            first_token(tree), Code.NO_LIMIT, "these senders may use every slot", hint="add: limit 100 tasks;"
+        )
+
+
+def _requirement(tree: Tree[Token], statement: Statement, draft: Draft) -> Requirement:
+    words = statement.words
+    ends = [place for place, word in enumerate(words) if word.type == "ELSE"]
+    rule = on_one_line(words[: ends[0]] if ends else words)
+    texts = tokens_in_tree(tree, "TEXT")
+    return Requirement(
+        condition=read_condition(trees_in(tree)[0], ACCEPT, draft.reader, text=rule),
+        rule=rule,
+        text=unescaped(texts[0]) if texts else "",
+    )
+
+
+def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
+    notebook = draft.reader.notebook
+    (number,) = tokens_in_tree(tree, "INTEGER")
+    if number.startswith("-"):
+        notebook.error(number, Code.RANGE, "a limit is 0 or more")
+    per = None
+    for token in tokens_in_tree(tree, "VARIABLE"):
+        per = token[1:].rpartition(".")[2]
+        known = draft.reader.vocabulary.look_up(token, ACCEPT, notebook)
+        stated = {*TASK_ATTRIBUTES, *draft.reader.vocabulary.declared}
+        if known is not None and (known.scope != TASK or per not in stated):
+            hint = "count per $origin, $user or another attribute that tasks state"
+            notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
+    start = statement.words[0].start_pos or 0
+    return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
