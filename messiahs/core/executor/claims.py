@@ -260,7 +260,7 @@ def on_path_lost(state: ModuleState, neighbor: SystemId, now: Instant) -> None:
 
 
 def end_quantum(state: ModuleState, claim: GrantedClaim, now: Instant) -> None:
-    """Begin to end a claim that has kept the machine full for a quantum: other origins may wait without its knowledge.
+    """Begin to end a claim that has kept the machine full for a quantum, since other origins may be waiting.
 
     The quantum ends at once if the policy ranks waiting tasks above those of the claim. Its origin may ask again a
     little later than those that wait. Tasks that it has bound already still run here.

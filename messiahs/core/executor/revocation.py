@@ -1,8 +1,8 @@
 """The report of an executor to a claim's origin on attempts that are to run elsewhere (MESSIAHS 5.3.2 task_revoke).
 
-A message may be lost with a link. Attempts that are to move are named again with every renewal of the lease. For an
-attempt that may stay after all, the origin lists what it moves in its answers to renewals: if it still lists the
-attempt, it is informed again.
+A message may be lost with a link. So every renewal of the lease names the moving attempts again, and the origin's
+answer to it lists those that it moves. If the list includes an attempt that may stay after all, the origin is informed
+again.
 """
 
 from messiahs.core.interface.actions import SendControl

@@ -36,17 +36,17 @@ _Running = tuple[GrantedClaim, AttemptId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
+class OfferableAttempts:
     """The attempts that may leave; if there are none, the reason."""
 
     attempts: tuple[_Running, ...]
     why_not: DenyCode
 
 
-def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> Handed:
+def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: Instant) -> OfferableAttempts:
     """Choose at most `count` matching attempts that may leave, in the order of the policy's migration part."""
     if not count:
-        return Handed(attempts=(), why_not=DenyCode.NO_TASK)
+        return OfferableAttempts(attempts=(), why_not=DenyCode.NO_TASK)
     staying = [(claim, attempt) for claim, attempt in running_attempts(state) if _stays(state, claim, attempt)]
     matching = list(_matching(state, wanting, staying, now))[:_EVALUATION_LIMIT]
     reads_waiting = state.policy.transfer.reads_waiting
@@ -60,7 +60,7 @@ def choose_running(state: ModuleState, wanting: Predicate, *, count: int, now: I
     left = min(count, len(staying) - state.policy.transfer.keep_at_least)
     chosen = _in_order(state, may_go, left, now)[: max(0, left)]
     why_not = DenyCode.REFUSED_BY_POLICY if matching and not chosen else DenyCode.NO_TASK
-    return Handed(attempts=chosen, why_not=why_not)
+    return OfferableAttempts(attempts=chosen, why_not=why_not)
 
 
 def offer_running(

@@ -16,14 +16,14 @@ from messiahs.core.model.instants import HOUR, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Account, Annotations, Count, View
-from messiahs.core.update.sums import Heard, in_down, in_up
+from messiahs.core.update.sums import VectorKey, in_down, in_up
 
 _MOST_WAITING = 1_000_000_000
 _OLDEST_NS = 24 * HOUR
 """Largest age that is sent: a greater one has no further meaning, and a neighbor could make it overflow its field."""
 
 
-def account_of(state: ModuleState, views: Mapping[Heard, View]) -> Account:
+def account_of(state: ModuleState, views: Mapping[VectorKey, View]) -> Account:
     """Add up the annotations of all neighbors."""
     neighbors = state.neighbors.values()
     below = sorted(_heard(views, in_up(neighbors)), key=lambda each: (_since(each[1]), each[0]))
@@ -104,7 +104,7 @@ def _here(state: ModuleState) -> Annotations:
     )
 
 
-def _heard(views: Mapping[Heard, View], keys: Iterable[Heard]) -> list[tuple[SystemId, View]]:
+def _heard(views: Mapping[VectorKey, View], keys: Iterable[VectorKey]) -> list[tuple[SystemId, View]]:
     return [(key[0], view) for key in keys if (view := views.get(key)) is not None]
 
 

@@ -9,7 +9,7 @@ from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.views import Snapshot, Sums, View
 from messiahs.core.update.annotations import kept_from
-from messiahs.core.update.sums import Heard, Views, in_down, in_up
+from messiahs.core.update.sums import VectorKey, Views, in_down, in_up
 from messiahs.core.vectors.division import Division
 from messiahs.core.vectors.vectors import EMPTY, Vector
 
@@ -120,7 +120,7 @@ def _new_sums(state: ModuleState, heard: Views, *, own: Vector, known: Sums | No
 
 def passed_on(heard: Views, policy: Policy, *, known: Sums | None = None) -> Views:
     """Return the received vectors, without the parts of children's vectors that the policy does not pass on."""
-    passed: dict[Heard, Vector] = {}
+    passed: dict[VectorKey, Vector] = {}
     for key, vector in heard.items():
         if key[1] is not VectorKind.FOR_PARENTS:
             passed[key] = vector
@@ -136,11 +136,11 @@ def _done(division: Division) -> Division:
     return division
 
 
-def _received(sums: Sums, keys: tuple[Heard, ...]) -> Mapping[SystemId, Vector]:
+def _received(sums: Sums, keys: tuple[VectorKey, ...]) -> Mapping[SystemId, Vector]:
     return {key[0]: sums.passed_on[key] for key in keys if key in sums.passed_on}
 
 
-def _heard(views: Mapping[Heard, View]) -> Views:
+def _heard(views: Mapping[VectorKey, View]) -> Views:
     return {key: view.message.vector for key, view in views.items()}
 
 

@@ -17,10 +17,10 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.vectors import EMPTY, Vector, coalesce
 
-Heard = tuple[SystemId, VectorKind]
+VectorKey = tuple[SystemId, VectorKind]
 """A neighbor, and a kind of vector from it."""
 
-Views = Mapping[Heard, Vector]
+Views = Mapping[VectorKey, Vector]
 
 
 def vector_for_parents(own: Vector, neighbors: Collection[Neighbor], *, views: Views, keys: tuple[str, ...]) -> Vector:
@@ -55,16 +55,16 @@ def viewed_kind(neighbor: Neighbor) -> VectorKind:
     return VectorKind.FOR_CHILDREN if neighbor.is_parent else VectorKind.FOR_SIBLINGS
 
 
-def in_up(neighbors: Collection[Neighbor]) -> tuple[Heard, ...]:
+def in_up(neighbors: Collection[Neighbor]) -> tuple[VectorKey, ...]:
     """Return the vectors that U adds to the own machine."""
     return tuple((each.system, VectorKind.FOR_PARENTS) for each in neighbors if each.is_primary_child)
 
 
-def in_down(neighbors: Collection[Neighbor]) -> tuple[Heard, ...]:
+def in_down(neighbors: Collection[Neighbor]) -> tuple[VectorKey, ...]:
     """Return the vectors that D adds to the own machine."""
     parents = tuple((each.system, VectorKind.FOR_CHILDREN) for each in neighbors if each.is_primary_parent)
     return parents + tuple((each.system, VectorKind.FOR_SIBLINGS) for each in neighbors if each.is_sibling)
 
 
-def _those(views: Views, keys: tuple[Heard, ...]) -> tuple[Vector, ...]:
+def _those(views: Views, keys: tuple[VectorKey, ...]) -> tuple[Vector, ...]:
     return tuple(views.get(key, EMPTY) for key in keys)
