@@ -1,7 +1,7 @@
-"""What every folder of tests shares: kinds of tests, how many examples a law is tried with, and signals.
+"""Shared by all tests: kinds of tests, how many examples a law is tried with, and signals.
 
 Every test is of one kind, which is a marker. A test without one is `quick`; those in `live` are `live`. `pytest` alone
-runs the quick ones, and whoever names files or a marker gets all that they name.
+runs the quick ones; named files or a marker select exactly what they name.
 """
 
 import signal
@@ -15,7 +15,7 @@ from hypothesis import settings
 LIVE = Path(__file__).parent / "live"
 KINDS = ("quick", "processes", "live", "swarm", "docs", "netns")
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
-"""What the interpreter calls the start of a process, for those who audit it."""
+"""The interpreter's audit event for the start of a process."""
 
 settings.register_profile("full", deadline=None, max_examples=100)
 settings.register_profile("quick", deadline=None, max_examples=20)
@@ -23,7 +23,7 @@ settings.load_profile("quick")
 
 
 class Guard:
-    """Fails a test that starts a process although it is only quick by default (mutable)."""
+    """Fails a quick test that starts a process (mutable)."""
 
     def __init__(self) -> None:
         self.item: pytest.Item | None = None
@@ -38,9 +38,9 @@ GUARD = pytest.StashKey[Guard]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the quick tests if nobody chose, watch for processes, and let commands under test hear Ctrl-C.
+    """Choose the quick tests by default, watch for processes, and let commands under test handle Ctrl-C.
 
-    Whoever runs the tests in the background may have made them deaf to it.
+    Tests that run in the background may ignore Ctrl-C.
     """
     if not config.option.markexpr and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.option.markexpr = "quick"
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a kind to every test that carries none; a `UsageError` names one that carries several."""
+    """Give a kind to every test without one; a `UsageError` names a test with several."""
     for item in items:
         kinds = [kind for kind in KINDS if item.get_closest_marker(kind)]
         if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""How tests wait: for a condition. No other file of the tests sleeps, and `tests/unit/test_tidy.py` checks that.
+"""How tests wait: for a condition. No other file of the tests sleeps, which `tests/unit/test_tidy.py` checks.
 
 The deadlines only bound a hang: they are far beyond what a slow machine needs.
 """

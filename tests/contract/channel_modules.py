@@ -215,7 +215,7 @@ IMPLEMENTATIONS = ("memory", "grpc")
 
 
 def make_implementation(kind: str, folder: Path) -> MakeChannels:
-    """Give a maker of channels; those of one maker can reach each other."""
+    """Return a maker of channels; those of one maker can reach each other."""
     return make_memory(MemoryNetwork()) if kind == "memory" else make_grpc(folder, make_root(FEDERATION))
 
 

@@ -35,7 +35,7 @@ def attempt_id(number: int) -> AttemptId:
 def start_of(
     number: int, *, seconds: float = 0, places: int = 100, limit_ns: int | None = None, lease_ns: int = 600 * SECOND
 ) -> StartAttempt:
-    """Make a task that writes `hello` and runs for a time; the stub's tasks do the same, as long as it was told."""
+    """Return the start of a task that writes `hello` and runs for a time; the stub does the same."""
     return StartAttempt(
         attempt=attempt_id(number),
         claim=CLAIM,

@@ -8,12 +8,12 @@ _FILE = re.compile(r"^```\w+ (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def files_of_page() -> dict[str, str]:
-    """Give every file that the page shows, by name."""
+    """Return every file that the page shows, by name."""
     return dict(_FILE.findall(PAGE.read_text(encoding="utf-8")))
 
 
 def install(folder: Path, *, version: str = "1.0", **changed: str) -> None:
-    """Put the example into a folder as `pip install --target` would; `changed` are entry points beside its own."""
+    """Install the example into a folder as `pip install --target` would; `changed` are additional entry points."""
     files = files_of_page()
     project = files["pyproject.toml"]
     (name,) = re.findall(r'^name = "(.+)"$', project, re.MULTILINE)

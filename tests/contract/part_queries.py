@@ -1,4 +1,4 @@
-"""What parts of each kind are asked: ordinary questions, and empty ones."""
+"""Queries of parts of each kind: ordinary ones, and empty ones."""
 
 from collections.abc import Mapping
 

@@ -34,7 +34,7 @@ class Files:
         return InputFile(name=name, sha256=sha256, size_bytes=len(content), is_executable=is_executable)
 
     def add_absent(self, name: str, content: bytes) -> InputFile:
-        """Make an input that does not come before its file is opened to be written to."""
+        """Add an input that does not arrive before its file is opened for writing."""
         waits = self.add(name, content)
         path = self.path_of(waits)
         path.unlink()
@@ -42,7 +42,7 @@ class Files:
         return waits
 
     def path_of(self, file: InputFile) -> Path:
-        """Say where an input is copied from."""
+        """Return the path from which an input is copied."""
         return self.root / file.sha256.hex()
 
     def play(self, act: Callable[[Rig], Awaitable[None]]) -> None:
@@ -52,7 +52,7 @@ class Files:
 
 @contextmanager
 def starter_files(tmp_path: Path) -> Iterator[Files]:
-    """Give a folder of inputs and an executor with a starter of its own."""
+    """Return a folder of inputs and an executor with a starter of its own."""
     with starter_settings(tmp_path) as settings:
         settings.directory.mkdir(mode=0o711)
         root = prepare_files_root(settings.directory, task_account(settings.task_user), fallback=settings.fallback)

@@ -72,7 +72,7 @@ def test_control_messages_arrive_in_order_in_both_directions(make: MakeChannels)
     play(make, scene)
 
 
-def test_link_up_comes_before_anything_received_even_if_the_other_side_speaks_at_once(make: MakeChannels) -> None:
+def test_link_up_precedes_every_received_message_even_if_the_other_side_sends_at_once(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS, neighbors=((XINU, None),))
 
@@ -162,7 +162,7 @@ def test_of_many_vectors_the_newest_of_each_kind_arrives_and_old_ones_may_not(ma
     play(make, scene)
 
 
-def test_messages_that_cannot_be_encoded_are_dropped_and_told(make: MakeChannels) -> None:
+def test_messages_that_cannot_be_encoded_are_dropped_and_reported(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, xinu = await linked(world)
         classes = tuple(MachineClass(count=count, attributes=()) for count in range(1, 66))
@@ -177,7 +177,7 @@ def test_messages_that_cannot_be_encoded_are_dropped_and_told(make: MakeChannels
     play(make, scene)
 
 
-def test_a_neighbor_that_takes_nothing_loses_its_link(make: MakeChannels) -> None:
+def test_a_neighbor_that_reads_nothing_loses_its_link(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         _, xinu = await linked(world)
         for number in range(20_000):
@@ -189,7 +189,7 @@ def test_a_neighbor_that_takes_nothing_loses_its_link(make: MakeChannels) -> Non
     play(make, scene)
 
 
-def test_who_is_no_neighbor_or_should_be_dialed_gets_no_link(make: MakeChannels) -> None:
+def test_a_stranger_or_a_neighbor_that_should_be_dialed_gets_no_link(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         stranger_of_cs, dialed_by_cs = SystemId("stranger"), SystemId("dialed")
         cs = await world.start(CS, neighbors=((dialed_by_cs, "127.0.0.1:1"),))

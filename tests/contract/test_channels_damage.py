@@ -89,12 +89,12 @@ async def read_with(damage: Damage, *, offset: int = 0) -> bytes:
         await world.stop_all()
 
 
-def test_what_comes_whole_is_taken() -> None:
+def test_a_complete_output_is_accepted() -> None:
     assert asyncio.run(read_with(whole)) == bytes(300_000)
     assert asyncio.run(read_with(whole, offset=299_999)) == bytes(1)
 
 
 @pytest.mark.parametrize("damage", [flipped, lost, without_end])
-def test_what_comes_cut_or_changed_is_a_channel_error(damage: Damage) -> None:
+def test_a_truncated_or_changed_output_is_a_channel_error(damage: Damage) -> None:
     with pytest.raises(ChannelError, match="incomplete or damaged"):
         asyncio.run(read_with(damage))

@@ -63,7 +63,7 @@ def put_of(*contents: bytes, ticket: Ticket = TICKET) -> PutRequest:
 
 
 def reader(*contents: bytes, asked: list[int] | None = None, stop_at: int | None = None) -> ReadFile:
-    """Read files from memory, and note the offsets; `stop_at` waits for ever once so much of a file was given."""
+    """Read files from memory, and note the offsets; `stop_at` blocks once so much of a file was returned."""
     by_hash = {hash_of(content): content for content in contents}
 
     async def read(sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
@@ -92,7 +92,7 @@ async def pair(world: World) -> tuple[Recorded, Recorded, str]:
     return cs, nyneve, cs.channels.address
 
 
-def test_small_files_are_there_before_the_tasks_that_they_ride_with(make: MakeChannels) -> None:
+def test_small_files_arrive_before_the_tasks_that_carry_them(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         contents = [content_of(seed, 60_000) for seed in range(20)]
@@ -109,7 +109,7 @@ def test_small_files_are_there_before_the_tasks_that_they_ride_with(make: MakeCh
     play(make, scene)
 
 
-def test_a_transfer_whose_files_are_not_there_is_dropped_and_its_claim_fails(make: MakeChannels) -> None:
+def test_a_transfer_with_missing_files_is_dropped_and_its_claim_fails(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         nyneve.channels.send_tasks(CS, address, with_inputs(transfer(1), b"never brought"))
@@ -121,7 +121,7 @@ def test_a_transfer_whose_files_are_not_there_is_dropped_and_its_claim_fails(mak
     play(make, scene)
 
 
-def test_a_small_file_rides_once_on_a_stream_and_again_after_a_failure(make: MakeChannels) -> None:
+def test_a_small_file_is_sent_once_on_a_stream_and_again_after_a_failure(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         content = b"for many tasks"
@@ -144,13 +144,13 @@ def test_a_small_file_rides_once_on_a_stream_and_again_after_a_failure(make: Mak
 
 
 @pytest.mark.parametrize(("sender", "ticket"), [(XINU, TICKET), (NYNEVE, Ticket(b"?" * 16))])
-def test_files_that_come_without_a_right_are_not_stored(make: MakeChannels, sender: SystemId, ticket: Ticket) -> None:
+def test_files_without_a_right_are_not_stored(make: MakeChannels, sender: SystemId, ticket: Ticket) -> None:
     async def scene(world: World) -> None:
         cs, other = await world.start(CS), await world.start(sender)
         content = content_of(1, 1_000)
         message = replace(with_inputs(transfer(1), content), ticket=ticket)
         other.channels.send_tasks(CS, cs.channels.address, message, files={hash_of(content): content})
-        # Whether the task is accepted is the core's decision.
+        # The core decides whether the task is accepted.
         await until(lambda: cs.of_kind(TransferReceived), "the transfer")
         with pytest.raises(ChannelError, match="no ticket"):
             await other.channels.put(CS, cs.channels.address, put_of(content, ticket=ticket), reader(content))
@@ -159,7 +159,7 @@ def test_files_that_come_without_a_right_are_not_stored(make: MakeChannels, send
     play(make, scene)
 
 
-def test_large_files_are_brought_once(make: MakeChannels) -> None:
+def test_large_files_are_sent_once(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         contents = [content_of(seed, size) for seed, size in enumerate((3 * MEGABYTE, 0, 1, 2 * MEGABYTE))]
@@ -173,7 +173,7 @@ def test_large_files_are_brought_once(make: MakeChannels) -> None:
     play(make, scene)
 
 
-def test_a_file_that_was_cut_goes_on_where_it_was(make: MakeChannels) -> None:
+def test_an_interrupted_file_resumes_at_its_offset(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         first, second = content_of(1, MEGABYTE), content_of(2, 4 * MEGABYTE)
@@ -192,7 +192,7 @@ def test_a_file_that_was_cut_goes_on_where_it_was(make: MakeChannels) -> None:
     play(make, scene)
 
 
-def test_what_another_peer_left_of_a_file_is_not_relied_on(make: MakeChannels) -> None:
+def test_a_partial_file_of_another_peer_is_not_trusted(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         content = content_of(1, MEGABYTE)
@@ -214,7 +214,7 @@ def test_what_another_peer_left_of_a_file_is_not_relied_on(make: MakeChannels) -
         (lambda content: content[:-1], "ended"),
     ],
 )
-def test_a_file_that_is_not_what_was_announced_is_refused(
+def test_a_file_that_differs_from_its_announcement_is_refused(
     make: MakeChannels, spoil: Callable[[bytes], bytes], text: str
 ) -> None:
     async def scene(world: World) -> None:
@@ -229,7 +229,7 @@ def test_a_file_that_is_not_what_was_announced_is_refused(
     play(make, scene)
 
 
-def test_more_than_a_claim_may_bring_is_refused_before_a_byte_of_it_comes(make: MakeChannels) -> None:
+def test_more_than_a_claim_may_send_is_refused_before_the_first_byte(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         huge = PutRequest(claim=CLAIM, ticket=TICKET, files=(PutFile(bytes(32), 1 << 40),))
@@ -240,7 +240,7 @@ def test_more_than_a_claim_may_bring_is_refused_before_a_byte_of_it_comes(make: 
     play(make, scene)
 
 
-def test_tasks_pass_a_file_that_does_not_move(make: MakeChannels) -> None:
+def test_tasks_overtake_a_stalled_file(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         content = content_of(1, 4 * MEGABYTE)
@@ -257,7 +257,7 @@ def test_tasks_pass_a_file_that_does_not_move(make: MakeChannels) -> None:
     play(make, scene)
 
 
-def test_files_for_an_address_where_nobody_listens_are_a_channel_error(make: MakeChannels) -> None:
+def test_files_for_an_address_without_a_listener_are_a_channel_error(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         await world.stop(cs)
@@ -267,7 +267,7 @@ def test_files_for_an_address_where_nobody_listens_are_a_channel_error(make: Mak
     play(make, scene)
 
 
-def test_a_file_whose_origin_cannot_read_it_is_the_origin_s_own_trouble(make: MakeChannels) -> None:
+def test_a_file_that_its_origin_cannot_read_is_the_origin_s_own_error(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         with pytest.raises(FileNotFoundError):

@@ -205,9 +205,7 @@ def test_a_certificate_of_a_foreign_root_does_not_even_connect(tmp_path: Path, r
     play(tmp_path, root, scene=scene)
 
 
-def test_who_answers_at_a_neighbor_s_address_with_another_name_gets_no_link(
-    tmp_path: Path, root: tls.KeyAndCertificate
-) -> None:
+def test_another_system_at_a_neighbor_s_address_gets_no_link(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
     async def scene(world: World) -> None:
         impostor = await world.start(XINU)
         module = await world.start(CS, neighbors=((XINU, None),))
@@ -219,7 +217,7 @@ def test_who_answers_at_a_neighbor_s_address_with_another_name_gets_no_link(
     play(tmp_path, root, scene=scene)
 
 
-def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
+def test_garbage_on_the_port_is_harmless(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
     async def scene(world: World) -> None:
         cs = await cs_with_child(world)
         host, _, port = cs.channels.address.rpartition(":")
@@ -236,9 +234,7 @@ def test_garbage_on_the_port_hurts_nobody(tmp_path: Path, root: tls.KeyAndCertif
     play(tmp_path, root, scene=scene)
 
 
-def test_a_peer_behind_a_line_that_went_dead_is_noticed_by_both_sides(
-    tmp_path: Path, root: tls.KeyAndCertificate
-) -> None:
+def test_a_dead_line_is_noticed_by_both_sides(tmp_path: Path, root: tls.KeyAndCertificate) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS, neighbors=((XINU, None),), silence_seconds=0.6)
         is_alive = asyncio.Event()

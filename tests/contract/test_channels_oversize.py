@@ -1,4 +1,4 @@
-"""Pieces above the limit of a message: the receiver learns at once that they are refused, and why."""
+"""Pieces above the limit of a message: they are refused, and the receiver learns at once why."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -82,7 +82,7 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.mark.parametrize("size", OVERSIZE)
-def test_an_output_in_oversize_pieces_is_given_up_at_once(tmp_path: Path, size: int) -> None:
+def test_an_output_in_oversize_pieces_is_abandoned_at_once(tmp_path: Path, size: int) -> None:
     async def scene() -> None:
         async with odd_executor(tmp_path, size) as (channels, address):
             with pytest.raises(ProtocolError):
@@ -92,7 +92,7 @@ def test_an_output_in_oversize_pieces_is_given_up_at_once(tmp_path: Path, size: 
 
 
 @pytest.mark.parametrize("size", OVERSIZE)
-def test_an_oversize_answer_to_who_brings_files_ends_that(tmp_path: Path, size: int) -> None:
+def test_an_oversize_answer_to_a_sender_of_files_ends_the_transfer(tmp_path: Path, size: int) -> None:
     async def scene() -> None:
         async with odd_executor(tmp_path, size) as (channels, address):
             with pytest.raises(ProtocolError):
@@ -102,7 +102,7 @@ def test_an_oversize_answer_to_who_brings_files_ends_that(tmp_path: Path, size: 
 
 
 @pytest.mark.parametrize("size", OVERSIZE)
-def test_who_brings_a_file_in_oversize_pieces_is_told_so_at_once(tmp_path: Path, size: int) -> None:
+def test_a_sender_of_oversize_pieces_is_told_so_at_once(tmp_path: Path, size: int) -> None:
     async def scene() -> None:
         root = make_root(FEDERATION)
         world = World(make_grpc(tmp_path, root))

@@ -43,7 +43,7 @@ def read(*, offset: int = 0, follow: bool = False, name: str = "stdout", ticket:
     return ReadRequest(claim=CLAIM, ticket=ticket, attempt=attempt(1), name=name, offset_bytes=offset, follow=follow)
 
 
-def test_tasks_arrive_in_order_at_systems_that_are_no_neighbors(make: MakeChannels) -> None:
+def test_tasks_arrive_in_order_at_systems_that_are_not_neighbors(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         nyneve = await world.start(NYNEVE)
@@ -110,7 +110,7 @@ def open_transfers() -> bool:
     return any("Transfers._run" in str(task.get_coro()) for task in asyncio.all_tasks())
 
 
-def test_tasks_for_an_address_where_nobody_or_another_system_listens_fail(make: MakeChannels) -> None:
+def test_tasks_for_an_address_without_the_right_listener_fail(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         xinu = await world.start(XINU)
@@ -179,7 +179,7 @@ def test_an_output_is_followed_while_it_grows_until_the_reader_leaves(make: Make
         (read(name="stderr"), FileNotFoundError),
     ],
 )
-def test_the_executor_s_refusal_of_a_read_arrives_as_what_it_is(
+def test_the_executor_s_refusal_of_a_read_arrives_unchanged(
     make: MakeChannels, request_: ReadRequest, error: type[Exception]
 ) -> None:
     async def scene(world: World) -> None:
@@ -191,7 +191,7 @@ def test_the_executor_s_refusal_of_a_read_arrives_as_what_it_is(
     play(make, scene)
 
 
-def test_a_read_where_nobody_listens_is_a_channel_error(make: MakeChannels) -> None:
+def test_a_read_without_a_listener_is_a_channel_error(make: MakeChannels) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         nyneve = await world.start(NYNEVE)

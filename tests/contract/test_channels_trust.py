@@ -56,16 +56,16 @@ class Sites:
             self.files[name] = self.trusting(name, other)
 
     def issued(self, root: tls.KeyAndCertificate, name: SystemId) -> tls.TlsFiles:
-        """Give the files of a module that a root has signed."""
+        """Return the files of a module that a root has signed."""
         return tls_files(self._folder / ("ours" if root is self.ours else "theirs"), root, name=name)
 
     def trusting(self, name: SystemId, other: SystemId) -> tls.TlsFiles:
-        """Give the files of a module that knows the root of the other site."""
+        """Return the files of a module that knows the root of the other site."""
         files = self.files[name]
         return replace(files, neighbor_trust_files=((other, self.files[other].trust_file),))
 
     def make(self) -> MakeChannels:
-        """Give a maker of channels that uses these files."""
+        """Return a maker of channels that uses these files."""
 
         def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
             return grpc_channels(settings, callbacks, tls.load(self.files[settings.name]))
@@ -95,7 +95,7 @@ async def cs_of_two_sites(world: World) -> Recorded:
 
 
 async def codes(files: tls.TlsFiles, address: str) -> set[grpc.StatusCode]:
-    """Try every method of a module at `address` as any program could that has these files."""
+    """Try every method of a module at `address`, as any program with these files could."""
     material = tls.load(files)
     credentials = grpc.ssl_channel_credentials(material.trust, material.key, material.certificate)
     options = (("grpc.ssl_target_name_override", "cs"),)
@@ -106,7 +106,7 @@ async def codes(files: tls.TlsFiles, address: str) -> set[grpc.StatusCode]:
         return {await call.code() for call in calls} | {await reading.code()}
 
 
-def test_a_neighbor_with_a_root_of_its_own_is_one_like_any_other(sites: Sites) -> None:
+def test_a_neighbor_with_a_root_of_its_own_is_an_ordinary_neighbor(sites: Sites) -> None:
     async def scene(world: World) -> None:
         cs = await cs_of_two_sites(world)
         gate = await world.start(GATE, neighbors=((CS, cs.channels.address),))
@@ -157,7 +157,7 @@ def test_our_own_root_does_not_vouch_for_a_neighbor_at_another_site(sites: Sites
     play(sites, scene)
 
 
-def test_a_good_certificate_does_not_make_a_forged_one_good(sites: Sites) -> None:
+def test_a_valid_certificate_does_not_validate_a_forged_one(sites: Sites) -> None:
     async def scene(world: World) -> None:
         cs = await cs_of_two_sites(world)
         await world.start(XINU, neighbors=((CS, cs.channels.address),))
@@ -169,7 +169,7 @@ def test_a_good_certificate_does_not_make_a_forged_one_good(sites: Sites) -> Non
     play(sites, scene)
 
 
-def test_who_dials_takes_only_the_roots_of_that_link(sites: Sites) -> None:
+def test_a_dialing_module_trusts_only_the_roots_of_that_link(sites: Sites) -> None:
     async def scene(world: World) -> None:
         sites.files[GATE] = sites.trusting(GATE, CS)
         impostor = replace(sites.issued(sites.theirs, XINU), neighbor_trust_files=())
@@ -191,7 +191,7 @@ def test_who_dials_takes_only_the_roots_of_that_link(sites: Sites) -> None:
     play(sites, scene)
 
 
-def test_an_executor_that_does_not_vouch_for_an_origin_is_known_to_be_untrusting(sites: Sites) -> None:
+def test_an_executor_that_does_not_trust_an_origin_is_reported_as_untrusting(sites: Sites) -> None:
     async def scene(world: World) -> None:
         cs = await cs_of_two_sites(world)
         sites.files[XINU] = replace(sites.issued(sites.theirs, XINU), trust_file=sites.files[CS].trust_file)
@@ -205,7 +205,7 @@ def test_an_executor_that_does_not_vouch_for_an_origin_is_known_to_be_untrusting
     play(sites, scene)
 
 
-def test_a_module_says_which_roots_it_trusts_and_which_of_them_vouch_for_it(sites: Sites, tmp_path: Path) -> None:
+def test_a_module_reports_the_roots_that_it_trusts_and_those_that_vouch_for_it(sites: Sites, tmp_path: Path) -> None:
     ours, theirs = (fingerprint(root.certificate) for root in (sites.ours, sites.theirs))
     assert trust_of(tls.load(sites.files[CS])) == Trust(roots=(ours,), vouchers=(ours,))
     both = tmp_path / "both.pem"

@@ -32,7 +32,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         yield lambda act, seconds: play_scene(act, lambda: make(seconds), seconds=seconds)
 
 
-def test_an_attempt_starts_and_ends_with_what_it_wrote(play: Play) -> None:
+def test_an_attempt_starts_and_ends_with_its_output(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         end = await rig.end_of(1)
@@ -46,7 +46,7 @@ def test_an_attempt_starts_and_ends_with_what_it_wrote(play: Play) -> None:
     play(act, 0)
 
 
-def test_a_second_start_runs_nothing_and_tells_the_end_again(play: Play) -> None:
+def test_a_second_start_runs_nothing_and_reports_the_end_again(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         first = await rig.end_of(1)
@@ -73,7 +73,7 @@ def test_at_most_as_many_attempts_of_a_claim_run_as_it_has_places(play: Play) ->
     play(act, 60)
 
 
-def test_a_running_attempt_is_ended_by_a_signal_and_with_the_cause_that_was_given(play: Play) -> None:
+def test_a_running_attempt_is_ended_by_a_signal_with_the_given_cause(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)
@@ -84,7 +84,7 @@ def test_a_running_attempt_is_ended_by_a_signal_and_with_the_cause_that_was_give
     play(act, 60)
 
 
-def test_an_attempt_that_waits_or_is_unknown_is_ended_at_once(play: Play) -> None:
+def test_a_queued_or_unknown_attempt_is_ended_at_once(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, places=0)
         for number in (1, 2):
@@ -128,7 +128,7 @@ def test_no_attempt_starts_under_an_expired_lease(play: Play) -> None:
     play(act, 60)
 
 
-def test_an_extended_lease_lets_an_attempt_run_on(play: Play) -> None:
+def test_an_extended_lease_lets_an_attempt_continue(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, lease_s=0.5)
         rig.executor.perform(ExtendLease(claim=CLAIM, until=Instant(now() + 600 * SECOND)))
@@ -151,7 +151,7 @@ def test_an_ended_attempt_is_known_until_it_is_discarded(play: Play) -> None:
     play(act, 0)
 
 
-def test_an_attempt_that_waits_has_written_nothing(play: Play) -> None:
+def test_a_queued_attempt_has_no_output(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, places=0)
         await rig.executor.running()
@@ -160,7 +160,7 @@ def test_an_attempt_that_waits_has_written_nothing(play: Play) -> None:
     play(act, 60)
 
 
-def test_what_was_stopped_with_its_tasks_knows_them_as_lost(play: Play) -> None:
+def test_a_stopped_executor_reports_its_tasks_as_lost(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, places=1)
         rig.start(2, places=1)
@@ -173,7 +173,7 @@ def test_what_was_stopped_with_its_tasks_knows_them_as_lost(play: Play) -> None:
     play(act, 60)
 
 
-def test_a_host_that_comes_back_finds_what_it_left_running(play: Play) -> None:
+def test_a_restarted_host_finds_its_running_attempts(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)

@@ -40,7 +40,7 @@ def read(rig: Rig, name: str) -> bytes:
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE])
-def test_a_task_ignores_and_blocks_no_signal_however_its_inputs_came(files: Files, content: bytes) -> None:
+def test_a_task_ignores_and_blocks_no_signal_whatever_its_inputs(files: Files, content: bytes) -> None:
     async def act(rig: Rig) -> None:
         run(rig, 1, script="exec grep -E '^Sig(Blk|Ign)' /proc/self/status", inputs=(files.add("in", content),))
         await rig.end_of(1)
@@ -51,7 +51,7 @@ def test_a_task_ignores_and_blocks_no_signal_however_its_inputs_came(files: File
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE])
-def test_inputs_are_there_with_their_modes_and_are_the_task_s_own(files: Files, content: bytes) -> None:
+def test_inputs_keep_their_modes_and_belong_to_the_task(files: Files, content: bytes) -> None:
     async def act(rig: Rig) -> None:
         inputs = (
             files.add("data/deep/in", content),
@@ -75,7 +75,7 @@ def test_inputs_are_there_with_their_modes_and_are_the_task_s_own(files: Files, 
 
 
 @pytest.mark.parametrize("content", [b"small", LARGE])
-def test_an_input_that_is_not_there_is_a_failed_staging(files: Files, content: bytes) -> None:
+def test_a_missing_input_fails_the_staging(files: Files, content: bytes) -> None:
     async def act(rig: Rig) -> None:
         gone, short, other = files.add("gone", content), files.add("short", content + b"!"), files.add("x", b"1")
         (files.root / gone.sha256.hex()).unlink()
@@ -90,7 +90,7 @@ def test_an_input_that_is_not_there_is_a_failed_staging(files: Files, content: b
     files.play(act)
 
 
-def test_a_program_that_is_not_there_says_so_after_large_inputs_too(files: Files) -> None:
+def test_a_missing_program_is_reported_after_large_inputs_too(files: Files) -> None:
     async def act(rig: Rig) -> None:
         inputs = (files.add("data", LARGE), files.add("tool", b"no program", is_executable=True))
         for number, program in enumerate(("no-such-program", "./data", "./tool"), start=1):
@@ -106,7 +106,7 @@ def test_a_program_that_is_not_there_says_so_after_large_inputs_too(files: Files
     files.play(act)
 
 
-def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_not_begun(files: Files) -> None:
+def test_a_task_that_waits_for_a_large_input_can_be_killed_and_its_limit_has_not_begun(files: Files) -> None:
     async def act(rig: Rig) -> None:
         waits = files.add_absent("waits", LARGE)
         start = replace(start_of(1, limit_ns=SECOND // 10), command=Command(argv=("true",), inputs=(waits,)))
@@ -123,7 +123,7 @@ def test_a_task_whose_large_input_does_not_come_can_be_killed_and_its_limit_has_
 
 
 def start_of_a_task_that_lacks_an_input(files: Files, rig: Rig) -> Path:
-    """Start a task that stands amid its inputs until the path that is given is opened to be written to."""
+    """Start a task that waits for its inputs until the returned path is opened for writing."""
     waits = files.add_absent("waits", b"")
     command = Command(argv=("sh", "-c", "ls; wc -c < data; sleep 60"), inputs=(files.add("data", LARGE), waits))
     rig.executor.perform(replace(start_of(1, limit_ns=SECOND), command=command))
@@ -135,13 +135,13 @@ async def known(rig: Rig) -> KnownAttempt:
     return known
 
 
-def test_a_task_that_is_suspended_amid_its_inputs_goes_on_with_them_and_its_limit_begins_then(files: Files) -> None:
+def test_a_task_suspended_during_its_inputs_resumes_them_and_its_limit_begins_afterwards(files: Files) -> None:
     async def act(rig: Rig) -> None:
         path = start_of_a_task_that_lacks_an_input(files, rig)
         await rig.start_of(1)
         rig.executor.perform(SuspendAttempt(attempt=attempt_id(1)))
         assert (await known(rig)).state is AttemptState.SUSPENDED
-        # Until somebody reads it, which nobody does who stands still.
+        # Blocks until somebody reads, which a suspended process does not.
         coming = asyncio.create_task(asyncio.to_thread(path.write_bytes, b""))
         while (suspended := await known(rig)).suspended_ns < 2 * SECOND:
             assert suspended.state is AttemptState.SUSPENDED
@@ -155,7 +155,7 @@ def test_a_task_that_is_suspended_amid_its_inputs_goes_on_with_them_and_its_limi
     files.play(act)
 
 
-def test_a_task_that_is_suspended_amid_its_inputs_can_be_ended(files: Files) -> None:
+def test_a_task_suspended_during_its_inputs_can_be_ended(files: Files) -> None:
     async def act(rig: Rig) -> None:
         start_of_a_task_that_lacks_an_input(files, rig)
         await rig.start_of(1)
@@ -168,7 +168,7 @@ def test_a_task_that_is_suspended_amid_its_inputs_can_be_ended(files: Files) -> 
     files.play(act)
 
 
-def test_the_limit_of_a_task_counts_once_its_large_inputs_are_there(files: Files) -> None:
+def test_the_limit_of_a_task_begins_after_its_large_inputs(files: Files) -> None:
     async def act(rig: Rig) -> None:
         large = files.add("data", LARGE)
         command = Command(argv=("sleep", "60"), inputs=(large,))
@@ -180,7 +180,7 @@ def test_the_limit_of_a_task_counts_once_its_large_inputs_are_there(files: Files
     files.play(act)
 
 
-def test_declared_files_and_folders_are_told_and_read(files: Files) -> None:
+def test_declared_files_and_folders_are_reported_and_read(files: Files) -> None:
     async def act(rig: Rig) -> None:
         script = """
             mkdir -p out/deep; printf abc > one; echo x > out/deep/two
@@ -213,7 +213,7 @@ def test_a_missing_output_is_a_cause_and_the_exit_code_is_kept(files: Files, cod
     files.play(act)
 
 
-def test_a_killed_task_keeps_its_cause_and_what_it_has_written(files: Files) -> None:
+def test_a_killed_task_keeps_its_cause_and_its_output(files: Files) -> None:
     async def act(rig: Rig) -> None:
         run(rig, 1, script="echo x > here; kill -9 $$", outputs=("here", "gone"))
         run(rig, 2, script="echo x > here; echo ready; exec sleep 60", outputs=("here", "gone"))
@@ -250,7 +250,7 @@ def test_links_are_never_followed(files: Files) -> None:
     files.play(act)
 
 
-def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(files: Files) -> None:
+def test_names_that_cannot_be_sent_and_unreadable_files_are_harmless(files: Files) -> None:
     async def act(rig: Rig) -> None:
         script = r"""
             mkdir out; echo x > out/shut; chmod 0 out/shut
@@ -266,7 +266,7 @@ def test_names_that_cannot_be_told_and_files_that_cannot_be_read_do_no_harm(file
     files.play(act)
 
 
-def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
+def test_more_files_than_can_be_reported_are_a_cause(files: Files) -> None:
     async def act(rig: Rig) -> None:
         run(rig, 1, script="mkdir out; cd out; touch $(seq 1100)", outputs=("out",))
         end = await rig.end_of(1)
@@ -276,7 +276,7 @@ def test_more_files_than_can_be_told_are_a_cause(files: Files) -> None:
     files.play(act)
 
 
-def test_outputs_are_known_to_a_host_that_comes_back(files: Files) -> None:
+def test_outputs_are_known_to_a_restarted_host(files: Files) -> None:
     async def act(rig: Rig) -> None:
         run(rig, 1, script="echo x > one", outputs=("one",))
         end = await rig.end_of(1)

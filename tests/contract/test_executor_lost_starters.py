@@ -28,7 +28,7 @@ def _renewals() -> int:
     return sum(name == "OsProcessExecutor._renew" for name in names)
 
 
-def test_one_renewal_at_a_time_replaces_starters_that_are_lost_in_a_row(settings: StarterSettings) -> None:
+def test_one_renewal_at_a_time_replaces_successively_lost_starters(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         most = 0
         rig.run(1, "sleep", "60")

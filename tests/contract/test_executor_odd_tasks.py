@@ -13,7 +13,7 @@ from tests.contract.task_files import LARGE, Files, run, starter_files
 pytestmark = pytest.mark.processes
 
 LONG = 2
-"""The task that has to go on."""
+"""The task that must continue."""
 REPORTS = {
     "cut": b'{"cause":"staging_failed","exit_code":nu',
     "no text": b"\0\1\2",
@@ -31,7 +31,7 @@ def files(tmp_path: Path) -> Iterator[Files]:
 
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
-def test_a_report_that_cannot_be_read_ends_its_own_task(files: Files, report: bytes) -> None:
+def test_an_unreadable_report_ends_its_own_task(files: Files, report: bytes) -> None:
     async def act(rig: Rig) -> None:
         starter = starter_of(files)
         run(rig, 1, script="true", inputs=(files.add_absent("data", LARGE),))
@@ -49,7 +49,7 @@ def test_a_report_that_cannot_be_read_ends_its_own_task(files: Files, report: by
     files.play(act)
 
 
-def test_a_place_for_an_input_that_is_too_deep_is_told_and_the_task_never_runs(files: Files) -> None:
+def test_a_path_of_an_input_that_is_too_deep_is_reported_and_the_task_never_runs(files: Files) -> None:
     async def act(rig: Rig) -> None:
         starter = starter_of(files)
         run(rig, LONG, script="exec sleep 600")
@@ -64,7 +64,7 @@ def test_a_place_for_an_input_that_is_too_deep_is_told_and_the_task_never_runs(f
 
 
 async def assert_that_others_go_on(files: Files, rig: Rig, *, starter: int) -> None:
-    """Require that the long task runs, that the next one starts, and that the starter is still the same."""
+    """Check that the long task runs, that the next one starts, and that the starter is still the same."""
     run(rig, 9, script="true", inputs=(files.add("data", LARGE + b"!"),))
     assert (await rig.end_of(9)).exit_code == 0
     assert attempt_id(LONG) not in rig.ends()
@@ -72,12 +72,12 @@ async def assert_that_others_go_on(files: Files, rig: Rig, *, starter: int) -> N
 
 
 def say(process: int, report: bytes) -> None:
-    """Write into the pipe by which a process reports to the starter, as another task of the account could."""
+    """Write to the pipe on which a process reports to the starter, as another task of the account could."""
     Path(f"/proc/{process}/fd/3").write_bytes(report)
 
 
 def is_amid_its_inputs(starter: int) -> bool:
-    """Say whether the only child of the starter has nothing open but its streams and the pipe for its report."""
+    """Return whether the only child of the starter has nothing open but its streams and the pipe for its report."""
     processes = children_of(starter)
     return len(processes) == 1 and descriptors_of(processes[0]) == {"0", "1", "2", "3"}
 

@@ -35,7 +35,7 @@ Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 
 @pytest.fixture(params=["namespace", "degraded"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    """Give a starter's settings, with and without a process namespace."""
+    """Return a starter's settings, with and without a process namespace."""
     with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
         yield settings
 
@@ -94,7 +94,7 @@ def test_a_task_is_never_root_and_starts_in_its_own_folder(play: Play, settings:
     play(act)
 
 
-def test_a_program_that_is_not_there_says_so(play: Play) -> None:
+def test_a_missing_program_is_reported(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "no-such-program")
         rig.run(2, "./no-such-program")
@@ -107,7 +107,7 @@ def test_a_program_that_is_not_there_says_so(play: Play) -> None:
     play(act)
 
 
-def test_a_command_that_cannot_be_passed_on_is_no_harm_to_others(play: Play) -> None:
+def test_a_command_that_cannot_be_executed_does_not_affect_others(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "true", "nul\0inside")
         rig.run(2, "true", "x" * (1 << 20))
@@ -119,7 +119,7 @@ def test_a_command_that_cannot_be_passed_on_is_no_harm_to_others(play: Play) -> 
     play(act)
 
 
-def test_exit_codes_and_signals_are_told_as_they_were(play: Play) -> None:
+def test_exit_codes_and_signals_are_reported_unchanged(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "echo wrong >&2; exit 42")
         rig.run(2, "sh", "-c", "kill -9 $$")
@@ -143,7 +143,7 @@ def test_a_task_that_ignores_sigterm_is_killed_after_its_grace(play: Play) -> No
     play(act)
 
 
-def test_nothing_of_a_task_runs_when_its_end_is_told(play: Play, settings: StarterSettings) -> None:
+def test_no_process_of_a_task_runs_when_its_end_is_reported(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "setsid sleep 60 & sleep 61 & (setsid setsid sleep 62 &) ; wait_for_nothing=1")
         assert (await rig.end_of(1)).exit_code == 0
@@ -152,7 +152,7 @@ def test_nothing_of_a_task_runs_when_its_end_is_told(play: Play, settings: Start
     play(act)
 
 
-def test_what_one_task_leaves_behind_does_not_end_another(play: Play, settings: StarterSettings) -> None:
+def test_processes_left_by_one_task_do_not_end_another(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "setsid sleep 60 & echo ready; sleep 60; true")
         await rig.start_of(1)
@@ -164,7 +164,7 @@ def test_what_one_task_leaves_behind_does_not_end_another(play: Play, settings: 
     play(act)
 
 
-def test_a_used_folder_is_gone_and_the_next_task_finds_an_empty_one(play: Play, settings: StarterSettings) -> None:
+def test_a_used_folder_is_removed_and_the_next_task_gets_an_empty_one(play: Play, settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "mkdir -p a/b; touch a/b/c; chmod 500 a/b; ln -s / a/root")
         await rig.end_of(1)
@@ -223,7 +223,7 @@ def test_a_dead_starter_is_replaced_and_its_attempts_are_lost(play: Play, settin
     play(act)
 
 
-def test_a_starter_that_died_without_a_daemon_is_found_dead(settings: StarterSettings) -> None:
+def test_a_starter_that_died_without_a_daemon_is_detected(settings: StarterSettings) -> None:
     async def first(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "exit 3")
         await rig.end_of(1)
@@ -373,7 +373,7 @@ def test_root_is_refused_as_the_account_of_tasks() -> None:
         task_account(pwd.getpwuid(0).pw_name)
 
 
-def test_the_starter_imports_nothing_heavy() -> None:
+def test_the_starter_imports_no_large_module() -> None:
     heavy = ("grpc", "google", "aiohttp", "networkx", "asyncio", "pydantic", "lark", "psutil")
     code = f"import sys, messiahs.executor.starter.process; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

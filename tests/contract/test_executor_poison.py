@@ -36,7 +36,7 @@ def executor_of(settings: StarterSettings) -> OsProcessExecutor:
     return OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS)
 
 
-def test_nothing_that_a_task_writes_into_the_pool_is_found_by_a_later_one(settings: StarterSettings) -> None:
+def test_nothing_that_a_task_writes_to_the_pool_is_visible_to_a_later_one(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", _POISON)
         await rig.end_of(1)

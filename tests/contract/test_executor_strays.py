@@ -15,7 +15,7 @@ from tests.contract.executor_rig import OFFSET_NS, Rig, attempt_id, play_scene, 
 pytestmark = pytest.mark.processes
 
 LONG_NAP = str(10_000_000 + os.getpid())
-"""Seconds that nobody else sleeps at the same time."""
+"""A number of seconds for which no other process sleeps."""
 
 Play = Callable[[Callable[[Rig], Awaitable[None]]], None]
 
@@ -50,7 +50,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
         "cd /; prlimit --locks=123456789: setsid env -i setsid sleep $0 & sleep 0.05",
     ],
 )
-def test_whatever_a_task_leaves_behind_ends_with_it_while_another_runs(play: Play, leaving: str) -> None:
+def test_processes_left_by_a_task_end_with_it_while_another_runs(play: Play, leaving: str) -> None:
     async def act(rig: Rig) -> None:
         await leave_behind(rig, leaving)
 
@@ -73,7 +73,7 @@ def test_a_stray_in_a_process_namespace_of_its_own_is_ended_and_nothing_else(pla
 
 
 async def leave_behind(rig: Rig, leaving: str) -> None:
-    """Let a task leave a process behind while another runs; require that only what was left behind ends with it."""
+    """Let a task leave a process behind while another runs; check that only that process ends with the task."""
     rig.run(1, "sleep", "60")
     await rig.start_of(1)
     rig.run(2, "sh", "-c", leaving, LONG_NAP)
@@ -84,7 +84,7 @@ async def leave_behind(rig: Rig, leaving: str) -> None:
 
 
 def nappers() -> list[Path]:
-    """Name the processes of this machine that sleep for as long as nothing else does."""
+    """Return the processes of this machine that sleep for that time."""
     found = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
@@ -94,7 +94,7 @@ def nappers() -> list[Path]:
 
 
 @pytest.mark.parametrize("uses_namespace", [True, False])
-def test_a_daemon_hears_from_its_starter_that_it_can_mark_nothing(tmp_path: Path, *, uses_namespace: bool) -> None:
+def test_a_starter_reports_that_it_cannot_mark_processes(tmp_path: Path, *, uses_namespace: bool) -> None:
     command = ["prlimit", "--locks=0:0", sys.executable, "-c", _SAY_DEGRADED, str(tmp_path), str(int(uses_namespace))]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert said.count("the hard limit on file locks is 0") == 1

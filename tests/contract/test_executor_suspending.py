@@ -32,7 +32,7 @@ sh -c 'while :; do :; done; true' &
 echo ready
 ticks
 """
-"""Four processes that never rest: the leader, one in another session, one below, and an orphan in its own session."""
+"""Four busy processes: the leader, one in another session, a child, and an orphan in its own session."""
 
 
 @pytest.fixture(params=[pytest.param("os_process", marks=pytest.mark.processes), "stub"])
@@ -50,7 +50,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Play]:
 
 @pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.processes) for kind in ("namespace", "degraded")])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    """Give a starter's settings, with and without a process namespace."""
+    """Return a starter's settings, with and without a process namespace."""
     with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
         yield settings
 
@@ -60,7 +60,7 @@ async def _known(rig: Rig) -> KnownAttempt:
     return known
 
 
-def test_a_suspended_attempt_does_not_run_on_and_a_resumed_one_ends_as_if_nothing_had_been(play: Play) -> None:
+def test_a_suspended_attempt_stops_and_a_resumed_one_ends_normally(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)
@@ -80,7 +80,7 @@ def test_a_suspended_attempt_does_not_run_on_and_a_resumed_one_ends_as_if_nothin
     play(act, 5)
 
 
-def test_the_time_limit_stands_still_while_an_attempt_is_suspended(play: Play) -> None:
+def test_the_time_limit_does_not_count_while_an_attempt_is_suspended(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, limit_ns=2 * SECOND)
         await rig.start_of(1)
@@ -94,7 +94,7 @@ def test_the_time_limit_stands_still_while_an_attempt_is_suspended(play: Play) -
     play(act, 60)
 
 
-def test_the_lease_does_not_stand_still(play: Play) -> None:
+def test_the_lease_counts_while_an_attempt_is_suspended(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, lease_s=2)
         await rig.start_of(1)
@@ -119,7 +119,7 @@ def test_a_suspended_attempt_keeps_its_place_and_can_be_ended(play: Play) -> Non
     play(act, 60)
 
 
-def test_an_attempt_that_is_only_ended_if_it_is_queued_goes_on_once_it_has_begun(play: Play) -> None:
+def test_an_end_for_queued_attempts_does_not_end_a_running_one(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, places=1)
         await rig.start_of(1)
@@ -134,7 +134,7 @@ def test_an_attempt_that_is_only_ended_if_it_is_queued_goes_on_once_it_has_begun
     play(act, 2)
 
 
-def test_suspending_and_resuming_what_does_not_run_changes_nothing(play: Play) -> None:
+def test_suspending_and_resuming_an_attempt_that_does_not_run_changes_nothing(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.executor.perform(SUSPEND)
         rig.executor.perform(RESUME)
@@ -147,7 +147,7 @@ def test_suspending_and_resuming_what_does_not_run_changes_nothing(play: Play) -
     play(act, 0)
 
 
-def test_a_host_that_comes_back_finds_a_suspended_attempt_suspended(play: Play) -> None:
+def test_a_restarted_host_finds_a_suspended_attempt_suspended(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)
@@ -164,7 +164,7 @@ def test_a_host_that_comes_back_finds_a_suspended_attempt_suspended(play: Play) 
     play(act, 1)
 
 
-def test_the_memory_of_running_attempts_is_told(play: Play) -> None:
+def test_the_memory_of_running_attempts_is_reported(play: Play) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)
@@ -178,7 +178,7 @@ def test_the_memory_of_running_attempts_is_told(play: Play) -> None:
     play(act, 60)
 
 
-def test_everything_of_a_suspended_task_is_stopped_wherever_it_hides(settings: StarterSettings) -> None:
+def test_every_process_of_a_suspended_task_is_stopped_wherever_it_hides(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         processes = await _start_tree(rig, settings)
         rig.executor.perform(SUSPEND)
@@ -194,7 +194,7 @@ def test_everything_of_a_suspended_task_is_stopped_wherever_it_hides(settings: S
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_what_was_woken_by_somebody_else_is_stopped_again(settings: StarterSettings) -> None:
+def test_a_process_continued_by_somebody_else_is_stopped_again(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         processes = await _start_tree(rig, settings)
         rig.executor.perform(SUSPEND)
@@ -207,7 +207,7 @@ def test_what_was_woken_by_somebody_else_is_stopped_again(settings: StarterSetti
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_parents_died(
+def test_a_known_process_of_a_suspended_task_is_stopped_and_resumed_although_its_parents_died(
     settings: StarterSettings,
 ) -> None:
     """Another task runs meanwhile, so that it matters whose a process is that shows no folder."""
@@ -236,7 +236,7 @@ def test_what_was_seen_of_a_suspended_task_is_stopped_and_goes_on_though_its_par
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_what_hides_its_folder_is_stopped_with_its_own_task_and_goes_on_with_it(settings: StarterSettings) -> None:
+def test_a_process_that_hides_its_folder_is_stopped_and_resumed_with_its_own_task(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(2, "sleep", "600")
         await rig.start_of(2)
@@ -251,11 +251,11 @@ def test_what_hides_its_folder_is_stopped_with_its_own_task_and_goes_on_with_it(
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: StarterSettings) -> None:
+def test_a_process_of_an_unknown_task_is_stopped_while_all_tasks_are_suspended(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(2, "sleep", "600")
         await rig.start_of(2)
-        # Its mark is changed before it is made, so that nobody sees it with the one of its attempt.
+        # The process changes its mark before it appears, so it is never seen with the one of its attempt.
         rig.run(1, "sh", "-c", f"prlimit --locks=123456789: sh -c '{_hidden('alien')} &'; exec sleep 600")
         await rig.until(lambda: len(_named("alien")) == 1)
         (process,) = _named("alien")
@@ -274,7 +274,7 @@ def test_what_may_be_of_any_task_is_stopped_while_all_are_suspended(settings: St
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_a_suspended_task_hears_that_it_is_to_end(settings: StarterSettings) -> None:
+def test_a_suspended_task_receives_sigterm(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.run(1, "sh", "-c", "trap 'echo saved; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
         await rig.start_of(1)
@@ -287,7 +287,7 @@ def test_a_suspended_task_hears_that_it_is_to_end(settings: StarterSettings) -> 
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
 
 
-def test_the_memory_of_a_task_is_that_of_all_its_processes(settings: StarterSettings) -> None:
+def test_the_memory_of_a_task_includes_all_its_processes(settings: StarterSettings) -> None:
     held = "import time; block = bytearray(64 << 20); print('ready', flush=True); time.sleep(600)"
 
     async def act(rig: Rig) -> None:
@@ -304,12 +304,12 @@ def test_the_memory_of_a_task_is_that_of_all_its_processes(settings: StarterSett
 
 
 def _hidden(name: str) -> str:
-    """Give a command that never rests and shows nothing of its attempt, but a name to this test."""
+    """Return a command that is always busy and shows nothing of its attempt, except a name to this test."""
     return f'cd /; env -i setsid sh -c ": {name}_{os.getpid()}; while :; do :; done"'
 
 
 def _named(name: str) -> list[int]:
-    """Find the processes whose own script tells a name to this test first."""
+    """Return the processes whose script begins by telling its name to this test."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -320,7 +320,7 @@ def _named(name: str) -> list[int]:
 
 
 async def _wait(rig: Rig, *, suspended_ns: int) -> None:
-    """Let the executor itself say that so much time has passed."""
+    """Let the executor itself report that so much time has passed."""
     while (await _known(rig)).suspended_ns < suspended_ns:
         await rig.until(lambda: True)
 

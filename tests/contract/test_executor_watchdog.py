@@ -28,7 +28,7 @@ OTHER_CLAIM = ClaimId(SystemId("leonardo"), Epoch(7), 2)
 
 @pytest.fixture(params=["namespace", "degraded"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StarterSettings]:
-    """Give a starter's settings, with and without a process namespace."""
+    """Return a starter's settings, with and without a process namespace."""
     with starter_settings(tmp_path, uses_namespace=request.param == "namespace") as settings:
         yield settings
 
@@ -56,7 +56,7 @@ def test_a_stopped_starter_without_a_daemon_is_ended_with_its_tasks_soon_after_t
     play_scene(act, lambda: executor_of(settings), seconds=60)
 
 
-def test_a_shorter_lease_is_heard_by_a_watchdog_that_sleeps_for_a_longer_one(settings: StarterSettings) -> None:
+def test_a_shorter_lease_wakes_a_watchdog_that_sleeps_for_a_longer_one(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1, lease_s=600)
         await rig.start_of(1)
@@ -84,7 +84,7 @@ def test_nothing_is_ended_at_the_end_of_a_lease_that_was_extended(settings: Star
     play_scene(act, lambda: executor_of(settings), seconds=60)
 
 
-def test_a_starter_that_ends_an_attempt_itself_goes_on_with_the_others(settings: StarterSettings) -> None:
+def test_a_starter_that_ends_an_attempt_itself_continues_with_the_others(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.executor.perform(replace(start_of(2, seconds=60), claim=OTHER_CLAIM))
         await rig.start_of(2)
@@ -152,7 +152,7 @@ def test_without_a_namespace_nothing_of_a_task_outlives_its_starter(tmp_path: Pa
 
 
 def after(lease_s: int) -> "Passed":
-    """Give a condition that is true when a watchdog that was told of a lease from now on would have acted."""
+    """Return a condition that becomes true after a watchdog with a lease from now on would have acted."""
     return Passed(boottime_ns() + lease_s * SECOND + 2 * GRACE_NS)
 
 
@@ -188,7 +188,7 @@ def name_of(process: int) -> str:
 
 
 def below(process: int) -> list[int]:
-    """Name the descendants of a process."""
+    """Return the descendants of a process."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         try:
@@ -201,7 +201,7 @@ def below(process: int) -> list[int]:
 
 @contextmanager
 def stopped(process: int) -> Iterator[None]:
-    """Stop a process, and let it run on if it is still there."""
+    """Stop a process, and continue it afterwards if it still exists."""
     identity = identity_of(process)
     os.kill(process, signal.SIGSTOP)
     try:

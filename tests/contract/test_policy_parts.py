@@ -1,4 +1,4 @@
-"""Every part that policies may name keeps the contract: the built-in ones, and that of docs/policy-parts.md."""
+"""Every part that policies may name keeps the contract: the built-in ones, and the example of docs/policy-parts.md."""
 
 import copy
 import importlib
@@ -32,7 +32,7 @@ class Drawn:
 
 @pytest.fixture(params=NAMES)
 def part(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeclaredPart:
-    """Give each part, as a policy finds it where the example is installed."""
+    """Return each part, as a policy finds it where the example is installed."""
     install(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
@@ -42,7 +42,7 @@ def part(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def _asked(part: DeclaredPart) -> list[tuple[object, PartState]]:
-    """Ask a new one every question twice, one after the other."""
+    """Ask a new part every query twice, one after the other."""
     decider, draws = part.make(**{each.name: each.default for each in part.parameters}), Drawn()
     state, answers = decider.initial, []
     for query in QUERIES[part.kind] * 2:
@@ -51,7 +51,7 @@ def _asked(part: DeclaredPart) -> list[tuple[object, PartState]]:
     return answers
 
 
-def test_its_answers_and_states_are_right_also_to_empty_questions(part: DeclaredPart) -> None:
+def test_its_answers_and_states_are_valid_also_for_empty_queries(part: DeclaredPart) -> None:
     answers = _asked(part)
     assert [each for each, _ in answers if isinstance(each, Failed)] == []
     wrong = [
@@ -62,7 +62,7 @@ def test_its_answers_and_states_are_right_also_to_empty_questions(part: Declared
     assert [why_no_state(state) for _, state in answers] == [""] * len(answers)
 
 
-def test_the_same_questions_states_and_bits_give_the_same_answers(part: DeclaredPart) -> None:
+def test_the_same_queries_states_and_bits_give_the_same_answers(part: DeclaredPart) -> None:
     assert _asked(part) == _asked(part)
 
 
@@ -72,7 +72,7 @@ def test_it_changes_no_query(part: DeclaredPart) -> None:
     assert before == QUERIES[part.kind]
 
 
-def test_its_state_is_all_that_it_remembers(part: DeclaredPart) -> None:
+def test_it_has_no_memory_besides_its_state(part: DeclaredPart) -> None:
     values = {each.name: each.default for each in part.parameters}
     one, state, draws = part.make(**values), part.make(**values).initial, Drawn()
     for query in QUERIES[part.kind]:
@@ -81,7 +81,7 @@ def test_its_state_is_all_that_it_remembers(part: DeclaredPart) -> None:
     assert one.decide(last, state, Drawn()) == part.make(**values).decide(last, state, Drawn())
 
 
-def test_what_it_says_of_itself_can_be_written_in_a_policy(part: DeclaredPart) -> None:
+def test_its_declaration_can_be_written_in_a_policy(part: DeclaredPart) -> None:
     for name in (part.name, *(each.name for each in part.parameters)):
         assert name.isidentifier()
         assert name == name.lower()

@@ -1,4 +1,4 @@
-"""Guarantees of every probe, over both."""
+"""Guarantees of every probe, over both implementations."""
 
 import os
 import time
@@ -22,7 +22,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     return lambda attributes: make_probe(MachineSettings(probe=kind, attributes=attributes), tmp_path)
 
 
-def test_what_the_administrator_says_is_reported(make: Make) -> None:
+def test_values_of_the_administrator_are_reported(make: Make) -> None:
     said: dict[str, Value] = {"slots": 2, "arch": "sparc", "speed": 500, "avail_mem": 8 << 30}
     assert said.items() <= make(said).measure().description().items()
 
@@ -36,7 +36,7 @@ def test_the_pairs_are_sorted_by_name(make: Make) -> None:
     assert names == sorted(names)
 
 
-def test_nothing_is_said_of_what_the_core_knows_itself(make: Make) -> None:
+def test_values_that_the_core_counts_are_not_reported(make: Make) -> None:
     own: dict[str, Value] = {"free_slots": 9, "queue_length": 9, "wait_time": 9, "utilization": 9}
     assert not own.keys() & make(own).measure().description().keys()
 
@@ -50,7 +50,7 @@ def test_every_value_is_of_its_kind_and_range(make: Make) -> None:
 
 
 @pytest.mark.parametrize("probe", ["fixed", "proc"])
-def test_the_age_of_a_file_that_was_named_is_how_long_the_console_was_not_used(probe: str, tmp_path: Path) -> None:
+def test_the_age_of_a_named_file_is_the_idle_time_of_the_console(probe: str, tmp_path: Path) -> None:
     console = tmp_path / "used"
     made = make_probe(MachineSettings(probe=probe, console_file=console), tmp_path)
     assert KEYBOARD_IDLE not in made.measure().description()
@@ -65,6 +65,6 @@ def test_the_age_of_a_file_that_was_named_is_how_long_the_console_was_not_used(p
     assert made.measure().description()[KEYBOARD_IDLE] == 0
 
 
-def test_a_fixed_machine_says_a_fixed_time_without_a_console(tmp_path: Path) -> None:
+def test_a_fixed_machine_reports_a_fixed_idle_time_without_a_console(tmp_path: Path) -> None:
     made = make_probe(MachineSettings(probe="fixed", attributes={KEYBOARD_IDLE: 600}), tmp_path)
     assert made.measure().description()[KEYBOARD_IDLE] == 600

@@ -24,7 +24,7 @@ together. The core refuses every step that is not drawn here.
 
 
 def lives_page(made: str) -> str:
-    """Make the page: a diagram and a table of the phases of each life."""
+    """Return the page: a diagram and a table of the phases of each life."""
     sections = (
         ("A claim at its executor", GrantedPhase, GRANTED_LIFE),
         ("A claim at its origin", HeldPhase, HELD_LIFE),
@@ -52,7 +52,7 @@ def _table(phases: type[Enum]) -> Iterator[str]:
 
 
 def _meanings(phases: type[Enum]) -> Iterator[tuple[str, str]]:
-    """Read what stands below each member, which is not kept at run time."""
+    """Read the docstring below each member, which is not kept at run time."""
     (definition,) = ast.parse(inspect.getsource(phases)).body
     assert isinstance(definition, ast.ClassDef), "an enum is a class"
     for member, below in zip(definition.body, definition.body[1:], strict=False):

@@ -14,7 +14,7 @@ _ORDER = ("control", "update", "task", "descriptions")
 
 
 def message_page(made: str) -> str:
-    """Make the page; `made` is the line that names its generator."""
+    """Return the page; `made` is the line that names its generator."""
     by_name = {PurePosixPath(file.name).stem: file for file in files()}
     assert set(_ORDER) == set(by_name)
     headings = {each.name: _heading(each) for file in by_name.values() for each in (*file.messages, *file.enums)}
@@ -78,7 +78,7 @@ def _prose(comment: Comment) -> str:
 
 
 def _heading(definition: Definition) -> str:
-    """Give the paper's spelling of a message that is sent, and the name of a part as it is."""
+    """Return the paper's spelling of a message that is sent, and the name of a part unchanged."""
     name = definition.name
     if not definition.comment.tags:
         return name

@@ -56,7 +56,7 @@ def pages() -> dict[str, str]:
 
 
 def attribute_page() -> str:
-    """Make the reference of attributes from the catalogue."""
+    """Return the reference of attributes, generated from the catalogue."""
     lines = ["# Attributes", "", _MADE]
     lines += [_ABOUT_ATTRIBUTES.strip()]
     for scope, about in _SCOPES.items():

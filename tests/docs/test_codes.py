@@ -7,7 +7,7 @@ from messiahs.core.interface.messages import DenyCode
 
 PAGE = Path(__file__).parents[2] / "docs" / "users.md"
 NO_REASON_OF_A_TASK = {DenyCode.NO_TASK, DenyCode.DRAINING}
-"""The answer to a module that asks for tasks, and what no module says yet."""
+"""The answer to a module that asks for tasks, and the codes that no release sends yet."""
 
 
 def test_every_code_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""The page about parts of policies: its tables are those of the code, and a reader who follows it has a part."""
+"""The page about parts of policies: its tables match the code, and following it gives a working part."""
 
 import importlib
 import os
@@ -82,7 +82,7 @@ def test_what_is_recorded_names_the_distribution_and_misses_it_where_it_is_not_i
         source.policy()
 
 
-def test_another_version_is_told(place: Path) -> None:
+def test_another_version_is_reported(place: Path) -> None:
     del place
     recorded = PartSource(name="resting", distribution="messiahs-resting", version="0.9")
     assert why_not_as_recorded((recorded,)) == (

@@ -20,7 +20,7 @@ BY_TOPOLOGY: dict[str, Callable[[Topology], tuple[str, ...]]] = {
     Code.UNSAID: warnings_of_fields,
     Code.TERMINALS_ONLY: warnings_of_consoles,
 }
-"""What only a topology shows."""
+"""Problems that only a topology has."""
 _SECTION = re.compile(r"^### (P\d+): .+\n\n((?:(?!^##).*\n)+)", re.MULTILINE)
 _PARTS = re.compile(
     r"```policy wrong ?(\S*)\n(.*?)^```\n\n```text\n(.*?)^```\n\n```policy corrected\n(.*?)^```",
@@ -33,7 +33,7 @@ def _sections() -> list[tuple[str, str]]:
 
 
 def _problems(text: str, file: Path, *, encoding: str = "utf-8") -> tuple[Problem, ...]:
-    # The page itself holds no character that hides something.
+    # The page itself contains no character that hides something.
     file.write_text(text.replace("<U+202E>", "\N{RIGHT-TO-LEFT OVERRIDE}"), encoding=encoding)
     try:
         return read_policy(file).warnings

@@ -71,5 +71,5 @@ def test_every_keyword_is_painted_and_longer_words_are_not(word: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["4G", "15m", "1.234s", "7x"])
-def test_what_is_no_quantity_is_not_painted_as_one(number: str) -> None:
+def test_an_invalid_quantity_is_not_painted_as_one(number: str) -> None:
     assert all(name != "constant.numeric" for _, name in _painted(number).values())

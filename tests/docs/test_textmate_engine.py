@@ -117,7 +117,7 @@ def test_every_word_of_every_policy_and_example_is_painted_as_what_it_is(node: s
 
 
 @pytest.mark.parametrize("word", ["4G", "15m", "1.234s", "7x", "5:60", "20:005", "1.5.2"])
-def test_what_is_no_number_is_not_painted_as_one(node: str, word: str) -> None:
+def test_an_invalid_number_is_not_painted_as_one(node: str, word: str) -> None:
     (paint,) = _painted(node, [f"require $x < {word};"])
     assert "constant.numeric" not in paint
 

@@ -1,4 +1,4 @@
-"""The TextMate grammar of policy files, made from the tables of the scanner."""
+"""The TextMate grammar of policy files, generated from the tables of the scanner."""
 
 import json
 from typing import Final
@@ -23,12 +23,12 @@ _BEFORE_NUMBERS: Final = [
     "where",
     "xor",
 ]
-"""Words behind which a minus sign is part of the number that follows; elsewhere it may subtract."""
+"""Words after which a minus sign is part of the number; elsewhere it may subtract."""
 _UNITS: Final = "[kMGTP]i?B|KiB|B|ms|s|min|h|d|w|%|:[0-5][0-9]"
 
 
 def textmate_grammar() -> str:
-    """Give the grammar as JSON; its patterns mean the same in Oniguruma and in Python."""
+    """Return the grammar as JSON; its patterns mean the same in Oniguruma and in Python."""
     blocks = {word.lower() for word in ITEM_WORDS}
     comparing = sorted(word for word in COMPARATORS if word.isalpha())
     behind_words = "|".join(rf"(?<=\b{word} )" for word in _BEFORE_NUMBERS)

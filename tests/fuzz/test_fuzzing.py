@@ -13,7 +13,7 @@ SHORTLY_SECONDS = 5
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_seed_keeps_the_promises(name: str) -> None:
+def test_every_seed_keeps_the_guarantees(name: str) -> None:
     seeds = sorted((SEEDS / name).iterdir())
     assert seeds
     for seed in seeds:
@@ -21,7 +21,7 @@ def test_every_seed_keeps_the_promises(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*refused_bytes(), *costly_texts()])
-def test_hostile_predicates_keep_the_promises(name: str) -> None:
+def test_hostile_predicates_keep_the_guarantees(name: str) -> None:
     costly = {each: text.encode() for each, text in costly_texts().items()}
     fuzz_predicate((refused_bytes() | costly)[name])
 

@@ -1,6 +1,6 @@
 """Predicates that a hostile neighbor may send, from `predicates.json` beside this file, by name.
 
-A text is kept there as pieces with the number of their repetitions; bytes that are no text in hexadecimal.
+A text is stored as pieces with the number of their repetitions; bytes that are not text are in hexadecimal.
 """
 
 import json
@@ -12,17 +12,17 @@ _FILE = Path(__file__).with_suffix(".json")
 
 
 def refused_texts() -> dict[str, str]:
-    """Give texts that are no predicates, or too large ones."""
+    """Return texts that are not predicates, or too large."""
     return _texts("refused")
 
 
 def costly_texts() -> dict[str, str]:
-    """Give predicates within every limit that cost as much as a predicate can."""
+    """Return predicates within every limit that cost as much as a predicate can."""
     return _texts("costly")
 
 
 def refused_bytes() -> dict[str, bytes]:
-    """Give what is refused as it is sent, and beside it what is no UTF-8."""
+    """Return bytes that must be refused as sent, and also bytes that are not UTF-8."""
     texts = {name: text.encode(errors="surrogatepass") for name, text in refused_texts().items()}
     return texts | {name: bytes.fromhex(digits) for name, digits in json.loads(_FILE.read_text())["not_utf8"].items()}
 

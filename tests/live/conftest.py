@@ -1,4 +1,4 @@
-"""A real federation on this machine: `messiahs up`, real daemons, real TLS, real processes."""
+"""A real federation on this machine: `messiahs up` with real daemons, TLS and processes."""
 
 import json
 import os
@@ -33,17 +33,17 @@ print(asked.getresponse().status)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Federation:
-    """A topology that is up; every command runs as a user's would."""
+    """A running topology; every command runs as a user would run it."""
 
     topology: Path
     name: str
     state: Path
     module: str
-    """Where users submit."""
+    """The module at which users submit."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the commands run with."""
+        """The environment of the commands."""
         return {**os.environ, "MESSIAHS_STATE": str(self.state), "MESSIAHS_MODULE": self.module}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
@@ -59,7 +59,7 @@ class Federation:
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def document(self, *words: str) -> dict[str, Any]:
-        """Run a command that must succeed, and give the JSON document that it prints."""
+        """Run a command that must succeed, and return the JSON document that it prints."""
         done = self.run(*words, "--json")
         assert done.returncode == 0, done.stderr
         document = json.loads(done.stdout)
@@ -67,18 +67,18 @@ class Federation:
         return dict(document)
 
     def submit(self, *words: str) -> str:
-        """Submit, and give the id."""
+        """Submit a task, and return its id."""
         done = self.run("submit", "--quiet", *words)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def status(self, task: str) -> dict[str, Any]:
-        """Give the status document of one task or array."""
+        """Return the status document of one task or array."""
         return dict(self.document("status", task)["tasks"][0])
 
     def status_code_for(self, uid: int, method: str, *, path: str, module: str) -> int:
-        """Ask the local API of a module as another user; give the HTTP status code. Only root can."""
-        # The process enters the folder while it is still root: others cannot reach it.
+        """Query the local API of a module as another user, and return the HTTP status code; only root can."""
+        # The process enters the folder as root, since other users cannot reach it.
         socket = self.folder(module).with_suffix(".sock")
         command = [sys.executable, "-c", _ASK, str(socket.parent), socket.name, str(uid), method, path]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -94,7 +94,7 @@ class Federation:
         assert done.returncode == 0, done.stderr
 
     def pid(self, module: str, process: str) -> int:
-        """Give the pid of a module's `daemon` or `starter`."""
+        """Return the pid of a module's `daemon` or `starter`."""
         return int(json.loads((self.folder(module) / f"{process}.pid").read_text())["pid"])
 
     def kill(self, module: str, process: str) -> None:
@@ -102,19 +102,19 @@ class Federation:
         os.kill(self.pid(module, process), signal.SIGKILL)
 
     def folder(self, module: str) -> Path:
-        """Give the folder in which a module keeps its state."""
+        """Return the folder in which a module keeps its state."""
         return self.state / self.name / module
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Share a pair among the tests of a file, which leave it whole."""
+    """Share a pair among the tests of a file, which must leave it unharmed."""
     yield from federation("pair", tmp_path_factory.mktemp("pair"), module="left")
 
 
 @pytest.fixture
 def own_pair(tmp_path: Path) -> Iterator[Federation]:
-    """Give a pair to one test that does harm to it."""
+    """Start a pair for one test that harms it."""
     yield from federation("pair", tmp_path, module="left")
 
 
@@ -136,7 +136,7 @@ def shared_folder(factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder that tasks of any account can write to."""
+    """Return a folder that tasks of any account can write to."""
     return shared_folder(tmp_path_factory)
 
 
@@ -148,7 +148,7 @@ def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
 
 @contextmanager
 def brought_up(made: Federation) -> Iterator[None]:
-    """Bring a federation up; afterwards take it down and remove what its tasks left behind."""
+    """Start a federation; afterwards end it and remove the folders of its tasks."""
     made.up()
     try:
         yield
@@ -158,7 +158,7 @@ def brought_up(made: Federation) -> Iterator[None]:
 
 
 def fixed_machine(*, slots: int = 1, **other: str) -> str:
-    """Give the YAML of a machine with fixed values; `other` replaces them or adds to them."""
+    """Return the YAML of a machine with fixed values; `other` replaces or adds values."""
     values = {
         "probe": "fixed",
         "nproc": slots,

@@ -1,9 +1,9 @@
-"""Runs the daemons of a federation and lets one end at a chosen point of its life, as a crash would.
+"""Runs the daemons of a federation and ends one of them at a chosen point, as a crash would.
 
-`python -m tests.live.crashing_daemon DIRECTORY` does what the supervisor of `messiahs up` does, but starts an ended
-daemon again at once. DIRECTORY/NAME/crash.json arms the next crash of a module: `{"what": "commit" or "action", "when":
-"before" or "after", "number": n}` counts from the moment when the file is seen. A daemon takes the file away as it
-crashes; one that is left tells that the point was not reached.
+`python -m tests.live.crashing_daemon DIRECTORY` acts like the supervisor of `messiahs up`, but restarts an ended daemon
+at once. DIRECTORY/NAME/crash.json arms the next crash of a module: `{"what": "commit" or "action", "when": "before" or
+"after", "number": n}` counts from the moment when the file is read. A daemon removes the file when it crashes; a file
+that remains means that the point was not reached.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from tests.waiting import let_pass_in_loop
 ARMED: Final = "crash.json"
 CRASH_EXIT: Final = 77
 _LEAVE_SECONDS = 0.03
-"""How long what was done last has to leave the process."""
+"""How long the last effects have to leave the process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A place in the life of a daemon: before or after its n-th commit or action."""
+    """A point in the life of a daemon: before or after its n-th commit or action."""
 
     what: str
     when: str
@@ -41,7 +41,7 @@ class Point:
 
 
 class Crash:
-    """Counts what a daemon does since it was armed, and ends it at the armed point (mutable)."""
+    """Counts what a daemon does after it was armed, and ends it at the armed point (mutable)."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / ARMED
@@ -50,10 +50,10 @@ class Crash:
         self._is_dead = False
 
     def around(self, what: str, do: Callable[[], None]) -> None:
-        """Do something that is counted; nothing is done any more once the point was reached."""
+        """Do something that is counted; nothing is done any more after the point was reached."""
         if self._is_dead:
             if what == "commit":
-                # In the thread that writes: the rest of the daemon may still send what it did last.
+                # This is the writing thread: the rest of the daemon may still send its last messages.
                 threading.Event().wait()
             return
         point = self._armed()
@@ -83,7 +83,7 @@ class Crash:
 
 
 def arm_daemons() -> None:
-    """Put the crash in the way of every commit and action of the daemons that are forked from here on."""
+    """Insert the crash around every commit and action of the daemons that are forked from here on."""
     crashes: dict[int, Crash] = {}
     commit, perform = RowStore.commit, Host._perform
 
@@ -95,7 +95,7 @@ def arm_daemons() -> None:
 
     def perform_or_crash(host: Host, action: Effect) -> None:
         if isinstance(action, SendVector | Decision | Report):
-            # No part of a task's life.
+            # Not part of a task's life.
             perform(host, action)
         else:
             crash_at(host.store._path.parent).around("action", lambda: perform(host, action))
@@ -112,7 +112,7 @@ async def _keep(folder: Path, stop: asyncio.Event) -> None:
         asked.cancel()
         daemon.signal(signal.SIGTERM)
         if await ended != CRASH_EXIT:
-            # Whatever else it was, it must not become a loop.
+            # Any other failure must not become a restart loop.
             await let_pass_in_loop(1)
 
 

@@ -1,7 +1,7 @@
-"""Modules that a test starts and ends one by one, each with a wall clock of its own, or with its state wiped.
+"""Modules that a test starts and ends one by one, each with its own wall clock, or with its state wiped.
 
-`python -m tests.live.lab FOLDER` is such a daemon: the real one, whose wall clock is ahead by the seconds that
-FOLDER/wall says.
+`python -m tests.live.lab FOLDER` is such a daemon: the real one, with a wall clock that is ahead by the seconds in
+FOLDER/wall.
 """
 
 import os
@@ -28,7 +28,7 @@ from tests.waiting import eventually
 
 WALL = "wall"
 _WRITTEN = ("settings.json", "certificate.pem", "key.pem")
-"""What an administrator wrote in the folder of a module."""
+"""Files of the administrator in the folder of a module."""
 
 
 _TOPOLOGY = """
@@ -64,18 +64,18 @@ class Lab:
         eventually(lambda: _answers(folder.parent / f"{module}.sock"))
 
     def set_wall(self, module: str, seconds: int) -> None:
-        """Set the wall clock of a module ahead, or back."""
+        """Set the wall clock of a module forward or back."""
         (self.federation.folder(module) / WALL).write_text(str(seconds))
 
     def kill(self, module: str, *, starter: bool = False) -> None:
-        """Kill -9 a daemon, and its starter (and so its tasks) if that is said."""
+        """Kill -9 a daemon, and optionally its starter (and so its tasks)."""
         self.daemons[module].kill()
         self.daemons.pop(module).wait(timeout=60)
         if starter:
             os.kill(self.federation.pid(module, "starter"), signal.SIGKILL)
 
     def wipe(self, module: str) -> None:
-        """Take away all that a module knew; what its administrator wrote stays: settings and keys."""
+        """Remove everything that a module stored; settings and keys stay."""
         for entry in self.federation.folder(module).iterdir():
             if entry.name not in _WRITTEN:
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -83,7 +83,7 @@ class Lab:
 
 @contextmanager
 def short_lease_lab(folder: Path, systems: str) -> Iterator[Lab]:
-    """Bring up systems (in YAML, one per line) with leases of 20 s; users submit at `home`."""
+    """Start systems (in YAML, one per line) with leases of 20 s; users submit at `home`."""
     (folder / "short.policy").write_text(_SHORT_LEASES)
     topology = folder / "lab.yaml"
     topology.write_text(_TOPOLOGY.format(folder=folder, systems=indent(dedent(systems).strip(), "  ")))
@@ -93,7 +93,7 @@ def short_lease_lab(folder: Path, systems: str) -> Iterator[Lab]:
 
 @contextmanager
 def lab(topology: Path, *, name: str, module: str) -> Iterator[Lab]:
-    """Bring every module of a topology up, and end them afterwards."""
+    """Start every module of a topology, and end them afterwards."""
     state = topology.parent
     directory = federation_directory(state, name)
     made = Lab(federation=Federation(topology=topology, name=name, state=state, module=module))

@@ -1,6 +1,6 @@
-"""A link that a test holds in its hand: a TCP relay between two modules that can be cut, held, slowed, half closed.
+"""A link that a test controls: a TCP relay between two modules that can be cut, held, slowed or half closed.
 
-It knows nothing of what it carries.
+It does not interpret the bytes that it forwards.
 """
 
 import json
@@ -19,14 +19,14 @@ _PIECE_BYTES = 65_536
 
 
 class Way(Enum):
-    """A direction, as the hierarchy sees it."""
+    """A direction, relative to the hierarchy."""
 
     UP = "from the child to the parent"
     DOWN = "from the parent to the child"
 
 
 class Relay:
-    """Listens at `address` and carries every connection on to `target` (mutable, and safe to use from any thread)."""
+    """Listens at `address` and forwards every connection to `target` (mutable, and safe to use from any thread)."""
 
     def __init__(self, target: str) -> None:
         host, _, port = target.rpartition(":")
@@ -41,37 +41,37 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def hold(self, *ways: Way) -> None:
-        """Let nothing arrive in these directions any more; what is sent waits, and no connection ends."""
+        """Stop delivery in these directions; sent bytes wait, and connections stay open."""
         self._set(held=frozenset(ways))
 
     def slow(self, seconds: float) -> None:
-        """Let every piece take so long, one after the other."""
+        """Delay every piece, one after the other."""
         self._set(delay_seconds=seconds)
 
     def cut(self) -> None:
-        """End every connection, and every new one at once."""
+        """End every connection, and refuse new ones at once."""
         self._set(is_cut=True)
         self._end_all()
 
     def half_close(self, way: Way) -> None:
-        """Say in one direction that nothing more comes; the other one goes on."""
+        """Close one direction; the other one continues."""
         with self._changed:
             for end in self._ends[way]:
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_WR)
 
     def mend(self) -> None:
-        """Carry everything as it comes."""
+        """Forward everything again."""
         self._set()
 
     def close(self) -> None:
-        """Be gone."""
+        """Stop listening and end every connection."""
         self.cut()
         self._listener.close()
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """The number of connections."""
         with self._changed:
             return len(self._ends[Way.UP])
 
@@ -122,7 +122,7 @@ class Relay:
 
 @contextmanager
 def relayed(federation: Federation, child: str, *, parent: str) -> Iterator[Relay]:
-    """Lead the link of a child with its parent over a relay, for as long as it is needed."""
+    """Route the link of a child with its parent through a relay."""
     file = federation.folder(child) / "settings.json"
     before = file.read_text()
     settings = json.loads(before)
@@ -141,12 +141,12 @@ def relayed(federation: Federation, child: str, *, parent: str) -> Iterator[Rela
 
 
 def restart(federation: Federation, module: str) -> None:
-    """Kill a daemon; `up` starts it again, with its settings as they are now."""
+    """Kill a daemon; `up` starts it again, with its present settings."""
     before = federation.pid(module, "daemon")
     os.kill(before, signal.SIGKILL)
     eventually(lambda: federation.pid(module, "daemon") != before)
 
 
 def heard_by(federation: Federation, module: str) -> set[str]:
-    """Name the neighbors of which a module has a view."""
+    """Return the neighbors of which a module has a view."""
     return set(federation.document("module", "vectors", "--module", module)["views"])

@@ -1,4 +1,4 @@
-"""What a user sees of two modules on one machine."""
+"""The user's view of two modules on one machine."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ import pytest
 from tests.live.conftest import Federation
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.quick  # the one live federation that every change is tried with
+pytestmark = pytest.mark.quick  # the one live federation that every change is tested with
 
 ON_RIGHT = ("--require", '$side eq "right"')
 NOWHERE = ("--require", '$side eq "nowhere"')
 
 
-def test_a_command_typed_at_left_runs_on_right_and_its_output_comes_back(pair: Federation) -> None:
+def test_a_command_submitted_at_left_runs_on_right_and_returns_its_output(pair: Federation) -> None:
     done = pair.run("run", *ON_RIGHT, "--", "uname", "-s", "-n")
     assert (done.returncode, done.stdout) == (0, " ".join(os.uname()[:2]) + "\n")
     last = pair.document("status")["tasks"][-1]
@@ -31,7 +31,7 @@ def test_the_requirement_of_the_readme_is_met(pair: Federation) -> None:
     assert done.stdout.startswith(os.uname().sysname)
 
 
-def test_both_streams_and_the_exit_code_are_the_tasks(pair: Federation) -> None:
+def test_run_returns_both_streams_and_the_exit_code_of_the_task(pair: Federation) -> None:
     done = pair.run("run", *ON_RIGHT, "--", "sh", "-c", "echo to out; echo to err >&2; exit 3")
     assert (done.returncode, done.stdout, done.stderr) == (3, "to out\n", "to err\n")
 
@@ -40,7 +40,7 @@ def test_a_signal_ends_run_with_128_and_its_number(pair: Federation) -> None:
     assert pair.run("run", *ON_RIGHT, "--", "sh", "-c", "kill -9 $$").returncode == 128 + signal.SIGKILL
 
 
-def test_an_unknown_program_is_127_and_names_it(pair: Federation) -> None:
+def test_an_unknown_program_exits_with_127_and_is_named(pair: Federation) -> None:
     done = pair.run("run", *ON_RIGHT, "--", "no-such-program")
     assert done.returncode == 127
     assert "no-such-program" in done.stderr
@@ -52,7 +52,7 @@ def test_a_task_that_runs_too_long_is_ended(pair: Federation) -> None:
     assert "time_limit" in done.stderr
 
 
-def test_a_large_output_arrives_whole(pair: Federation) -> None:
+def test_a_large_output_arrives_completely(pair: Federation) -> None:
     size = 3_000_000
     done = pair.run("run", *ON_RIGHT, "--", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x")
     assert hashlib.sha256(done.stdout.encode()).digest() == hashlib.sha256(b"x" * size).digest()
@@ -79,7 +79,7 @@ def test_interrupting_run_ends_the_task(pair: Federation) -> None:
     assert pair.document("status")["tasks"][-1]["state"] == "killed"
 
 
-def test_a_task_sees_who_it_is_and_little_else(pair: Federation) -> None:
+def test_a_task_sees_its_identity_and_little_else(pair: Federation) -> None:
     done = pair.run("run", *ON_RIGHT, "--env", "COLOUR=blue", "--", "sh", "-c", "env")
     seen = dict(line.split("=", 1) for line in done.stdout.splitlines())
     last = pair.document("status")["tasks"][-1]
@@ -93,7 +93,7 @@ def test_a_task_never_runs_as_root(pair: Federation) -> None:
     assert pair.run("run", *ON_RIGHT, "--", "id", "-un").stdout == "nobody\n"
 
 
-def test_the_kernel_says_who_the_user_is(pair: Federation) -> None:
+def test_the_kernel_identifies_the_user(pair: Federation) -> None:
     task = pair.submit("--", "true")
     assert pair.status(task)["user"] == pwd.getpwuid(os.geteuid()).pw_name
 
@@ -116,14 +116,14 @@ def test_wait_for_several_is_one_if_any_failed(pair: Federation) -> None:
     assert pair.run("wait", good).returncode == 0
 
 
-def test_a_task_that_fails_is_retried_as_often_as_was_asked(pair: Federation) -> None:
+def test_a_failed_task_is_retried_as_often_as_requested(pair: Federation) -> None:
     done = pair.run("run", *ON_RIGHT, "--retries", "2", "--", "sh", "-c", "echo try $MESSIAHS_ATTEMPT; exit 4")
     assert done.returncode == 4
     last = pair.document("status")["tasks"][-1]
     assert (last["attempt"], last["exit_code"]) == (3, 4)
 
 
-def test_a_task_that_no_machine_takes_waits_and_says_why(pair: Federation) -> None:
+def test_a_task_that_no_machine_accepts_waits_and_its_reasons_are_shown(pair: Federation) -> None:
     task = pair.submit(*NOWHERE, "--", "true")
     eventually(lambda: bool(pair.status(task)["reasons"]))
     status = pair.status(task)
@@ -133,13 +133,13 @@ def test_a_task_that_no_machine_takes_waits_and_says_why(pair: Federation) -> No
     assert pair.run("wait", task).returncode == 130
 
 
-def test_a_task_that_would_not_wait_is_denied(pair: Federation) -> None:
+def test_a_task_that_must_not_wait_is_denied(pair: Federation) -> None:
     done = pair.run("run", *NOWHERE, "--no-wait", "--", "true")
     assert done.returncode == 125
     assert "requirement_unmet" in done.stderr
 
 
-def test_a_requirement_that_is_no_predicate_is_refused_with_its_place(pair: Federation) -> None:
+def test_an_invalid_requirement_is_refused_with_its_position(pair: Federation) -> None:
     done = pair.run("run", "--require", "$mem == 4", "--", "true")
     assert done.returncode == 2
     assert "1:6" in done.stderr
@@ -153,7 +153,7 @@ def test_cancelling_ends_a_running_task(pair: Federation) -> None:
     assert pair.status(task)["state"] == "killed"
 
 
-def test_modules_tell_who_they_are(pair: Federation) -> None:
+def test_modules_report_their_identity(pair: Federation) -> None:
     listed = {module["name"]: module for module in pair.document("module", "list")["modules"]}
     assert listed["left"]["children"] == ["right"]
     assert (listed["right"]["parents"], listed["right"]["primary_parent"]) == (["left"], "left")
@@ -171,7 +171,7 @@ def test_each_module_counts_the_machines_around_it_once(pair: Federation) -> Non
     assert left["views"]["right"]["relation"] == "child"
 
 
-def test_every_decision_is_one_line_of_the_log_with_the_task(pair: Federation) -> None:
+def test_every_decision_is_a_line_of_the_log_with_the_task(pair: Federation) -> None:
     task = pair.submit(*ON_RIGHT, "--", "true")
     assert pair.run("wait", task).returncode == 0
     log = (pair.folder("left") / "module.log").read_text()

@@ -1,4 +1,4 @@
-"""Clients that are killed, bad files: a clear word, and nothing lost."""
+"""Killed clients and invalid files: clear messages, and nothing is lost."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ from tests.waiting import eventually
 ON_RIGHT = ("--require", '$side eq "right"')
 
 
-def test_a_client_killed_in_the_middle_of_a_submit_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
+def test_a_client_killed_during_a_submit_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:
         file.truncate(400_000_000)
@@ -45,7 +45,7 @@ def test_a_client_killed_in_the_middle_of_a_submit_can_repeat_it(pair: Federatio
     assert pair.run("logs", task).stdout == "400000000\n"
 
 
-def test_a_client_killed_in_the_middle_of_a_fetch_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
+def test_a_client_killed_during_a_fetch_can_repeat_it(pair: Federation, tmp_path: Path) -> None:
     task = pair.submit("--output", "large", "--", "sh", "-c", "head -c 60000000 /dev/zero > large")
     assert pair.run("wait", task).returncode == 0
     place = tmp_path / "results"
@@ -59,7 +59,7 @@ def test_a_client_killed_in_the_middle_of_a_fetch_can_repeat_it(pair: Federation
     ]
 
 
-def test_an_input_that_is_not_there_is_told_before_anything_is_submitted(pair: Federation, tmp_path: Path) -> None:
+def test_a_missing_input_is_reported_before_anything_is_submitted(pair: Federation, tmp_path: Path) -> None:
     before = len(pair.document("status")["tasks"])
     done = pair.run("run", "--input", str(tmp_path / "nowhere"), "--", "true")
     assert done.returncode != 0
@@ -67,21 +67,21 @@ def test_an_input_that_is_not_there_is_told_before_anything_is_submitted(pair: F
     assert len(pair.document("status")["tasks"]) == before
 
 
-def test_a_declared_output_that_is_missing_aborts_the_task_and_keeps_the_exit_code(pair: Federation) -> None:
+def test_a_missing_declared_output_aborts_the_task_and_keeps_the_exit_code(pair: Federation) -> None:
     done = pair.run("run", "--output", "promised", "--", "true")
     assert done.returncode == 125
     last = pair.document("status")["tasks"][-1]
     assert (last["state"], last["cause"], last["exit_code"]) == ("aborted", "output_missing", 0)
 
 
-def test_a_module_that_is_not_running_says_how_to_start_it(tmp_path: Path) -> None:
+def test_a_module_that_is_not_running_is_reported_with_how_to_start_it(tmp_path: Path) -> None:
     nobody = Federation(topology=ROOT / "topologies" / "pair.yaml", name="pair", state=tmp_path, module="left")
     done = nobody.run("status")
     assert done.returncode == 1
     assert "messiahs up" in done.stderr
 
 
-def test_garbage_at_the_port_of_a_module_does_it_no_harm(pair: Federation) -> None:
+def test_garbage_at_the_port_of_a_module_is_harmless(pair: Federation) -> None:
     host, port = pair.document("module", "list")["modules"][0]["address"].rsplit(":", 1)
     garbage = "import socket, os; s = socket.create_connection(('{}', {})); s.sendall(os.urandom(100000)); s.close()"
     for _ in range(20):
@@ -90,7 +90,7 @@ def test_garbage_at_the_port_of_a_module_does_it_no_harm(pair: Federation) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as somebody else")
-def test_a_users_tasks_are_nobody_elses(pair: Federation) -> None:
+def test_a_users_tasks_are_hidden_from_other_users(pair: Federation) -> None:
     task = pair.submit("--", "echo", "private")
     assert pair.run("wait", task).returncode == 0
     (pair.state / "pair").chmod(0o711)
@@ -125,7 +125,7 @@ def test_another_account_sees_the_modules_that_run(pair: Federation) -> None:
 
 
 @pytest.mark.parametrize("offset", ["9" * 5_000, "-1", "%D9%A1", "x"])
-def test_an_offset_that_is_no_number_of_bytes_is_refused(pair: Federation, offset: str) -> None:
+def test_an_offset_that_is_not_a_number_of_bytes_is_refused(pair: Federation, offset: str) -> None:
     task = pair.submit("--output", "out", "--", "touch", "out")
     assert pair.run("wait", task).returncode == 0
     for what in ("logs", "outputs/out"):
@@ -152,7 +152,7 @@ def test_an_offset_that_is_no_number_of_bytes_is_refused(pair: Federation, offse
         {"argv": ["a\ud800"]},
     ],
 )
-def test_a_submit_that_cannot_be_is_refused_and_harms_nobody(pair: Federation, spoiled: dict[str, object]) -> None:
+def test_an_impossible_submit_is_refused_and_harmless(pair: Federation, spoiled: dict[str, object]) -> None:
     asked = http.client.HTTPConnection("module")
     asked.sock = socket.socket(socket.AF_UNIX)
     asked.sock.connect(str(pair.state / "pair" / "left.sock"))

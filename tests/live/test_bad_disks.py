@@ -1,4 +1,4 @@
-"""A full, read-only or damaged disk: a clear word, nothing lost, and on again as soon as that can be."""
+"""Full, read-only and damaged disks: clear messages, nothing is lost, and work continues once it is possible."""
 
 import os
 import shutil
@@ -39,12 +39,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def cramped(small_disk: Path) -> Iterator[Federation]:
-    """Bring the pair up on the small disk."""
+    """Start the pair on the small disk."""
     yield from federation("pair", small_disk, module="left")
 
 
 def _fill(disk: Path, *, leave_bytes: int = 0, name: str = "filler") -> Path:
-    """Take every byte, or all but some."""
+    """Use up every byte, or all but some."""
     filler = disk / name
     room = os.statvfs(disk)
     with filler.open("wb") as file:
@@ -68,7 +68,7 @@ def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(cramped: Federa
 
 @pytest.fixture
 def small_right(tmp_path: Path) -> Iterator[Federation]:
-    """Bring the pair up with the state of the right module alone on a small disk."""
+    """Start the pair with only the state of the right module on a small disk."""
     place = tmp_path / "pair" / "right"
     place.mkdir(parents=True)
     (tmp_path / "pair").chmod(0o700)
@@ -76,7 +76,7 @@ def small_right(tmp_path: Path) -> Iterator[Federation]:
         yield from federation("pair", tmp_path, module="left")
 
 
-def test_an_executor_with_little_room_ends_what_it_has_and_takes_nothing_until_there_is_more(
+def test_an_executor_with_little_room_finishes_its_tasks_and_accepts_none_until_there_is_more(
     small_right: Federation,
 ) -> None:
     running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", "sleep 2; echo out")
@@ -132,7 +132,7 @@ def test_a_damaged_database_keeps_its_module_down_untouched_until_it_is_restored
 
 
 @pytest.mark.parametrize("spoil", [True, False])
-def test_a_daemon_that_cannot_use_its_state_says_why_and_whether_to_try_again(
+def test_a_daemon_that_cannot_use_its_state_reports_why_and_whether_a_retry_helps(
     own_pair: Federation, *, spoil: bool
 ) -> None:
     own_pair.down()
@@ -151,7 +151,7 @@ def test_a_daemon_that_cannot_use_its_state_says_why_and_whether_to_try_again(
 
 
 @pytest.mark.parametrize("processes", [("daemon",), ("daemon", "starter")])
-def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_recovers(
+def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recovers(
     small_right: Federation, processes: tuple[str, ...]
 ) -> None:
     eventually((small_right.folder("right") / "ballast").exists)
@@ -167,7 +167,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_re
     waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")
     eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
     assert "is full" in small_right.run("submit", "--module", "right", "--", "true").stderr
-    # Once more, without the room that was kept for this.
+    # Once more, without the reserve for this case.
     _fill(small_right.folder("right"), name="second")
     daemon = small_right.pid("right", "daemon")
     small_right.kill("right", "daemon")
@@ -181,6 +181,6 @@ def test_a_daemon_that_ends_while_its_disk_is_full_comes_up_again_says_so_and_re
 
 
 def notes_of(federation: Federation, module: str) -> list[str] | None:
-    """Give what a module notes of its state; None while it does not answer."""
+    """Return a module's notes about its state; None while it does not answer."""
     modules = federation.document("module", "list")["modules"]
     return next((one["notes"] for one in modules if one["name"] == module), None)

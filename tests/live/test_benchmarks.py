@@ -1,4 +1,4 @@
-"""The benchmarks that need a federation, at the smallest size: they still run, whatever the numbers are."""
+"""The benchmarks that need a federation, at the smallest size: they run, whatever the numbers are."""
 
 import pytest
 

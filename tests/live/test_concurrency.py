@@ -1,4 +1,4 @@
-"""Ten modules and one machine that all want: it is never given away twice, and everybody gets a turn."""
+"""Ten modules compete for one machine: no slot is granted twice, and every module gets its share."""
 
 import threading
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ systems:
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    """Bring up a hub with one machine and eight modules without any."""
+    """Start a hub with one machine and eight modules without any."""
     state = tmp_path_factory.mktemp("crowd")
     topology = state / "crowd.yaml"
     topology.write_text(TOPOLOGY + "".join(f"  {name}: {{parent: hub}}\n" for name in ORIGINS))
@@ -49,9 +49,7 @@ def _client(crowd: Federation, module: str) -> ModuleClient:
     return ModuleClient(crowd.state / "crowd" / f"{module}.sock", patience=60)
 
 
-def test_fifty_clients_at_once_get_all_that_there_is_and_no_more(
-    crowd: Federation, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_fifty_clients_at_once_get_every_slot_once(crowd: Federation, tmp_path_factory: pytest.TempPathFactory) -> None:
     shared = shared_folder(tmp_path_factory)
     together = threading.Barrier(CLIENTS)
 
@@ -99,7 +97,7 @@ def test_a_few_tasks_do_not_wait_for_the_end_of_an_array_that_keeps_the_machine_
             assert set(done["counts"]) <= {"finished", "killed"}
 
 
-def test_turns_are_not_seen_in_the_history_of_tasks(crowd: Federation) -> None:
+def test_quanta_do_not_appear_in_the_history_of_tasks(crowd: Federation) -> None:
     with _client(crowd, "o3") as first, _client(crowd, "o4") as second:
         arrays = [client.submit(Submission(argv=("sleep", "0.2"), members=120)) for client in (first, second)]
         for client, array in zip((first, second), arrays, strict=True):

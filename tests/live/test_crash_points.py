@@ -1,8 +1,8 @@
 """A daemon that crashes at any commit or action of a task's life loses nothing and repeats nothing.
 
-A chain of three modules is kept up. For each point in turn a task is submitted at the root; one daemon ends there
-without a further word and is started again, and the end must be the same as ever. The points are tried one after the
-other until one was not reached: so they are all of them, however many there are.
+A chain of three modules keeps running. For each point a task is submitted at the root; one daemon is killed at that
+point and started again, and the result must always be the same. The points are tried in order until one is not reached,
+so all of them are covered.
 """
 
 import json
@@ -26,28 +26,28 @@ from tests.live.crashing_daemon import ARMED
 from tests.waiting import eventually
 
 INPUT_BYTES = 100_000
-"""Too large to ride with its task: it goes before it. The output is of the same size."""
+"""Too large to be sent with its task: it is sent before. The output has the same size."""
 AT_ROOT, AT_LEAF = "$speed < 900", "$speed >= 900"
 MODULES = ("root", "middle", "leaf")
 
 
 @dataclass(slots=True)
 class CrashingChain:
-    """Modules that are started again whenever they end, and how many tasks they have had (mutable)."""
+    """Modules that are restarted whenever they end, and the number of their tasks so far (mutable)."""
 
     directory: Path
     shared: Path
     tasks: int = 0
 
     def arm(self, module: str, *, what: str, when: str, number: int) -> Path:
-        """Let a module crash at a point, and give the file that is there until it has."""
+        """Arm a crash of a module, and return the file that exists until the crash."""
         file = self.directory / module / ARMED
         draft = file.with_suffix(".new")
         draft.write_text(json.dumps({"what": what, "when": when, "number": number}))
         return draft.replace(file)
 
     def live(self, requirement: str) -> None:
-        """Run a task with an input and outputs from submit to its end: whatever happens, it is this end."""
+        """Run a task with an input and outputs from submission to its end, and check the result."""
         self.tasks += 1
         number = str(self.tasks)
         source = self.shared / "input"
@@ -70,7 +70,7 @@ class CrashingChain:
         eventually(lambda: not self.left_behind())
 
     def left_behind(self) -> list[Row]:
-        """Give the rows of claims, tasks and attempts that are left anywhere; those about neighbors stay."""
+        """Return the remaining rows of claims, tasks and attempts of all modules; rows about neighbors stay."""
         rows = [row for name in MODULES for row in _rows(self.directory / name / "module.db")]
         return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow)]
 
@@ -85,7 +85,7 @@ def _rows(file: Path) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain]:
-    """Keep the chain up, and share it among the tests of this file."""
+    """Share the running chain among the tests of this file."""
     directory = federation_directory(tmp_path_factory.mktemp("crashing"), "trio")
     prepare(load_topology(ROOT / "topologies" / "trio.yaml"), directory)
     with (directory / "supervisor.log").open("wb") as log:
@@ -108,7 +108,7 @@ def crashing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashingChain
         pytest.param("root", AT_ROOT, 3, id="both"),
     ],
 )
-def test_a_daemon_that_crashes_anywhere_in_a_tasks_life_comes_to_the_same_end(
+def test_a_daemon_that_crashes_anywhere_in_a_tasks_life_reaches_the_same_result(
     crashing: CrashingChain, module: str, requirement: str, at_least: int, *, what: str, when: str
 ) -> None:
     points = 0

@@ -1,4 +1,4 @@
-"""A link that is cut, held, slow or half closed: tasks go on, and what they came to is known when it heals."""
+"""A link that is cut, held, slow or half closed: tasks continue, and their results arrive when it heals."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ HARM_SECONDS = 1.5
 
 @pytest.fixture(scope="module")
 def relay(pair: Federation) -> Iterator[Relay]:
-    """Share the link of the pair, led over a relay."""
+    """Share the link of the pair, routed through a relay."""
     with relayed(pair, "right", parent="left") as made:
         yield made
 
 
 @pytest.fixture
 def link(relay: Relay, pair: Federation) -> Iterator[Relay]:
-    """Give a link that is whole, and mend it afterwards."""
+    """Return an intact link, and restore it afterwards."""
     yield relay
     relay.mend()
     eventually(lambda: "right" in heard_by(pair, "left") and "left" in heard_by(pair, "right"))
@@ -66,7 +66,7 @@ def test_a_task_that_is_cancelled_while_its_machine_cannot_be_reached_is_killed_
     ],
     ids=["cut", "held", "held upward", "held downward", "half closed upward", "half closed downward", "slow"],
 )
-def test_tasks_survive_what_happens_to_their_link(
+def test_tasks_survive_failures_of_their_link(
     pair: Federation, link: Relay, shared: Path, harm: Callable[[Relay], None]
 ) -> None:
     script = f"sleep 0.05; echo $MESSIAHS_ARRAY_INDEX >> {shared}/numbers"
@@ -80,7 +80,7 @@ def test_tasks_survive_what_happens_to_their_link(
     assert what_befell(pair, array) <= HARMLESS
 
 
-def test_a_neighbor_of_which_nothing_is_heard_leaves_the_sums_and_comes_back(pair: Federation, link: Relay) -> None:
+def test_a_silent_neighbor_leaves_the_sums_and_returns(pair: Federation, link: Relay) -> None:
     eventually(lambda: _machines(pair, "left", "up") == 2)
     link.hold(Way.UP)
     eventually(lambda: _machines(pair, "left", "up") == 1)
@@ -89,7 +89,7 @@ def test_a_neighbor_of_which_nothing_is_heard_leaves_the_sums_and_comes_back(pai
     eventually(lambda: _machines(pair, "left", "up") == 2)
 
 
-def test_a_task_runs_on_while_its_link_is_silent_for_longer_than_a_connection_bears(
+def test_a_task_continues_while_its_link_is_silent_for_longer_than_a_connection_lasts(
     pair: Federation, link: Relay, shared: Path
 ) -> None:
     script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo $MESSIAHS_ATTEMPT >> {shared}/numbers; echo done"
@@ -97,7 +97,7 @@ def test_a_task_runs_on_while_its_link_is_silent_for_longer_than_a_connection_be
     eventually(lambda: pair.status(task)["substate"] == "running")
     before = link.connections
     link.hold(Way.UP, Way.DOWN)
-    # Both sides give the connection up, and the child dials again, in vain.
+    # Both sides give up the connection, and the child dials again, in vain.
     eventually(lambda: link.connections > before)
     (shared / "go").touch()
     eventually(lambda: _lines(shared / "numbers") == ["1"])

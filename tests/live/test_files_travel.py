@@ -1,4 +1,4 @@
-"""Files of tasks, over the local API of one module, to the machine of another and back."""
+"""Files of tasks: from the local API of one module to the machine of another, and back."""
 
 import hashlib
 import http.client
@@ -60,7 +60,7 @@ def input_of(name: str, content: bytes, *, executable: bool = False) -> dict[str
     return {"name": name, "sha256": sha256, "size": len(content), "executable": executable}
 
 
-def test_inputs_go_to_the_machine_and_outputs_come_home(pair: Federation) -> None:
+def test_inputs_reach_the_machine_and_outputs_return(pair: Federation) -> None:
     large = random.Random(1).randbytes(5_000_000)
     tool = b'#!/bin/sh\nmkdir -p out/deep; cp data/large out/deep/copy; cp "$0" out/tool; : > out/empty\n'
     for content in (large, tool):
@@ -115,7 +115,7 @@ def test_a_missing_output_aborts_a_task_and_keeps_its_exit_code(pair: Federation
     assert (ended["state"], ended["exit_code"], ended["cause"]) == ("aborted", 0, "output_missing")
 
 
-def test_a_cancel_ends_the_way_home_of_a_large_output_and_leaves_nothing_of_it(pair: Federation) -> None:
+def test_a_cancel_stops_the_fetch_of_a_large_output_and_leaves_nothing_of_it(pair: Federation) -> None:
     body = {
         "key": "files-cancelled",
         "argv": ["sh", "-c", "truncate -s 12G out; exit 3"],
@@ -147,7 +147,7 @@ def test_outputs_above_what_the_task_states_are_named_in_its_record(pair: Federa
     assert document(pair, "GET", f"/v1/tasks/{task}/outputs")["outputs"] == []
 
 
-def test_one_request_brings_as_many_files_as_a_client_sends_and_not_without_end(pair: Federation) -> None:
+def test_one_request_carries_many_files_up_to_a_limit(pair: Federation) -> None:
     assert GROUP_FILES <= GROUP_LIMIT
     empty = bytes(FILE_LENGTH_BYTES)
     assert call(pair, "PUT", "/v1/files", body=empty * GROUP_LIMIT)[0] == 200
@@ -156,7 +156,7 @@ def test_one_request_brings_as_many_files_as_a_client_sends_and_not_without_end(
     assert f"at most {GROUP_LIMIT} files" in answer.decode()
 
 
-def test_what_is_not_a_file_is_refused(pair: Federation) -> None:
+def test_anything_but_a_file_is_refused(pair: Federation) -> None:
     sha256 = hashlib.sha256(b"this").hexdigest()
     assert call(pair, "PUT", f"/v1/files/{sha256}", body=b"that")[0] == 400
     assert call(pair, "PUT", "/v1/files/..%2Fkey", body=b"that")[0] == 400

@@ -1,4 +1,4 @@
-"""A neighbor with a valid certificate sends what no honest one would: it is answered, and nobody else notices."""
+"""A neighbor with a valid certificate sends hostile messages: it is answered, and nobody else is affected."""
 
 import asyncio
 import socket
@@ -35,7 +35,7 @@ from tests.waiting import PATIENCE_SECONDS
 Answer = SchedAccept | SchedDeny | TaskDeny
 
 HOME, EVIL = SystemId("home"), SystemId("evil")
-# An honest request keeps the places that it was granted for a while: there are enough for all tests.
+# An honest request keeps its granted places for a while: there are enough for all tests.
 _TOPOLOGY = """
 version: 1
 federation: lab
@@ -79,7 +79,7 @@ def test_every_hostile_predicate_is_denied_and_the_link_stays_while_users_are_se
         assert 0 < len(answer.reasons[0].text) < 500, name
 
 
-def test_costly_predicates_are_judged_and_the_link_stays(home: Federation) -> None:
+def test_costly_predicates_are_evaluated_and_the_link_stays(home: Federation) -> None:
     texts = {name: text.encode() for name, text in costly_texts().items()}
 
     async def scene() -> dict[str, Answer]:
@@ -117,7 +117,7 @@ async def _asked(
     *,
     first: int = 1,
 ) -> dict[str, Answer]:
-    """Send a request with each predicate, in messages of their own, and give the answers by the predicates' names."""
+    """Send a request with each predicate, in separate messages, and return the answers by the predicates' names."""
     names = {MessageId(number): name for number, name in enumerate(predicates, start=first)}
     for number, name in names.items():
         await connection.control.write(make(number, predicates[name]).SerializeToString())
@@ -165,7 +165,7 @@ def _for_tasks(number: MessageId, predicate: bytes) -> control_pb2.ControlBatch:
     return batch
 
 
-def test_a_stranger_that_fails_its_handshake_leaves_nothing_in_a_file_that_nobody_rotates(home: Federation) -> None:
+def test_a_stranger_that_fails_its_handshake_writes_nothing_to_a_file_without_rotation(home: Federation) -> None:
     host, _, port = load_settings(home.folder("home") / "settings.json").listen.rpartition(":")
     for _ in range(5):
         with socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as stranger:

@@ -1,6 +1,6 @@
-"""Kill -9 of anything at random moments under a load: nothing is lost, and nothing runs twice at a time.
+"""Kill -9 of anything at random moments under load: nothing is lost, and no task runs twice at a time.
 
-MESSIAHS_CHAOS_SEED throws other dice than those that are thrown by default.
+MESSIAHS_CHAOS_SEED replaces the default seed.
 """
 
 import os
@@ -32,7 +32,7 @@ EXECUTORS = ("blays", "breddedde", "nyneve", "serc", "xinu", "leonardo", "raphae
 
 @pytest.fixture
 def campus(tmp_path: Path) -> Iterator[Federation]:
-    """Give a campus to one test that does harm to it."""
+    """Start a campus for one test that harms it."""
     yield from federation("campus", tmp_path, module=ORIGIN)
 
 
@@ -95,7 +95,7 @@ def test_killed_starters_and_machines_end_attempts_and_the_next_ones_run(campus:
 
 
 def _check_attempts(campus: Federation, load: Workload, array: str) -> None:
-    """Require of what an earlier attempt than the last one wrote that the task's history has that as lost."""
+    """Check that the history calls every earlier attempt lost that wrote something."""
     members = {member["id"]: member for member in campus.document("status", array, "--members")["tasks"]}
     lost = 0
     for number, attempt in load.written():

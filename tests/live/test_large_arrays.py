@@ -1,4 +1,4 @@
-"""A hundred thousand tasks that wait cost next to nothing, and neither does their end."""
+"""A hundred thousand waiting tasks cost next to nothing, and neither does their end."""
 
 from collections import Counter
 from pathlib import Path

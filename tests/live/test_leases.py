@@ -1,6 +1,6 @@
-"""Stopped processes and leases: an attempt that nobody can speak for ends before the next one begins.
+"""Stopped processes and leases: an attempt without a running daemon ends before the next one begins.
 
-The task says with every beat which attempt it is and what time it is (since boot, for all processes alike).
+With every beat the task writes its attempt and the time (since boot, the same for all processes).
 """
 
 import json
@@ -49,39 +49,39 @@ done
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beating:
-    """One task that beats until it is told to end."""
+    """One task that beats until it is ended."""
 
     federation: Federation
     folder: Path
     task: str
 
     def beats(self, attempt: int) -> list[float]:
-        """Give the seconds since boot at which an attempt beat."""
+        """Return the seconds since boot at which an attempt beat."""
         lines = [line.split() for line in (self.folder / "beats").read_text().splitlines()]
         return [float(up) for number, up in lines if int(number) == attempt]
 
     def await_beats(self, attempt: int) -> None:
-        """Wait until an attempt beats, more often than it has until now."""
+        """Wait until an attempt beats again."""
         before = len(self.beats(attempt)) if (self.folder / "beats").exists() else 0
         eventually(lambda: (self.folder / "beats").exists() and len(self.beats(attempt)) > before)
 
     def executor(self) -> str:
-        """Say where the present attempt is."""
+        """Return the machine of the present attempt."""
         return str(self.federation.status(self.task)["executed_on"])
 
     def is_gone(self, attempt: int) -> bool:
-        """Say whether no process of an attempt is left."""
+        """Return whether no process of an attempt is left."""
         return processes_of(self.task, attempt) == []
 
     def finish(self) -> dict[str, Any]:
-        """Let the task end, and give its status."""
+        """End the task, and return its status."""
         (self.folder / "go").touch()
         done = self.federation.run("wait", self.task)
         assert done.returncode == 0, done.stderr
         return self.federation.status(self.task)
 
     def check_second(self) -> None:
-        """Let the task end, and require that its second attempt does, and began when the first was over."""
+        """End the task, and check that its second attempt ends then, and began after the end of the first."""
         status = self.finish()
         events = [(step["attempt"], step["event"]) for step in status["history"]]
         assert (status["state"], status["attempt"]) == ("finished", 2), events
@@ -106,7 +106,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 @pytest.fixture
 def beating(short: Federation) -> Iterator[Beating]:
-    """Give a task that runs."""
+    """Return a running task."""
     with beating_task(short) as made:
         yield made
 
@@ -137,33 +137,33 @@ def test_an_attempt_ends_with_its_lease_though_neither_daemon_nor_starter_runs(b
     beating.check_second()
 
 
-def test_an_origin_that_was_stopped_past_the_lease_begins_anew(beating: Beating) -> None:
+def test_an_origin_stopped_past_the_lease_starts_a_new_attempt(beating: Beating) -> None:
     with stopped([beating.federation.pid("home", "daemon")]):
         eventually(lambda: beating.is_gone(1))
     beating.await_beats(2)
     beating.check_second()
 
 
-def test_what_ended_while_its_origin_was_down_past_the_lease_is_known_when_that_is_back(beating: Beating) -> None:
+def test_an_origin_that_was_down_past_the_lease_learns_of_a_task_that_ended(beating: Beating) -> None:
     short, executor = beating.federation, beating.executor()
     supervisor = json.loads((short.state / short.name / "supervisor.pid").read_text())["pid"]
     with stopped([supervisor]):
         short.kill("home", "daemon")
         (beating.folder / "go").touch()
         eventually(lambda: beating.is_gone(1))
-        # Nobody answers a renewal.
+        # Nothing answers a renewal.
         eventually(lambda: leases_have_run_out(short.folder(executor)))
     assert beating.finish()["attempt"] == 1
 
 
-def test_an_origin_that_was_stopped_for_less_than_the_lease_loses_nothing(beating: Beating) -> None:
+def test_an_origin_stopped_for_less_than_the_lease_loses_nothing(beating: Beating) -> None:
     with stopped([beating.federation.pid("home", "daemon")]):
         beating.await_beats(1)
     beating.await_beats(1)
     assert beating.finish()["attempt"] == 1
 
 
-def test_a_machine_that_thaws_ends_what_has_begun_elsewhere_meanwhile(beating: Beating) -> None:
+def test_a_machine_that_thaws_ends_an_attempt_that_was_replaced_meanwhile(beating: Beating) -> None:
     short, executor = beating.federation, beating.executor()
     machine = [short.pid(executor, "starter"), short.pid(executor, "daemon")]
     with stopped([*machine, *processes_of(beating.task, 1)]):
@@ -175,7 +175,7 @@ def test_a_machine_that_thaws_ends_what_has_begun_elsewhere_meanwhile(beating: B
     assert (status["state"], status["attempt"], status["executed_on"] != executor) == ("finished", 2, True)
 
 
-def test_who_asks_a_stopped_module_is_told_so_and_answered_when_it_goes_on(short: Federation) -> None:
+def test_a_client_of_a_stopped_module_is_told_so_and_answered_when_it_continues(short: Federation) -> None:
     with stopped([short.pid("home", "daemon")]):
         asking = short.start("status")
         assert asking.stderr is not None
@@ -202,7 +202,7 @@ def test_an_attempt_behind_a_cut_link_ends_before_the_next_one_begins(short: Fed
 
 @contextmanager
 def beating_task(short: Federation) -> Iterator[Beating]:
-    """Give a task that runs, and let it end afterwards."""
+    """Return a running task, and end it afterwards."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)
@@ -216,9 +216,9 @@ def beating_task(short: Federation) -> Iterator[Beating]:
 
 @contextmanager
 def stopped(processes: list[int]) -> Iterator[None]:
-    """Stop processes, and let those that live run on afterwards."""
+    """Stop processes, and continue those that still exist afterwards."""
     for process in processes:
-        # A process of a task may have ended since it was named.
+        # A process of a task may have ended in the meantime.
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGSTOP)
     try:
@@ -230,7 +230,7 @@ def stopped(processes: list[int]) -> Iterator[None]:
 
 
 def leases_have_run_out(folder: Path) -> bool:
-    """Say whether a machine has stored that the lease of each claim on it has ended."""
+    """Return whether a machine has stored that the lease of each claim on it has ended."""
     query = "SELECT kind, key, body FROM rows WHERE kind = ?"
     with closing(sqlite3.connect(folder / "module.db")) as connection:
         claims = [decode_row(*each) for each in connection.execute(query, (RowKind.GRANTED_CLAIM,))]
@@ -239,7 +239,7 @@ def leases_have_run_out(folder: Path) -> bool:
 
 
 def processes_of(task: str, attempt: int) -> list[int]:
-    """Name the processes of an attempt, which they know by their environment."""
+    """Return the processes of an attempt, found by their environment."""
     known = {f"MESSIAHS_TASK_ID={task}".encode(), f"MESSIAHS_ATTEMPT={attempt}".encode()}
     return [int(entry.name) for entry in Path("/proc").iterdir() if known <= _environment(entry)]
 

@@ -1,4 +1,4 @@
-"""Killing daemons and starters under load: nothing is lost, nothing runs twice at a time."""
+"""Killing daemons and starters under load: nothing is lost, and no task runs twice at a time."""
 
 from collections import Counter
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_down_leaves_no_process_and_up_resumes(own_pair: Federation, shared: Pat
     assert _numbers(shared) == [1, 2]
 
 
-def test_a_submit_that_is_repeated_is_one(own_pair: Federation) -> None:
+def test_a_repeated_submit_is_one(own_pair: Federation) -> None:
     submission = Submission(argv=("true",))
     with ModuleClient(own_pair.state / "pair" / "left.sock") as client:
         first = client.submit(submission)

@@ -1,4 +1,4 @@
-"""Owners who come and go: tasks on their machines are suspended, resumed, vacated, killed and moved; really."""
+"""Owners who come and go: real tasks on their machines are suspended, resumed, vacated, killed and moved."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ trap 'touch heard; kill %2; exit 0' TERM
 echo ready
 wait %2
 """
-"""Busy processes: one in another session, an orphan that ignores SIGTERM, one in the group; and who waits for it."""
+"""Busy processes: one in another session, an orphan that ignores SIGTERM, one in the group, and one that waits."""
 _TREE_SIZE = 4
 LOCKING = """
 exec 9>"$LOCK"; flock -n 9 || { echo overlap; exit 9; }
@@ -53,7 +53,7 @@ exec 9>"$LOCK"; flock -n 9 || { echo overlap; exit 9; }
 setsid sh -c 'trap "" TERM; while :; do sleep 0.1; done' &
 while :; do sleep 0.1; done
 """
-"""Each attempt keeps a lock for as long as anything of it runs, and says if somebody has it; the second one ends."""
+"""Each attempt holds a lock while any process of it runs, and reports a lock held by another; the second one ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,11 @@ class Desks:
     folder: Path
 
     def use(self, machine: str) -> None:
-        """Let its owner touch the keyboard of a machine."""
+        """Simulate a key press of the owner of a machine."""
         (self.folder / machine).touch()
 
     def leave(self, *machines: str) -> None:
-        """Let machines have been without their owners for ten minutes."""
+        """Set the last use of machines by their owners to ten minutes ago."""
         for machine in machines:
             (self.folder / machine).touch()
             os.utime(self.folder / machine, (time.time() - 600, time.time() - 600))
@@ -79,7 +79,7 @@ class Desks:
         return task, self.until(task, substate="running")
 
     def processes_of(self, task: str) -> list[int]:
-        """Name every process of a task: other federations on this machine may have one that is called so too."""
+        """Return every process of a task; other federations on this machine may use the same task ids."""
         said, found = {f"MESSIAHS_TASK_ID={task}".encode(), f"DESKS={self.folder}".encode()}, []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -89,7 +89,7 @@ class Desks:
         return sorted(found)
 
     def until(self, task: str, **said: object) -> dict[str, Any]:
-        """Wait until the status of a task says something."""
+        """Wait until the status of a task has these values."""
         found: dict[str, Any] = {}
 
         def is_so() -> bool:
@@ -120,7 +120,7 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desks]:
 
 @pytest.fixture(autouse=True)
 def nobody_is_there(desks: Desks) -> None:
-    """Begin every test without owners."""
+    """Start every test without owners."""
     desks.leave("left", "right")
 
 
@@ -133,34 +133,34 @@ def lock_in(folder: Path) -> Path:
 
 
 def fields_of(process: int) -> list[str]:
-    """Give the fields of a process' stat file, from its state on; a process that is gone has state X."""
+    """Return the fields of a process' stat file, from its state on; a process that is gone has state X."""
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return ["X"] * 20
 
 
 def ticks_of(processes: list[int]) -> list[int]:
-    """Give the processor time that processes have used."""
+    """Return the processor time that processes have used."""
     return [int(fields_of(process)[11]) + int(fields_of(process)[12]) for process in processes]
 
 
 def states_of(processes: list[int]) -> set[str]:
-    """Give the letters for what processes do."""
+    """Return the state letters of processes."""
     return {fields_of(process)[0] for process in processes}
 
 
 def events_of(document: dict[str, Any]) -> list[str]:
-    """Give the steps in the life of a task."""
+    """Return the steps in the life of a task."""
     return [entry["event"] for entry in document["history"]]
 
 
 def seconds_since(event: str, document: dict[str, Any]) -> float:
-    """Give the time since the last step of a kind in the life of a task."""
+    """Return the time since the last step of a kind in the life of a task."""
     (*_, at) = (entry["at"] for entry in document["history"] if entry["event"] == event)
     return (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
 
 
-def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gone(desks: Desks) -> None:
+def test_a_task_is_suspended_while_the_owner_is_present_and_resumes_afterwards(desks: Desks) -> None:
     task, running = desks.begin("--", "sh", "-c", TREE)
     eventually(lambda: len(desks.processes_of(task)) == _TREE_SIZE)
     processes = desks.processes_of(task)
@@ -175,7 +175,7 @@ def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gon
     assert states_of(processes) == {"T"}
     before = ticks_of(processes)
     desks.use(running["executed_on"])
-    # The rules are looked at every second: three times at least until this is told.
+    # The rules are evaluated every second: at least three times until this is reported.
     eventually(lambda: seconds_since("suspended", desks.until(task, substate="suspended")) >= 3)
     assert held["attempt"] == desks.federation.status(task)["attempt"] == 1
     assert (ticks_of(processes), desks.processes_of(task)) == (before, processes)
@@ -190,7 +190,7 @@ def test_a_task_stands_still_while_the_owner_is_there_and_goes_on_when_he_is_gon
     eventually(lambda: desks.processes_of(task) == [])
 
 
-def test_a_suspended_task_outlives_its_daemon_and_goes_on_by_rule(desks: Desks) -> None:
+def test_a_suspended_task_outlives_its_daemon_and_resumes_by_rule(desks: Desks) -> None:
     task, running = desks.begin("--", "sh", "-c", TREE)
     machine = running["executed_on"]
     eventually(lambda: len(desks.processes_of(task)) == _TREE_SIZE)
@@ -211,7 +211,7 @@ def test_a_suspended_task_outlives_its_daemon_and_goes_on_by_rule(desks: Desks) 
     desks.until(task, state="killed")
 
 
-def test_a_task_that_must_leave_is_told_so_and_goes_on_elsewhere_as_its_next_attempt(desks: Desks) -> None:
+def test_a_vacated_task_gets_sigterm_and_its_next_attempt_runs_elsewhere(desks: Desks) -> None:
     script = "if [ $MESSIAHS_ATTEMPT = 2 ]; then exit 0; fi; trap 'echo heard' TERM; while :; do sleep 0.1; done"
     task, running = desks.begin("--set", "kind=leaving", "--", "sh", "-c", script)
     first = running["executed_on"]
@@ -226,7 +226,7 @@ def test_a_task_that_must_leave_is_told_so_and_goes_on_elsewhere_as_its_next_att
     assert vacated["text"] == "it took too long"
 
 
-def test_a_task_that_uses_more_memory_than_it_was_promised_is_killed_and_tried_elsewhere(desks: Desks) -> None:
+def test_a_task_that_exceeds_its_reserved_memory_is_killed_and_runs_elsewhere(desks: Desks) -> None:
     script = (
         "import os, time; own = os.environ['MESSIAHS_ATTEMPT'] == '1' and bytearray(96 << 20); own and time.sleep(600)"
     )

@@ -1,4 +1,4 @@
-"""Policies of real daemons: loaded, read again, refused, and what neighbors see of it."""
+"""Policies of real daemons: loaded, read again, refused, and their effect on neighbors."""
 
 import json
 import os
@@ -23,7 +23,7 @@ systems:
   twig: {parent: top, machine: MACHINE}
 """
 BELOW = ("--require", '$arch eq "x86_64"')
-"""A task that the machine of `top` itself does not take."""
+"""A task that the machine of `top` itself does not accept."""
 OPEN = """policy "open";
 advertise every 1s { send all; }
 accept from any { limit 100 tasks; }
@@ -43,11 +43,11 @@ class Site:
     folder: Path
 
     def policy(self, module: str) -> dict[str, Any]:
-        """Give the policy that a module follows."""
+        """Return the policy of a module."""
         return self.federation.document("module", "policy", "--module", module)
 
     def log(self, module: str) -> str:
-        """Give what a module has logged."""
+        """Return the log of a module."""
         return (self.federation.folder(module) / "module.log").read_text()
 
     def hang_up(self) -> None:
@@ -72,7 +72,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(autouse=True)
 def as_before(site: Site) -> Iterator[None]:
-    """Let every module follow its own file again after a test."""
+    """Return every module to its own policy file after a test."""
     yield
     (site.folder / "open.policy").write_text(OPEN)
     (site.folder / "top.policy").write_text(TOP)
@@ -86,7 +86,7 @@ def _load(site: Site, name: str, module: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_policy_that_is_loaded_decides_and_outlives_the_daemon(site: Site) -> None:
+def test_a_loaded_policy_decides_and_outlives_the_daemon(site: Site) -> None:
     for module in ("leaf", "twig"):
         _load(site, "closed.policy", module)
     refused = site.federation.run("run", "--no-wait", *BELOW, "--", "true")
@@ -107,7 +107,7 @@ def test_a_policy_that_is_loaded_decides_and_outlives_the_daemon(site: Site) -> 
     assert (done.returncode, done.stdout) == (0, "open again\n"), done.stderr
 
 
-def test_a_bad_file_is_told_with_carets_and_changes_nothing(site: Site) -> None:
+def test_an_invalid_file_is_reported_with_carets_and_changes_nothing(site: Site) -> None:
     before = site.policy("leaf")
     done = site.federation.run("policy", "load", str(site.folder / "bad.policy"), "--module", "leaf")
     assert done.returncode == 1
@@ -121,7 +121,7 @@ def test_a_bad_file_is_told_with_carets_and_changes_nothing(site: Site) -> None:
     assert json.loads(as_json.stdout)["problems"][0]["code"] == "P204"
 
 
-def test_a_hangup_of_up_lets_all_modules_read_their_files_again(site: Site) -> None:
+def test_a_hangup_of_up_makes_all_modules_read_their_files_again(site: Site) -> None:
     (site.folder / "open.policy").write_text(OPEN.replace('"open"', '"open later"'))
     (site.folder / "top.policy").write_text(TOP.replace("top", "top later"))
     _load(site, "closed.policy", "leaf")
@@ -157,7 +157,7 @@ def test_a_task_runs_on_while_policies_are_loaded_and_the_trace_holds_them(site:
     assert f"{executor}: loads the policy {site.folder / 'closed.policy'}, SHA-256 " in shown
 
 
-def test_decisions_that_would_change_are_found_in_what_was_recorded_live(site: Site) -> None:
+def test_decisions_that_would_change_are_found_in_a_live_recording(site: Site) -> None:
     old, same, new = (str(site.folder / name) for name in ("open.policy", "same.policy", "closed.policy"))
     (site.folder / "same.policy").write_text(OPEN)
     assert site.federation.run("trace", "start", "--module", "leaf", "--size", "4MiB").returncode == 0
@@ -180,7 +180,7 @@ def test_decisions_that_would_change_are_found_in_what_was_recorded_live(site: S
     assert "and not under the old policy" in shown.stderr
 
 
-def test_neighbors_hear_of_another_reveal_at_once(site: Site) -> None:
+def test_neighbors_receive_a_changed_reveal_at_once(site: Site) -> None:
     def seen_by(module: str) -> list[str]:
         view = site.federation.document("module", "vectors", "--module", module)["views"]["top"]
         return sorted({name for each in view["classes"] for name in each["attributes"]})
@@ -230,19 +230,19 @@ def test_a_preview_under_the_same_policy_shows_no_difference(site: Site) -> None
     assert "  name in denials: site-7" in shown.stdout.splitlines()
 
 
-def test_a_preview_under_a_bad_policy_tells_its_mistakes_as_json_too(site: Site) -> None:
+def test_a_preview_under_an_invalid_policy_reports_its_mistakes_as_json_too(site: Site) -> None:
     done = site.federation.run("module", "preview", "leaf", "--policy", str(site.folder / "bad.policy"), "--json")
     assert done.returncode == 1
     assert [each["code"] for each in json.loads(done.stdout)["problems"]] == ["P204"]
 
 
-def test_a_preview_for_a_stranger_names_the_neighbors(site: Site) -> None:
+def test_a_preview_for_a_stranger_lists_the_neighbors(site: Site) -> None:
     done = site.federation.run("module", "preview", "nobody")
     assert done.returncode == 1
     assert "`nobody` is no neighbor of top; those are leaf (child), twig (child)" in done.stderr
 
 
-def test_a_preview_under_a_bad_policy_tells_its_mistakes(site: Site) -> None:
+def test_a_preview_under_an_invalid_policy_reports_its_mistakes(site: Site) -> None:
     done = site.federation.run("module", "preview", "leaf", "--policy", str(site.folder / "bad.policy"))
     assert done.returncode == 1
     assert "bad.policy:1:49: error[P204]" in done.stderr

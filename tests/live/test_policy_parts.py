@@ -1,4 +1,4 @@
-"""A part from outside in a real daemon: it decides, traces name it, and one that raises is named in the log."""
+"""A third-party part in a real daemon: it decides, traces name it, and its exceptions are logged."""
 
 import json
 import os
@@ -20,7 +20,7 @@ systems:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Federation:
-    """Install the example of docs/policy-parts.md for all commands, and give a federation that is not up."""
+    """Install the example of docs/policy-parts.md for all commands, and return a federation that is not running."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     install(folder)
@@ -45,7 +45,7 @@ def test_its_decisions_are_replayed_where_it_is_installed_and_missed_where_it_is
     assert "recorded with messiahs-resting 1.0, which is not installed" in missing.stderr
 
 
-def test_one_that_raises_is_named_in_the_log_once_and_tasks_run_all_the_same(made: Federation) -> None:
+def test_a_part_that_raises_is_logged_once_and_tasks_still_run(made: Federation) -> None:
     module = Path(os.environ["PYTHONPATH"]) / "messiahs_resting.py"
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace("        since = query.at", '        raise KeyError("x")\n        since = query.at'))

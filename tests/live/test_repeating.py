@@ -1,4 +1,4 @@
-"""Running again what failed, and submitting again under a key: what the user named, and nothing else."""
+"""Running failed tasks again, and submitting again under a key: the named tasks only."""
 
 import signal
 import socket
@@ -28,7 +28,7 @@ def test_a_retry_of_a_member_runs_that_one_and_a_retry_of_the_array_the_others(p
     assert pair.run("retry", f"{array}.2", "--failed").stdout == f"{array}.2: 0 run again\n"
 
 
-def test_what_was_cancelled_counts_as_failed_and_runs_again(pair: Federation) -> None:
+def test_a_cancelled_task_counts_as_failed_and_runs_again(pair: Federation) -> None:
     array = pair.submit("--array", "1-2", "--require", '$side eq "nowhere"', "--", "true")
     assert pair.run("cancel", array).returncode == 0
     assert pair.run("wait", array).returncode == 1
@@ -38,7 +38,7 @@ def test_what_was_cancelled_counts_as_failed_and_runs_again(pair: Federation) ->
     assert pair.run("cancel", array).returncode == 0
 
 
-def test_a_key_gives_the_same_id_for_the_same_command_alone(pair: Federation) -> None:
+def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -> None:
     words = ("--key", "nightly", "--array", "1-2", "--", "echo", "a b")
     first = pair.submit(*words)
     assert pair.submit(*words) == first
@@ -53,7 +53,7 @@ def test_a_key_gives_the_same_id_for_the_same_command_alone(pair: Federation) ->
     assert pair.run("run", "--key", "nightly", "--", "echo", "c").returncode == 125
 
 
-def test_data_that_came_too_late_to_be_refused_is_told(pair: Federation) -> None:
+def test_input_that_arrives_too_late_to_be_refused_is_reported(pair: Federation) -> None:
     command = [sys.executable, "-m", "messiahs.cli.main", "run", "--", "sh", "-c", "echo begun; sleep 999"]
     pipe = subprocess.PIPE
     ours, other = socket.socketpair()

@@ -1,4 +1,4 @@
-"""An administrator revokes tasks of others at the machine where they run: they leave, and go elsewhere."""
+"""An administrator revokes tasks of others at the machine where they run: they end there, and run elsewhere."""
 
 import os
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 
 def begin(host: Federation, script: str, *, name: str) -> tuple[str, str]:
-    """Submit a task, wait until it runs, and give its id and where it runs."""
+    """Submit a task, wait until it runs, and return its id and its machine."""
     task = host.submit("--set", f"kind={name}", "--", "sh", "-c", script)
     eventually(lambda: host.status(task)["substate"] == "running")
     return task, host.status(task)["executed_on"]
@@ -79,7 +79,7 @@ def test_a_task_that_does_not_leave_is_killed(host: Federation) -> None:
     assert ended["executed_on"] != machine
 
 
-def test_what_does_not_run_here_cannot_be_revoked(host: Federation) -> None:
+def test_a_task_of_another_machine_cannot_be_revoked(host: Federation) -> None:
     done = host.run("module", "revoke", "top.999", "--module", "left")
     assert (done.returncode, "nothing of top.999 runs on this machine" in done.stderr) == (1, True)
     done = host.run("module", "revoke", "top.999", "--module", "left", "--reason", "a\x1b[2J")

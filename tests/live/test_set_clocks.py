@@ -1,4 +1,4 @@
-"""Wall clocks that are set back or forward by an hour, while a daemon is down or runs."""
+"""Wall clocks that are set back or forward by an hour, while a daemon is down or running."""
 
 from collections.abc import Iterator
 
@@ -24,13 +24,13 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture
 def beating(short: Lab) -> Iterator[Beating]:
-    """Give a task that runs."""
+    """Return a running task."""
     with beating_task(short.federation) as made:
         yield made
 
 
 def check_same(beating: Beating) -> None:
-    """Let the task end, and require that nothing has happened to it, in the order of time."""
+    """End the task, and check that nothing else happened to it, in the order of time."""
     beating.await_beats(1)
     status = beating.finish()
     history = status["history"]
@@ -40,7 +40,7 @@ def check_same(beating: Beating) -> None:
 
 @pytest.mark.parametrize("seconds", [-HOUR_SECONDS, HOUR_SECONDS])
 @pytest.mark.parametrize("end", ["origin", "executor"])
-def test_a_wall_clock_that_is_set_while_a_daemon_is_down_does_nothing_to_its_task(
+def test_a_wall_clock_set_while_a_daemon_is_down_does_not_affect_its_task(
     short: Lab, beating: Beating, end: str, seconds: int
 ) -> None:
     module = "home" if end == "origin" else beating.executor()
@@ -51,7 +51,7 @@ def test_a_wall_clock_that_is_set_while_a_daemon_is_down_does_nothing_to_its_tas
     short.set_wall(module, 0)
 
 
-def test_a_wall_clock_that_is_set_while_daemons_run_does_nothing_to_a_task(short: Lab, beating: Beating) -> None:
+def test_a_wall_clock_set_while_daemons_run_does_not_affect_a_task(short: Lab, beating: Beating) -> None:
     for module in ("home", beating.executor()):
         for seconds in (-HOUR_SECONDS, HOUR_SECONDS, 0):
             short.set_wall(module, seconds)

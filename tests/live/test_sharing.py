@@ -1,4 +1,4 @@
-"""Load sharing between real daemons: who is idle asks for what waits elsewhere, and a paying partner comes first."""
+"""Load sharing between real daemons: idle machines request waiting tasks, and a paying partner comes first."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ running tasks where not partner {
 
 @contextmanager
 def site(folder: Path, topology: str, *, module: str, **policies: str) -> Iterator[Federation]:
-    """Bring a federation up, with policies of its own."""
+    """Start a federation with its own policies."""
     name = topology.split("federation: ")[1].split("\n", maxsplit=1)[0]
     (folder / f"{name}.yaml").write_text(topology)
     for policy, text in {"open": OPEN, **policies}.items():
@@ -72,12 +72,12 @@ def members(made: Federation, task: str) -> list[dict[str, Any]]:
 
 
 def executors(made: Federation, task: str) -> list[str]:
-    """Give where the members of an array ran, once all have finished."""
+    """Return the machines of an array's members, once all have finished."""
     eventually(lambda: all(each["state"] == "finished" for each in members(made, task)), seconds=120)
     return [each["executed_on"] for each in members(made, task)]
 
 
-def test_an_idle_module_two_hops_away_gets_what_is_offered_though_nobody_knows_its_machine(tmp_path: Path) -> None:
+def test_an_idle_module_two_hops_away_gets_offered_tasks_although_its_machine_is_unknown(tmp_path: Path) -> None:
     with site(tmp_path, COUSINS, module="busy", busy=BUSY, idle=IDLE) as made:
         pinned = made.submit("--array", "1-3", "--mem", "10MiB", "--set", "pinned=1", "--", "sleep", "0.4")
         large = made.submit("--array", "1-2", "--mem", "2GiB", "--", "sleep", "0.4")
@@ -90,7 +90,7 @@ def test_an_idle_module_two_hops_away_gets_what_is_offered_though_nobody_knows_i
         assert "task_accept" in (made.folder("idle") / "module.log").read_text()
 
 
-def test_what_is_kept_is_not_given_away(tmp_path: Path) -> None:
+def test_kept_tasks_are_not_given_away(tmp_path: Path) -> None:
     kept = BUSY.replace("keep at least 2", "keep at least 8")
     with site(tmp_path, COUSINS, module="busy", busy=kept, idle=IDLE) as made:
         tasks = made.submit("--array", "1-8", "--mem", "10MiB", "--", "sleep", "0.5")
@@ -115,7 +115,7 @@ def test_a_running_task_moves_to_the_idle_machine_that_asked_and_its_attempts_ne
         assert "moving at busy: idle asked for tasks" in made.run("explain", task).stdout
 
 
-def test_a_running_task_that_no_rule_lets_go_stays_whoever_asks(tmp_path: Path) -> None:
+def test_a_running_task_without_an_offer_rule_stays(tmp_path: Path) -> None:
     movable = MOVABLE.replace("RULE", "$task.ran > 1h")
     with site(tmp_path, COUSINS, module="top", busy=movable, idle=IDLE) as made:
         task = made.submit("--mem", "10MiB", "--", "sleep", "8")
@@ -125,7 +125,7 @@ def test_a_running_task_that_no_rule_lets_go_stays_whoever_asks(tmp_path: Path) 
         assert (ended["attempt"], ended["executed_on"]) == (1, "busy")
 
 
-def test_a_paying_partners_task_takes_the_place_of_a_bidders_which_goes_on_afterwards(tmp_path: Path) -> None:
+def test_a_partners_task_takes_the_place_of_a_bidders_which_resumes_afterwards(tmp_path: Path) -> None:
     with site(tmp_path, HOSTING, module="bidder", hosting=PARTNER) as made:
         bidders = made.submit("--", "sleep", "20")
         eventually(lambda: made.status(bidders)["substate"] == "running")

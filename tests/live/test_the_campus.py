@@ -1,4 +1,4 @@
-"""The paper's campus: fifteen modules, policies, and a real job all over it."""
+"""The paper's campus: fifteen modules, policies, and a real job on all machines."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Make a folder whose name is short enough for sockets in it."""
+    """Create a folder whose name is short enough for sockets in it."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         yield Path(folder)
 
@@ -74,8 +74,8 @@ def test_a_requirement_reaches_a_machine_three_hops_away(campus: Federation) -> 
     assert last["executed_on"] in {"harbor", "quarry"}
 
 
-def test_what_a_task_states_reaches_the_policy_of_a_machine_far_away(campus: Federation) -> None:
-    # The department is asked by its sister, engineering, and judges as it judges siblings.
+def test_attributes_of_a_task_reach_the_policy_of_a_distant_machine(campus: Federation) -> None:
+    # The department is asked by its sister, engineering, and applies its rules for siblings.
     far = ("--module", "harbor", "--require", '$owner eq "software"', "--no-wait")
     assert campus.run("run", *far, "--set", "gpus=2", "--", "true").returncode == 0
     refused = campus.run("run", *far, "--set", "gpus=5", "--", "true")
@@ -89,7 +89,7 @@ def test_a_machine_with_two_parents_is_found_through_either(campus: Federation) 
     assert done.returncode == 0, done.stderr
 
 
-def test_why_a_task_waits_names_everyone_that_was_asked(campus: Federation) -> None:
+def test_the_reasons_of_a_waiting_task_name_every_system_that_was_asked(campus: Federation) -> None:
     far = ("--module", "harbor", "--set", "gpus=9", "--require", '$owner eq "software"')
     task = campus.submit(*far, "--", "true")
     eventually(lambda: bool(campus.status(task)["reasons"]))

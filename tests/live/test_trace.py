@@ -1,4 +1,4 @@
-"""Live modules are recorded, and what they did is what the core does again."""
+"""Live modules are recorded, and the core repeats their actions."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def _segments(campus: Federation, module: str) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def many(campus: Federation) -> str:
-    """Record the campus while it works, and give the id of an array of tasks."""
+    """Record the campus while it works, and return the id of an array of tasks."""
     started = campus.document("trace", "start", "--all", "--size", "8MiB")
     assert len(started["modules"]) == 15
     assert {module["recording"] for module in started["modules"]} == {True}
@@ -34,13 +34,13 @@ def many(campus: Federation) -> str:
     return task
 
 
-def test_what_a_live_campus_did_replays_without_a_difference(campus: Federation, many: str) -> None:
+def test_the_recording_of_a_live_campus_replays_without_a_difference(campus: Federation, many: str) -> None:
     done = campus.document("trace", "replay")
     assert done["differences"] == []
-    # Only what was written when a daemon was killed may be incomplete.
+    # Only the last record before a daemon was killed may be incomplete.
     assert all("/xinu/" in note for note in done["notes"])
     assert min(done["events"], done["actions"]) > 1_000
-    # The killed daemon went on with a segment of its own.
+    # The killed daemon continued with a segment of its own.
     assert len(_segments(campus, "xinu")) >= 2
     assert done["segments"] >= 16
 
@@ -65,20 +65,20 @@ def _members(campus: Federation, many: str) -> list[dict[str, str]]:
     return list(campus.document("status", "--members", many)["tasks"])
 
 
-def test_another_policy_would_have_done_something_else(campus: Federation, many: str) -> None:
+def test_another_policy_would_have_decided_otherwise(campus: Federation, many: str) -> None:
     closed = parse_policy('policy "closed" version 1;', file="closed.policy")
     done = replay(read_segments(_segments(campus, "nyneve")), policy=closed)
     assert "refused_by_policy" in "".join(difference.found for difference in done.differences)
 
 
-def test_a_task_that_no_trace_names_is_said_so(campus: Federation, many: str) -> None:
+def test_a_task_without_a_trace_is_reported(campus: Federation, many: str) -> None:
     done = campus.run("trace", "show", "--task", "blays.4711")
     assert (done.returncode, done.stdout) == (1, "")
     assert "nothing in these traces names blays.4711" in done.stderr
 
 
 def _work(campus: Federation) -> str:
-    """Let two hundred tasks run, some with inputs; one is refused and one cancelled; a daemon dies in the midst."""
+    """Run two hundred tasks, some with inputs; one is refused and one cancelled; a daemon is killed meanwhile."""
     refused = campus.submit("--module", "harbor", "--set", "gpus=9", "--require", '$owner eq "software"', "--", "true")
     eventually(lambda: "not that many GPUs here" in json.dumps(campus.status(refused)["reasons"]))
     assert campus.run("cancel", refused).returncode == 0

@@ -54,7 +54,7 @@ def started(sites: Sites) -> Sites:
 
 
 def task_at(site: Site) -> dict[str, Any]:
-    """Describe the last task of a module."""
+    """Return the last task of a module."""
     return dict(site.document("status")["tasks"][-1])
 
 
@@ -65,18 +65,18 @@ def leaves(reasons: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def on(*names: str) -> tuple[str, str]:
-    """Require one of some machines."""
+    """Return a predicate for some machines."""
     return "--require", " or ".join(f'$site eq "{name}"' for name in names)
 
 
-def test_a_task_is_not_placed_where_its_stream_could_not_go_and_status_says_why(sites: Sites) -> None:
+def test_a_task_is_not_placed_where_its_stream_cannot_go_and_status_shows_why(sites: Sites) -> None:
     phys = sites["phys"]
     assert phys.run("submit", *on("chem"), "--", "true").returncode == 0
     eventually(lambda: ("chem", "unreachable") in leaves(task_at(phys)["reasons"]))
     assert task_at(phys)["attempt"] == 0
     shown = phys.run("status", "phys.1")
     assert "the root that vouches for phys is not trusted here" in shown.stdout
-    # The search goes on to whoever can be reached.
+    # The search continues with systems that can be reached.
     done = phys.run("run", *on("chem", "lab", "uni"), "--", "true")
     assert (done.returncode, phys.executed_on()) == (0, "uni")
 

@@ -21,7 +21,7 @@ ON = {"alpha": ("--require", '$site eq "alpha"'), "beta": ("--require", '$site e
 
 @dataclass(kw_only=True)
 class Site:
-    """One site: its folder holds the topology file, the state and the root of the other site; mutable while it runs."""
+    """One site: its folder contains the topology file, the state and the root of the other site (mutable)."""
 
     name: str
     folder: Path
@@ -29,7 +29,7 @@ class Site:
 
     @property
     def root(self) -> Path:
-        """Where the site's own root lies."""
+        """The file of the site's own root."""
         return self.folder / "state" / "pact" / "tls" / "root.pem"
 
     def start(self) -> "subprocess.Popen[str]":
@@ -44,24 +44,24 @@ class Site:
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def document(self, *words: str) -> dict[str, Any]:
-        """Run a command, and give the JSON document that it prints; an empty one if it fails."""
+        """Run a command, and return the JSON document that it prints; an empty one if it fails."""
         done = self.run(*words, "--json")
         return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
     def end(self) -> int:
-        """End the module as an init system would, and give its exit code."""
+        """End the module as an init system would, and return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode
 
     def machines(self, vector: str) -> int:
-        """Give for how many machines a sum or the view of a neighbor stands; 0 without one."""
+        """Return the number of machines in a sum or in the view of a neighbor; 0 without one."""
         told = self.document("module", "vectors")
         return int({**told, **told.get("views", {})}.get(vector, {"machines": 0})["machines"])
 
     def executed_on(self) -> str:
-        """Give where the last task ran."""
+        """Return the machine of the last task."""
         return str(self.document("status")["tasks"][-1]["executed_on"])
 
     def _start(self, *words: str) -> "subprocess.Popen[str]":
@@ -97,7 +97,7 @@ def free_port() -> int:
 
 
 def exchange_roots(alpha: Site, beta: Site) -> None:
-    """Let each first run make a root and ask for the other one, and copy them as two administrators would."""
+    """Make a root at each first run, which then asks for the other root, and copy the roots by hand."""
     for site in (alpha, beta):
         _, told = site.start().communicate(timeout=PATIENCE_SECONDS)
         assert f"{site.folder / 'theirs.pem'} cannot be read" in told
@@ -124,7 +124,7 @@ def test_a_task_of_one_site_runs_at_the_other(sites: tuple[Site, Site]) -> None:
 def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> None:
     alpha, beta = sites
     exchange_roots(alpha, beta)
-    # What alpha recorded for beta is not beta's: its own root must not vouch for beta either.
+    # The root that alpha recorded for beta is not beta's, so beta's own root must not vouch for it either.
     shutil.copy(alpha.root, alpha.folder / "theirs.pem")
     alpha.start()
     eventually(lambda: alpha.machines("up") == 1)

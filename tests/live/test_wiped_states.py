@@ -1,4 +1,4 @@
-"""A module that has lost all that it knew: what becomes of the tasks that it owned or ran."""
+"""A module that has lost its state: the fate of the tasks that it owned or ran."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ _SYSTEMS = """
 
 @pytest.fixture
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Give a module with users, a machine below it and one behind a hop, all with a short lease."""
+    """Share a module with users, a machine below it and one behind a hop, all with a short lease."""
     with short_lease_lab(tmp_path_factory.mktemp("wiped"), _SYSTEMS) as made:
         yield made
 
 
 @pytest.fixture
 def beating(short: Lab) -> Iterator[Beating]:
-    """Give a task that runs behind the hop."""
+    """Return a task that runs behind the hop."""
     short.kill("two")
     with beating_task(short.federation) as made:
         short.start("two")
@@ -35,7 +35,7 @@ def beating(short: Lab) -> Iterator[Beating]:
         yield made
 
 
-def test_what_ran_at_a_wiped_executor_ends_and_begins_anew(short: Lab, beating: Beating) -> None:
+def test_an_attempt_at_a_wiped_executor_ends_and_a_new_one_starts(short: Lab, beating: Beating) -> None:
     short.kill("one", starter=True)
     short.wipe("one")
     short.start("one")
@@ -44,7 +44,7 @@ def test_what_ran_at_a_wiped_executor_ends_and_begins_anew(short: Lab, beating: 
     beating.check_second()
 
 
-def test_what_ran_for_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, beating: Beating) -> None:
+def test_a_task_of_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, beating: Beating) -> None:
     federation = short.federation
     short.kill("home")
     short.wipe("home")
@@ -53,7 +53,7 @@ def test_what_ran_for_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, 
     asked = federation.run("status", beating.task)
     assert asked.returncode == 1
     assert beating.task in asked.stderr
-    # Its neighbor remembers up to which number ids were given out, and none of them is again.
+    # Its neighbor remembers the highest number that was given out, so no id is used again.
     log = federation.folder("home") / "module.log"
     eventually(lambda: "numbers_skipped" in log.read_text())
     again = [federation.submit("--", "sh", "-c", f"echo {number}") for number in range(5)]
@@ -63,11 +63,11 @@ def test_what_ran_for_a_wiped_origin_is_ended_and_its_id_is_unknown(short: Lab, 
     assert [federation.run("logs", task).stdout for task in again] == [f"{number}\n" for number in range(5)]
 
 
-def test_an_older_copy_is_noticed_by_its_mark_and_numbers_go_on_above_the_lost_ones(short: Lab) -> None:
+def test_an_older_copy_is_detected_by_its_mark_and_numbers_continue_above_the_lost_ones(short: Lab) -> None:
     _old_and_new(short, keeps_mark=True)
 
 
-def test_an_older_copy_of_the_whole_folder_is_noticed_by_what_a_neighbor_remembers(short: Lab) -> None:
+def test_an_older_copy_of_the_whole_folder_is_detected_by_a_neighbors_record(short: Lab) -> None:
     _old_and_new(short, keeps_mark=False)
 
 
@@ -82,7 +82,7 @@ def _old_and_new(short: Lab, *, keeps_mark: bool) -> None:
     short.start("home")
     lost = [federation.submit("--", "true") for _ in range(3)]
     assert [federation.run("wait", task).returncode for task in lost] == [0] * len(lost)
-    # A neighbor hears of it with the next hello.
+    # A neighbor receives it with the next hello.
     short.kill("middle")
     short.start("middle")
     eventually(lambda: remembered(short, "middle"))
@@ -105,6 +105,6 @@ def _old_and_new(short: Lab, *, keeps_mark: bool) -> None:
 
 
 def remembered(short: Lab, module: str) -> bool:
-    """Say whether a module has stored what its neighbor `home` has given out."""
+    """Return whether a module has stored the highest number that its neighbor `home` has given out."""
     with closing(sqlite3.connect(short.federation.folder(module) / "module.db")) as connection:
         return bool(connection.execute("SELECT 1 FROM rows WHERE kind = 8 AND key = CAST('home' AS BLOB)").fetchall())

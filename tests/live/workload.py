@@ -1,4 +1,4 @@
-"""A load that tells on itself: tasks that leave their number in a file, and notice when two of them are one."""
+"""A load that checks itself: tasks write their number to a file, and notice when two attempts run at once."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from tests.waiting import eventually, let_pass
 
 PATIENCE_SECONDS = 300.0
 HARMLESS = {"bound", "refused", "finished"}
-"""Refused is what an origin that was away for seconds had bound to places that others have by now: it never ran."""
+"""Refused: bound by an origin that was away for seconds, to places that were granted to others; it never ran."""
 _SEED = "MESSIAHS_CHAOS_SEED"
 _SCRIPT = """
 exec 9>>"$0/locks/$MESSIAHS_ARRAY_INDEX"
@@ -25,7 +25,7 @@ sleep 0.03
 echo "$MESSIAHS_ARRAY_INDEX $MESSIAHS_ATTEMPT" >>"$0/numbers"
 sleep 0.02
 """
-"""The kernel gives a lock back when the last process of the attempt is dead, and not before."""
+"""The kernel releases the lock when the last process of the attempt is dead, and not before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,60 +33,60 @@ class Workload:
     """An array of tasks, each of which writes its number and its attempt to a file while it holds a lock."""
 
     folder: Path
-    """Where any account may write."""
+    """A folder that any account can write to."""
     tasks: int
 
     def command(self) -> tuple[str, ...]:
-        """Give what every task runs; it knows its number and its attempt by the environment."""
+        """Return the command of every task; it reads its number and its attempt from the environment."""
         locks = self.folder / "locks"
         locks.mkdir(exist_ok=True)
         locks.chmod(0o777)
         return ("sh", "-c", _SCRIPT, str(self.folder))
 
     def submit(self, federation: Federation) -> str:
-        """Submit the array and give its id."""
+        """Submit the array and return its id."""
         return federation.submit("--array", f"1-{self.tasks}", "--", *self.command())
 
     def written(self) -> list[tuple[int, int]]:
-        """Give the numbers that were written, each with its attempt, in order."""
+        """Return the numbers that were written, each with its attempt, in order."""
         return _pairs(self.folder / "numbers")
 
     def doubles(self) -> list[tuple[int, int]]:
-        """Give the numbers of those tasks of which two attempts ran at once."""
+        """Return the numbers of tasks of which two attempts ran at once."""
         return _pairs(self.folder / "doubles")
 
     def times_written(self) -> Counter[int]:
-        """Say how often each number was written."""
+        """Return how often each number was written."""
         return Counter(number for number, _ in self.written())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storm:
-    """Blows at random moments of a load; one seed gives one plan, in numbers written instead of in seconds."""
+    """Strikes at random moments of a load; one seed gives one plan, counted in written numbers instead of seconds."""
 
     workload: Workload
     dice: random.Random
 
     def rage(self, blow: Callable[[], None], *, times: int, waiting: "subprocess.Popen[str]") -> None:
-        """Strike `times` times while the load makes progress, and soon after one another now and then."""
+        """Strike `times` times while the load makes progress, sometimes twice in quick succession."""
         highest = self.workload.tasks * 9 // 10
         moments = sorted(self.dice.randrange(1, highest) for _ in range(times))
         for moment in moments:
             eventually(lambda moment=moment: len(self.workload.written()) >= moment)  # type: ignore[misc]
-            # In the midst of whatever follows the write, not only right behind it.
+            # At a random moment after the write, not only right after it.
             let_pass(self.dice.uniform(0, 0.1))
             assert waiting.poll() is None, f"the load was over before the storm: {waiting.communicate()}"
             blow()
 
 
 def what_befell(federation: Federation, array: str) -> set[str]:
-    """Name all that the histories of an array's members tell."""
+    """Return all events in the histories of an array's members."""
     members = federation.document("status", array, "--members")["tasks"]
     return {step["event"] for member in members for step in member["history"]}
 
 
 def kill_process(federation: Federation, module: str, *, process: str) -> ProcessIdentity | None:
-    """Kill -9 the daemon or starter of a module, if it runs at the moment, and say which process that was."""
+    """Kill -9 the daemon or starter of a module, if it is running, and return which process that was."""
     identity = recorded_process(federation.folder(module) / f"{process}.pid")
     if identity is not None:
         kill(identity)
@@ -94,7 +94,7 @@ def kill_process(federation: Federation, module: str, *, process: str) -> Proces
 
 
 def kill_machine(federation: Federation, module: str) -> None:
-    """Kill a daemon and its starter, with which the tasks die, as the loss of a machine would."""
+    """Kill a daemon and its starter, and so its tasks, like the loss of a machine."""
     kill_process(federation, module, process="daemon")
     starter = kill_process(federation, module, process="starter")
     if starter is not None:
@@ -103,7 +103,7 @@ def kill_machine(federation: Federation, module: str) -> None:
 
 @contextmanager
 def seeded(default: int) -> Iterator[random.Random]:
-    """Give dice; whoever fails is told how to throw them again."""
+    """Return a random generator; a failure prints its seed."""
     seed = int(os.environ.get(_SEED, default))
     try:
         yield random.Random(seed)

@@ -22,7 +22,7 @@ SETTLED = Instant(5 * SECOND)
 
 
 def chain(policies: Mapping[SystemId, str], *, slots: int = 2) -> SimulatedFederation:
-    """Give the chain when its modules know each other; who has no policy accepts everybody."""
+    """Return the chain when its modules know each other; a system without a policy accepts every task."""
     neighbors = {ROOT: (_child(MIDDLE),), MIDDLE: (_parent(ROOT), _child(LEAF)), LEAF: (_parent(MIDDLE),)}
     systems = {
         name: SimulatedSystem(
@@ -39,7 +39,7 @@ def chain(policies: Mapping[SystemId, str], *, slots: int = 2) -> SimulatedFeder
 
 
 def task(origin: SystemId, requirement: str = "", *, members: int = 0, waits: bool = True, **said: Value) -> Submitted:
-    """Give a submit of a user of a system."""
+    """Return a submission of a user of a system."""
     return Submitted(
         answer_to=AnswerTo(1),
         key=ClientKey(repr((origin, said))),
@@ -52,7 +52,7 @@ def task(origin: SystemId, requirement: str = "", *, members: int = 0, waits: bo
 
 
 def seen_below(federation: SimulatedFederation, system: SystemId) -> tuple[MachineClass, ...]:
-    """Give the classes that the only child of a system last told it."""
+    """Return the classes in the last vector from the only child of a system."""
     views = federation.members[system].module.state.updates.views
     (view,) = [view for (_, kind), view in views.items() if kind is VectorKind.FOR_PARENTS]
     return view.message.vector.classes

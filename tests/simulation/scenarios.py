@@ -26,7 +26,7 @@ SETTLED = Instant(2 * SECOND + 100 * MILLISECOND)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Who is the child of whom, who has a machine (of two slots), and who refuses; siblings follow from the parents."""
+    """Parents, machines (of two slots), and systems that refuse; siblings follow from the parents."""
 
     about: str
     parents: dict[str, str | None]
@@ -34,11 +34,11 @@ class Scenario:
     at: str
     tasks: int = 1
     ends: int | None = None
-    """How many of them end; None is all."""
+    """The number of tasks that end; None is all."""
     waits: bool = True
     refuses: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    """Who reveals nothing to anybody."""
+    """Systems that reveal nothing."""
     rules: dict[str, str] = field(default_factory=dict)
     """Blocks of policies about sharing load."""
 
@@ -94,11 +94,11 @@ SCENARIOS = {
 
 
 def transcript(scenario: Scenario, prepare: Callable[[SimulatedFederation], None] = lambda _: None) -> str:
-    """Run a scenario until its tasks have ended, and write down what the modules said to each other.
+    """Run a scenario until its tasks have ended, and return the messages between its modules as text.
 
     `prepare` may change the federation before it begins.
 
-    Vectors are left out: they come every two seconds. Every module is sound at the end.
+    Vectors are left out, since they are sent every two seconds. Every module satisfies its invariants at the end.
     """
     federation = _federation(scenario)
     prepare(federation)

@@ -35,7 +35,7 @@ def _swarm(hash_seed: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def test_two_hash_seeds_let_the_same_things_fail() -> None:
+def test_two_hash_seeds_cause_the_same_failures() -> None:
     one, other = _swarm("1"), _swarm("2")
     assert one == other
     assert (one["runs"], one["failures"], sorted(one["digests"])) == (2, [], ["11", "12"])
@@ -46,6 +46,6 @@ def test_another_seed_gives_another_run() -> None:
     assert one["digest"] != other["digest"]
 
 
-def test_a_simulated_task_goes_where_its_requirement_is_met() -> None:
+def test_a_simulated_task_is_placed_where_its_requirement_is_met() -> None:
     outcome = _simulate("0", "pair.yaml", "--tasks", "40", "--require", '$side eq "right"')
     assert outcome["placements"] == {"right": 40}

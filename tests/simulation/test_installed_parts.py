@@ -1,4 +1,4 @@
-"""A part from outside decides in virtual time, also when it fails."""
+"""A third-party part decides in virtual time, also when it fails."""
 
 import importlib
 import sys
@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _ended_under(text: str, members: int) -> tuple[SimulatedFederation, list[str]]:
-    """Let tasks end in the chain with a policy in the middle, and give what was logged of parts."""
+    """Run tasks in the chain with a policy in the middle, and return what was logged about parts."""
     source = PolicySource(file="x.policy", text=text, timeouts=Timeouts())
     federation, logged = chain({}), []
 
@@ -49,7 +49,7 @@ def _ended_under(text: str, members: int) -> tuple[SimulatedFederation, list[str
     return federation, logged
 
 
-def test_it_decides_and_its_module_remembers_for_it(place: Path) -> None:
+def test_a_part_decides_and_its_module_keeps_its_state(place: Path) -> None:
     del place
     federation, logged = _ended_under(RESTING, 3)
     ((name, at),) = federation.members[MIDDLE].module.state.parts.states[PartKind.LOCATION]
@@ -58,7 +58,7 @@ def test_it_decides_and_its_module_remembers_for_it(place: Path) -> None:
     assert logged == []
 
 
-def test_one_that_raises_is_logged_once_and_tasks_are_placed_all_the_same(place: Path) -> None:
+def test_a_part_that_raises_is_logged_once_and_tasks_are_still_placed(place: Path) -> None:
     module = place / "messiahs_resting.py"
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace("        since = query.at", '        raise KeyError("x")\n        since = query.at'))

@@ -1,4 +1,4 @@
-"""Owners who come and go, in virtual time and under the policy of the live test: what becomes of tasks there."""
+"""Owners who come and go, in virtual time and under the policy of the live test: the effect on tasks."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Desks:
-    """Two machines of one slot under a system without one, each with an owner; everything is checked all the time."""
+    """Two machines of one slot under a system without one, each with an owner; invariants are checked all the time."""
 
     def __init__(self, text: str = POLICY, *, mean_ns: int = 20 * SECOND) -> None:
         policy = parse_policy(text, file="desk.policy")
@@ -47,7 +47,7 @@ class Desks:
         checks.agenda = self.federation.agenda
         self.owners = Owners(self.federation)
         self.wait(5)
-        # A console that nobody ever used says nothing, and this policy suspends for that too.
+        # A console that was never used reports nothing, and this policy suspends for that too.
         for name in (LEFT, RIGHT):
             self.owners.come(name)
             self.owners.go(name)
@@ -59,7 +59,7 @@ class Desks:
         self.federation.run(lambda: False, until=until)
 
     def submit(self, kind: str, *, members: int = 0) -> None:
-        """Submit a task, or some, of a kind that the policy knows."""
+        """Submit one or several tasks of a kind that the policy knows."""
         event = Submitted(
             answer_to=AnswerTo(0),
             key=ClientKey(kind),
@@ -73,12 +73,12 @@ class Desks:
 
     @property
     def task(self) -> TaskRow:
-        """Give the one task that has not ended."""
+        """Return the only task that has not ended."""
         (row,) = self.federation.members[TOP].module.state.origin.tasks.values()
         return row
 
     def finish(self) -> TaskRow:
-        """Let the task end, and give it; nothing of it is left then."""
+        """Let the task end, check that nothing of it is left, and return it."""
         self.federation.run(lambda: bool(self.federation.ended), until=Instant(self.federation.now + 10 * MINUTE))
         self.wait(60)
         assert [text for host in self.federation.members.values() for text in leftovers(host)] == []
@@ -90,7 +90,7 @@ def events(row: TaskRow) -> list[str]:
     return [entry.event for entry in row.history]
 
 
-def test_a_task_stands_still_while_its_owner_is_there() -> None:
+def test_a_task_is_suspended_while_the_owner_of_its_machine_is_present() -> None:
     desks = Desks()
     desks.submit("patient")
     machine = SystemId(desks.task.executed_on)
@@ -110,7 +110,7 @@ def test_a_task_stands_still_while_its_owner_is_there() -> None:
         ("moving", ["bound", "suspended", "moving", "vacating", "moved", "bound", "finished"]),
     ],
 )
-def test_a_task_that_cannot_stay_goes_on_at_the_other_desk(kind: str, steps: list[str]) -> None:
+def test_a_task_that_cannot_stay_continues_at_the_other_desk(kind: str, steps: list[str]) -> None:
     desks = Desks()
     desks.submit(kind)
     first = SystemId(desks.task.executed_on)

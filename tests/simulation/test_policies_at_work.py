@@ -1,4 +1,4 @@
-"""Policies at work in virtual time: what is advertised and when, limits that are counted apart, and another policy."""
+"""Policies in virtual time: when attributes are advertised, limits that count separately, and a changed policy."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ from tests.unit.core.rig import sdv
 
 
 def _told(federation: SimulatedFederation, name: str, value: int) -> bool:
-    """Say whether the leaf's parent has been told this value of one attribute, as far as a vector tells it."""
+    """Return whether the leaf's parent has received this value of one attribute."""
     (told,) = seen_below(federation, MIDDLE)
     (expected,) = vector_of(sdv(**{name: value})).classes
     return dict(told.attributes)[name] == dict(expected.attributes)[name]
@@ -27,7 +27,7 @@ def _let_pass(federation: SimulatedFederation, nanoseconds: int) -> None:
     federation.run(lambda: False, until=Instant(federation.now + nanoseconds))
 
 
-def test_a_large_change_is_told_before_the_period_and_a_small_one_at_its_end() -> None:
+def test_a_large_change_is_sent_before_the_period_ends_and_a_small_one_at_its_end() -> None:
     rules = OPEN + " advertise every 10min or after change of 50% { } timeouts { input 1h; }"
     federation = chain({LEAF: rules})
     federation.post(LEAF, Measured(sdv=sdv(slots=2, load=1_000)))
@@ -44,7 +44,7 @@ def test_a_large_change_is_told_before_the_period_and_a_small_one_at_its_end() -
     assert _told(federation, "load", 5_000)
 
 
-def test_what_is_set_by_the_clock_changes_at_the_next_period() -> None:
+def test_an_attribute_set_by_the_clock_changes_at_the_next_period() -> None:
     # Virtual time begins at midnight.
     federation = chain({LEAF: OPEN + " advertise every 30s { set $willingness = 90 when $now.clock >= 0:02 else 10; }"})
     _let_pass(federation, 100 * SECOND)
@@ -54,7 +54,7 @@ def test_what_is_set_by_the_clock_changes_at_the_next_period() -> None:
 
 
 def _most_at_once(federation: SimulatedFederation, attribute: str, tasks: int) -> Counter[Value]:
-    """Let all tasks end, and give how many places their claims had at once at the leaf, by value and together."""
+    """Let all tasks end, and return the maximum of places that their claims had at the leaf, by value and in total."""
     most: Counter[Value] = Counter()
 
     def note(_: SystemId, __: Action) -> None:
@@ -70,14 +70,14 @@ def _most_at_once(federation: SimulatedFederation, attribute: str, tasks: int) -
     return most
 
 
-def test_a_limit_for_each_origin_is_counted_apart() -> None:
+def test_a_limit_per_origin_counts_each_origin_separately() -> None:
     federation = chain({LEAF: "accept from any { limit 1 tasks per $origin; }"}, slots=8)
     for origin in (ROOT, MIDDLE):
         federation.post(origin, task(origin, members=4))
     assert _most_at_once(federation, "origin", 8) == {"root": 1, "middle": 1, "together": 2}
 
 
-def test_a_limit_for_each_value_of_a_declared_attribute_is_counted_apart() -> None:
+def test_a_limit_per_declared_attribute_counts_each_value_separately() -> None:
     rules = "attribute $account string; accept from any { limit 2 tasks per $account; }"
     federation = chain({LEAF: rules}, slots=8)
     for account in ("red", "blue"):
@@ -86,7 +86,7 @@ def test_a_limit_for_each_value_of_a_declared_attribute_is_counted_apart() -> No
 
 
 @pytest.mark.parametrize("place", [MIDDLE, LEAF])
-def test_another_policy_lets_tasks_through_that_wait(place: SystemId) -> None:
+def test_a_changed_policy_accepts_waiting_tasks(place: SystemId) -> None:
     federation = chain({place: 'accept from any { require $user eq "nobody" else "closed"; limit 9 tasks; }'})
     federation.post(ROOT, task(ROOT))
     _let_pass(federation, MINUTE)
@@ -97,7 +97,7 @@ def test_another_policy_lets_tasks_through_that_wait(place: SystemId) -> None:
     assert row.executed_on == LEAF
 
 
-def test_a_task_that_runs_ends_under_a_policy_that_would_not_have_let_it_in() -> None:
+def test_a_running_task_finishes_under_a_policy_that_would_refuse_it() -> None:
     federation = chain({})
     federation.post(ROOT, task(ROOT))
     _let_pass(federation, SECOND // 10)

@@ -1,6 +1,6 @@
-"""Daemons that are away for less than a lease: nothing is lost and nothing is tried twice, whenever and how long it is.
+"""Daemons that are down for less than a lease: nothing is lost or repeated, whenever and however long they are down.
 
-What is on its way when a daemon dies is what can go wrong, so tasks are short here and messages slow.
+Messages in transit when a daemon dies are the critical case, so tasks are short here and messages slow.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ TASKS = 16
 SETTLED = Instant(3 * SECOND)
 CRASHES_NS = tuple(Duration(at * MILLISECOND) for at in range(20, 120, 20))
 AWAY = [(0, 2.5), (0, 100), (2.5, 0), (100, 0), (2.5, 2.5), (5, 10), (10, 5), (100, 2.5), (2.5, 100)]
-"""Seconds that the origin and the executor are away: what a start may take, and longer than places are kept."""
+"""Seconds for which the origin and the executor are down: the longest start, and longer than places are kept."""
 
 
 class Chain:
@@ -72,7 +72,7 @@ class Chain:
         self.federation.post(TOP, event)
 
     def crash(self, name: SystemId, *, at_ns: Duration, away_ns: Duration) -> None:
-        """Let a daemon die after a while, and start again after another."""
+        """Crash a daemon after a while, and start it again after another."""
 
         def die() -> None:
             self.federation.members[name].crash()
@@ -102,7 +102,7 @@ class Chain:
         self.federation.later(Duration(at_ns + for_ns), lambda: restart(configured.neighbors))
 
     def finish(self) -> list[TaskRow]:
-        """Let all tasks end, and give them as they are stored."""
+        """Let all tasks end, and return them as stored."""
         until = Instant(self.federation.now + 60 * MINUTE)
         self.federation.run(lambda: len(self.checks.finals) == TASKS, until=until)
         return list(self.checks.finals.values())
@@ -123,7 +123,7 @@ def _ns(seconds: float) -> Duration:
     ("names", "top_seconds", "leaf_seconds"),
     [*(((TOP, LEAF), *away) for away in AWAY), ((TOP, MIDDLE, LEAF), 100, 0), ((TOP, MIDDLE, LEAF), 5, 10)],
 )
-def test_a_restart_that_is_shorter_than_the_lease_costs_no_attempt(
+def test_a_restart_shorter_than_the_lease_costs_no_attempt(
     names: tuple[SystemId, ...], top_seconds: float, leaf_seconds: float
 ) -> None:
     for seed, at_ns in enumerate(CRASHES_NS):
@@ -138,7 +138,7 @@ def test_a_restart_that_is_shorter_than_the_lease_costs_no_attempt(
 
 
 @pytest.mark.parametrize("departed", [TOP, LEAF])
-def test_tasks_end_once_though_a_hop_was_without_a_neighbor_for_a_while(departed: SystemId) -> None:
+def test_tasks_end_once_although_a_hop_lost_a_neighbor_for_a_while(departed: SystemId) -> None:
     for seed, at_ns in enumerate(CRASHES_NS):
         chain = Chain((TOP, MIDDLE, LEAF), seed=seed)
         chain.submit()

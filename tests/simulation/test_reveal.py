@@ -1,4 +1,4 @@
-"""What a parent is not told keeps no task from the machine behind: what is withheld could be anything."""
+"""Attributes withheld from a parent keep no task from the machine behind: they could have any value."""
 
 from messiahs.core.interface.actions import SendControl
 from messiahs.core.interface.messages import Reason, SchedDeny
@@ -10,7 +10,7 @@ from tests.unit.core.rig import GIB
 
 
 def _federation(reveal: str) -> SimulatedFederation:
-    """Give a chain in which the one in the middle reveals."""
+    """Return a chain in which the middle reveals only some attributes."""
     return chain({MIDDLE: OPEN + reveal})
 
 
@@ -24,18 +24,18 @@ def _ran_on(federation: SimulatedFederation) -> str:
     return row.executed_on
 
 
-def test_a_task_reaches_a_machine_of_which_its_parent_told_only_the_architecture() -> None:
+def test_a_task_reaches_a_machine_whose_parent_reveals_only_the_architecture() -> None:
     federation = _federation("reveal to parent { only $arch; }")
     assert [name for name, _ in seen_below(federation, ROOT)[0].attributes] == ["arch"]
     _submit(federation, '$arch eq "x86_64" and $speed >= 1000 and not ($load > 100)', mem=4 * GIB, disk=GIB)
-    # The requirement names $load, which no machine says: it is the machine that finds out.
+    # The requirement reads $load, which no vector contains: the machine itself decides.
     assert _ran_on(federation) == ""
     federation = _federation("reveal to parent { only $arch; }")
     _submit(federation, '$arch eq "x86_64" and $speed >= 1000', mem=4 * GIB, disk=GIB)
     assert _ran_on(federation) == "leaf"
 
 
-def test_a_task_that_what_is_told_rules_out_is_not_even_asked_for() -> None:
+def test_a_task_excluded_by_revealed_attributes_is_not_requested() -> None:
     federation = _federation("reveal to parent { only $arch; }")
     asked: list[SystemId] = []
     federation.observe = lambda system, action: asked.append(system) if isinstance(action, SendControl) else None

@@ -1,4 +1,4 @@
-"""An idle machine asks, and a busy one has nothing but tasks that run: what becomes of them, in virtual time."""
+"""An idle machine asks a busy one that has only running tasks: what happens to them, in virtual time."""
 
 import pytest
 
@@ -22,7 +22,7 @@ RUN_NS = 200 * SECOND
 
 
 class Sharing(Desks):
-    """The two machines, whose policies share running tasks by some rules; what modules say is written down."""
+    """The two machines, whose policies share running tasks by some rules; messages are recorded."""
 
     def __init__(self, rules: str) -> None:
         self.said: list[tuple[SystemId, Action]] = []
@@ -30,7 +30,7 @@ class Sharing(Desks):
         self.federation.observe = lambda system, action: self.said.append((system, action))
 
     def denials_of(self, system: SystemId) -> set[str]:
-        """Give the codes with which a module answered that it lets no task go."""
+        """Return the codes with which a module denied task requests."""
         sent = [action.message for sender, action in self.said if sender == system and isinstance(action, SendControl)]
         return {reason.code for message in sent if isinstance(message, TaskDeny) for reason in message.reasons}
 
@@ -45,7 +45,7 @@ def test_a_running_task_moves_to_the_idle_machine_that_asks_and_stays_there() ->
     first = machine_of(desks)
     desks.wait(15)
     assert (desks.task.attempt, machine_of(desks)) == (2, ({LEFT, RIGHT} - {first}).pop())
-    # Now the other one is idle and asks; it would go to and fro without end.
+    # Now the other one is idle and asks; without the rule the task would move back and forth.
     ended = desks.finish()
     assert (ended.state, ended.attempt) == (TaskState.FINISHED, 2)
     assert events(ended) == ["bound", "moving", "vacating", "moved", "bound", "finished"]
@@ -61,7 +61,7 @@ def test_a_running_task_moves_to_the_idle_machine_that_asks_and_stays_there() ->
         ("dull", "offer when $task.ran < 10min;", "no_task"),
     ],
 )
-def test_a_task_that_may_not_go_or_that_nobody_wants_stays(kind: str, rules: str, code: str) -> None:
+def test_a_task_that_is_not_offered_or_not_wanted_stays(kind: str, rules: str, code: str) -> None:
     desks = Sharing(rules)
     desks.submit(kind)
     first = machine_of(desks)
@@ -71,7 +71,7 @@ def test_a_task_that_may_not_go_or_that_nobody_wants_stays(kind: str, rules: str
     assert desks.finish().attempt == 1
 
 
-def test_without_a_rule_nobody_is_asked_for_what_runs() -> None:
+def test_without_a_rule_running_tasks_are_not_requested() -> None:
     desks = Sharing("")
     desks.submit("any")
     desks.wait(60)
@@ -79,7 +79,7 @@ def test_without_a_rule_nobody_is_asked_for_what_runs() -> None:
     assert desks.finish().attempt == 1
 
 
-def test_a_task_for_which_whoever_asked_has_no_place_any_more_goes_on() -> None:
+def test_a_task_continues_if_the_requester_has_no_place_any_more() -> None:
     desks = Sharing("offer when $task.ran < 10min;")
     desks.submit("any")
     first = machine_of(desks)
@@ -101,7 +101,7 @@ def test_a_task_for_which_whoever_asked_has_no_place_any_more_goes_on() -> None:
 
 @pytest.mark.parametrize("after_ms", [1, 12])
 @pytest.mark.parametrize("whose", ["executor", "origin", "asker"])
-def test_a_daemon_that_crashes_while_a_task_is_offered_neither_loses_nor_doubles_it(whose: str, after_ms: int) -> None:
+def test_a_daemon_that_crashes_during_an_offer_neither_loses_nor_duplicates_the_task(whose: str, after_ms: int) -> None:
     desks = Sharing("offer when $task.ran < 10min;")
     desks.submit("any")
     first = machine_of(desks)
@@ -118,6 +118,6 @@ def test_a_daemon_that_crashes_while_a_task_is_offered_neither_loses_nor_doubles
 
     desks.federation.observe = crash
     ended = desks.finish()
-    # Whether there were two attempts of it at once is checked all the time.
+    # The number of attempts at once is checked all the time.
     assert offers
     assert ended.state is TaskState.FINISHED

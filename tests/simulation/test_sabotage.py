@@ -1,4 +1,4 @@
-"""The swarm is able to fail: when a rule is broken on purpose, some of a few runs say so."""
+"""The swarm can fail: when a rule is broken on purpose, some of a few runs report it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ from messiahs.sim.swarm import run_seed
 from messiahs.sim.world.disk import Disk
 
 KNOWN = (16, 23, 17)
-"""Some of these are known to notice."""
+"""Some of these seeds are known to notice."""
 SEEDS = (*KNOWN, 20, *range(30, 90))
-"""The first of these that notices is enough."""
+"""The first of these seeds that notices is enough."""
 
 
 def _failures(sabotage: Callable[[SimulatedFederation], None], seeds: Sequence[int]) -> Iterator[str]:
@@ -54,16 +54,16 @@ class LosingDisk(Disk):
         self._kind = kind
 
     def commit(self, writes: Sequence[Store | Forget], now: Instant) -> None:
-        """Leave out what is lost."""
+        """Commit the other rows."""
         kept = [one for one in writes if not isinstance(one, Store) or not isinstance(one.row, self._kind)]
         super().commit(kept, now)
 
 
 class RestlessMachine(SimulatedMachine):
-    """Begins anew what it has begun, whenever it is told to start it."""
+    """Starts a running task again whenever it is told to start it."""
 
     def perform(self, action: ExecutorAction) -> None:
-        """Begin it at once, beside the first one."""
+        """Start it at once, beside the first one."""
         held = self._table.attempts.get(action.attempt) if isinstance(action, StartAttempt) else None
         if isinstance(action, StartAttempt) and held is not None and held.began_at:
             self._parts.watcher.began(self._parts.system, action.attempt, action)
@@ -74,15 +74,15 @@ class CrowdedMachine(SimulatedMachine):
     """Gives each claim one place too many."""
 
     def perform(self, action: ExecutorAction) -> None:
-        """Take in more than was promised."""
+        """Start more than was promised."""
         super().perform(replace(action, places=action.places + 1) if isinstance(action, StartAttempt) else action)
 
 
 class EverlastingMachine(SimulatedMachine):
-    """Lets a task run on when its lease has run out or it is to be ended."""
+    """Lets a task continue after its lease has run out, or after it should be ended."""
 
     def perform(self, action: ExecutorAction) -> None:
-        """Believe that every lease lasts for an hour."""
+        """Treat every lease as lasting an hour."""
         if isinstance(action, StartAttempt):
             super().perform(replace(action, lease_until=after(action.lease_until, HOUR)))
         elif isinstance(action, DiscardAttempt):
@@ -103,11 +103,11 @@ def test_a_disk_that_loses_rows_is_noticed(kind: type[object]) -> None:
     [
         (RestlessMachine, (r"begins on (\w+), and did so on \1 before",)),
         (CrowdedMachine, ("runs tasks that take",)),
-        # What should have ended takes the place of another, runs beside the next attempt, or begins after that.
+        # A task that should have ended takes the place of another, overlaps its next attempt, or is followed too late.
         (EverlastingMachine, ("runs tasks that take", "at once", r"begins on \w+ after attempt \d+ was bound")),
     ],
 )
-def test_a_machine_that_breaks_its_contract_is_noticed_by_what_follows_from_that(
+def test_a_machine_that_breaks_its_contract_is_noticed(
     machine: type[SimulatedMachine], consequences: tuple[str, ...]
 ) -> None:
     def sabotage(federation: SimulatedFederation) -> None:
@@ -143,7 +143,7 @@ def test_sums_that_count_a_machine_twice_are_noticed(monkeypatch: pytest.MonkeyP
     assert " reports " in _first_failure(_nothing)
 
 
-def test_the_answer_of_a_module_that_dies_of_a_message_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_crashes_on_a_message_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_claim_end(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
         raise KeyError(claim_id)
 

@@ -1,4 +1,4 @@
-"""A starter that is stopped while its tasks run on: its watchdog ends them before another attempt begins."""
+"""A starter that is stopped while its tasks run: its watchdog ends them before another attempt begins."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def _federation() -> tuple[SimulatedFederation, Checks]:
 
 
 def _stop_daemon_and_starter_of_the_executor() -> Checks:
-    """Let a task begin, stop daemon and starter where it runs, and wait until it has begun elsewhere."""
+    """Start a task, stop the daemon and the starter of its machine, and wait until it has begun elsewhere."""
     federation, checks = _federation()
     federation.run(lambda: False, until=after(federation.now, 5 * SECOND))
     event = Submitted(
@@ -59,7 +59,7 @@ def _stop_daemon_and_starter_of_the_executor() -> Checks:
     return checks
 
 
-def test_a_task_of_a_stopped_starter_has_ended_when_its_next_attempt_begins() -> None:
+def test_a_task_of_a_stopped_starter_ends_before_its_next_attempt_begins() -> None:
     checks = _stop_daemon_and_starter_of_the_executor()
     assert sorted(attempt.number for attempt in checks.begun) == [1, 2]
     assert [ended.cause for ended in checks.ran.values()] == ["lost"]

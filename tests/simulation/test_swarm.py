@@ -1,6 +1,6 @@
-"""Whole lives of random federations in which things fail, then heal: everything comes to its end, exactly once.
+"""Random federations with faults that heal: every task ends exactly once.
 
-The fixed seeds are always the same ones, the fresh ones never. A failure names the one command that replays it.
+The fixed seeds are always the same; the fresh ones never are. A failure prints the command that replays it.
 """
 
 import os
@@ -24,17 +24,17 @@ def _runs_clean(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", FIXED)
-def test_a_federation_heals_from_everything_that_a_fixed_seed_does_to_it(seed: int) -> None:
+def test_a_federation_heals_from_every_fault_of_a_fixed_seed(seed: int) -> None:
     _runs_clean(seed)
 
 
 @pytest.mark.swarm
 @pytest.mark.parametrize("place", range(len(FRESH)))
-def test_a_federation_heals_from_everything_that_a_fresh_seed_does_to_it(place: int) -> None:
+def test_a_federation_heals_from_every_fault_of_a_fresh_seed(place: int) -> None:
     _runs_clean(FRESH[place])
 
 
-def test_in_some_of_the_fixed_runs_everybody_takes_from_others_what_runs_there() -> None:
+def test_in_some_fixed_runs_every_module_requests_running_tasks() -> None:
     policies = [[system.policy.transfer for system in draw(seed).systems.values()] for seed in DRAWN]
     assert any(len(systems) > 1 and all(each.offers_running for each in systems) for systems in policies)
 
@@ -54,7 +54,7 @@ def test_the_first_runs_draw_every_kind_of_need_and_wish() -> None:
     assert {kind for run in runs for kind in run.kinds} == set(Fault)
 
 
-def test_the_first_runs_draw_policies_that_name_themselves_otherwise_to_some_neighbor() -> None:
+def test_the_first_runs_draw_policies_that_use_another_name_towards_some_neighbor() -> None:
     systems = [system for seed in DRAWN for system in draw(seed).systems.values()]
     names = {system.policy.disclosure.name_for(neighbor) for system in systems for neighbor in system.neighbors}
     assert names == {"", "site-7"}

@@ -1,4 +1,4 @@
-"""Simulated modules are recorded as live ones are; their traces replay, and tell what the transcripts tell."""
+"""Simulated modules are recorded like live ones; their traces replay, and contain the transcripts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
 def _recorded_in(folder: Path, *names: str) -> Callable[[SimulatedFederation], None]:
-    """Give what makes every module (or those that are named) write a trace."""
+    """Return a function that makes every module (or the named ones) write a trace."""
 
     def record(federation: SimulatedFederation) -> None:
         for name, member in federation.members.items():
@@ -73,18 +73,18 @@ def _texts(lines: list[Line]) -> list[str]:
 
 
 @pytest.mark.parametrize("scenario", ["pair", "chain", "tree"])
-def test_a_simulated_trace_replays_and_tells_the_transcript(scenario: str, tmp_path: Path) -> None:
+def test_a_simulated_trace_replays_and_contains_the_transcript(scenario: str, tmp_path: Path) -> None:
     text, files = _run(tmp_path, scenario)
     done = replay(read_segments(files), policy=ScriptedPolicy())
     assert done.differences == []
     assert done.segments > len(SCENARIOS[scenario].parents)
     lines = [line for line in Conversation(files).lines([]) if _is_in_transcripts(line)]
     told = text.splitlines()[2:]
-    # What happens at different modules in the same instant may be told in another order.
+    # Events at different modules in the same instant may appear in another order.
     assert sorted(_texts(lines)) == sorted(told)
 
 
-def test_what_a_module_said_that_was_not_recorded_is_told_by_those_who_heard_it(tmp_path: Path) -> None:
+def test_messages_of_an_unrecorded_module_are_shown_by_their_receivers(tmp_path: Path) -> None:
     text, files = _run(tmp_path, "chain", "middle")
     said = {line.text for line in Conversation(files).lines([])}
     assert "root -> middle: hello root" in said
@@ -113,7 +113,7 @@ def test_the_story_of_a_task_has_its_search_claim_and_end_and_nothing_else(tmp_p
     assert "nyneve: blays.1#1 has ended: exit code 0" in said
 
 
-def test_the_story_of_a_member_leaves_out_what_is_only_about_others(tmp_path: Path) -> None:
+def test_the_story_of_a_member_leaves_out_events_of_other_members(tmp_path: Path) -> None:
     _, files = _run(tmp_path, "pair")
     conversation = Conversation(files)
     story = Story("left.1.2")
@@ -124,7 +124,7 @@ def test_the_story_of_a_member_leaves_out_what_is_only_about_others(tmp_path: Pa
     assert "left -> right: sched_request #2 from left, count 3; hops 31, asks 63, 9.980 s" in said
 
 
-def test_a_task_that_nobody_knows_has_no_story(tmp_path: Path) -> None:
+def test_an_unknown_task_has_no_story(tmp_path: Path) -> None:
     _, files = _run(tmp_path, "pair")
     story = Story("left.9")
     story.learn(Conversation(files).lines([]))

@@ -1,7 +1,7 @@
-"""Conversations of several modules, replayed and compared with what is committed under transcripts/.
+"""Conversations of several modules, replayed and compared with those committed under transcripts/.
 
 A transcript that differs is either a defect or a change to be read and committed: `MESSIAHS_WRITE_TRANSCRIPTS=1 pytest
-tests/simulation/test_transcripts.py` writes them anew.
+tests/simulation/test_transcripts.py` writes them again.
 """
 
 import os
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("transcripts")
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_modules_say_what_they_said_before(name: str) -> None:
+def test_the_conversations_match_the_committed_transcripts(name: str) -> None:
     path = FOLDER / f"{name}.txt"
     said = transcript(SCENARIOS[name])
     if os.environ.get("MESSIAHS_WRITE_TRANSCRIPTS"):

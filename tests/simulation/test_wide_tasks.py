@@ -20,7 +20,7 @@ STREAMS = tuple(map(SystemId, ("one", "three", "two")))
 SLOTS = 4
 MEMBERS = 500
 BOUND_NS = 20 * SECOND
-"""Beyond the longest run of a task that was there before: 5 s of patience, a turn of 5 s, and until it asks again."""
+"""Beyond the longest run of an earlier task: 5 s of patience, a quantum of 5 s, and the time until it asks again."""
 
 
 def star(seed: int, *, mean_ns: int) -> SimulatedFederation:
@@ -66,7 +66,7 @@ def ran_ns(row: TaskRow) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("owner", [WIDE, MACHINE])
-def test_a_task_of_all_slots_starts_within_a_bound_behind_narrow_ones_without_end(owner: SystemId, seed: int) -> None:
+def test_a_task_of_all_slots_starts_within_a_bound_behind_endless_narrow_ones(owner: SystemId, seed: int) -> None:
     federation = star(seed, mean_ns=2 * SECOND)
     for system in STREAMS:
         submit(federation, system, cpus=1, members=MEMBERS)
@@ -92,5 +92,5 @@ def test_narrow_tasks_alone_keep_all_slots_busy() -> None:
     last = max(row.ended_at for row in rows if row.ended_at is not None)
     busy = sum(map(ran_ns, rows)) / (SLOTS * (last - began_at))
     assert len(rows) == len(STREAMS) * MEMBERS
-    # What is lost is the turns: nothing is reserved while every slot that becomes free is enough for whoever asks.
+    # Only the quanta differ: nothing is reserved while every free slot is enough for the asking origin.
     assert busy > 0.9
