@@ -196,7 +196,7 @@ def on_attempt_ended(state: ModuleState, event: AttemptEnded, now: Instant) -> t
 def on_task_status_ack(state: ModuleState, ack: TaskStatusAck, now: Instant) -> tuple[Action, ...]:
     """Forget acknowledged results, end attempts that are no longer bound, and extend the lease.
 
-    An origin that is still searching places for attempts that may stay has missed a message, which is then repeated.
+    An origin that still searches for places for attempts that may stay has missed a message, which is then repeated.
     """
     claim = state.executor.claims.get(ack.claim)
     if claim is None:
@@ -334,7 +334,7 @@ def _full(claim: GrantedClaim) -> str:
 def _refusal(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[str, str]:
     """Return the refusal text for the origin and the detailed reason for the local log.
 
-    Both are empty if nothing is against them.
+    Both are empty if the tasks are accepted.
     """
     if claim.phase is GrantedPhase.EXPIRED:
         return "the claim has ended", ""

@@ -177,7 +177,7 @@ def renew(state: ModuleState, claim: GrantedClaim, now: Instant) -> tuple[Action
 
 
 def on_renewal_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
-    """Renew the lease of a claim, at every fifth of it."""
+    """Renew the lease of a claim; it is renewed `RENEWALS_PER_LEASE` times per lease."""
     claim = state.executor.claims.get(claim_id)
     return renew(state, claim, now) if claim is not None else ()
 

@@ -61,7 +61,7 @@ def restart_durations(state: ModuleState, now: Instant) -> None:
 
 
 def on_evaluation(state: ModuleState, now: Instant) -> tuple[Action, ...]:
-    """Do what is due, request a measurement of memory if a rule reads it, and schedule the next evaluation."""
+    """Perform the acts that are due, request a measurement of memory if a rule reads it, and schedule the next call."""
     actions = evaluate(state, now)
     running = tuple(attempt for _, attempt in running_attempts(state))
     if running and _reads_memory(state):
@@ -70,7 +70,7 @@ def on_evaluation(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def on_attempts_measured(state: ModuleState, event: AttemptsMeasured, now: Instant) -> tuple[Action, ...]:
-    """Record the memory that attempts use, and do what is due."""
+    """Record the memory that attempts use, and perform the acts that are due."""
     for attempt, memory_bytes in event.memory:
         guard = state.executor.guards.get(attempt)
         if guard is not None:
@@ -158,7 +158,7 @@ def continue_after_restart(
             if suspended_ns is not None:
                 # It was not informed before the restart, and its slots may be lent out.
                 restore_suspended(state, claim, attempt, now)
-            # The rule is not stored, so the longest grace applies; a back end that began the end earlier keeps to that.
+            # The rule is not stored, so the longest grace applies; a back end that began the end keeps its own grace.
             graces_ns = [rule.grace_ns or 0 for rule in state.policy.running]
             grace_ns = max(state.policy.timeouts.kill_grace_ns, *graces_ns, 0)
             return (end_action(state, claim, attempt, grace_ns=grace_ns, cause=Cause(status.cause), now=now),)

@@ -2,8 +2,8 @@
 
 Task streams run directly, control messages along the path of the claim. An executor whose control messages arrive while
 no stream to it works is given up: its claim ends, and the origin queries it by name for the tasks that may not have
-arrived. The executor refuses permanently those that it does not have, so they wait for their next attempts; it finishes
-the others.
+arrived. The executor permanently refuses tasks that it does not have, which then wait for their next attempts; it
+finishes the others.
 """
 
 from dataclasses import replace

@@ -115,7 +115,7 @@ def search_everywhere(state: ModuleState, now: Instant) -> tuple[Action, ...]:
 
 
 def yield_quantum(state: ModuleState, shape: Shape, now: Instant) -> None:
-    """Let other origins ask before a shape whose claim was ended by its executor, now and for some quanta."""
+    """Delay the rounds of a shape whose claim was ended by its executor, so that other origins can ask first."""
     shape.quantum_ended_at = now
     if shape.phase is ShapePhase.SETTLED:
         shape.enter(ShapePhase.WAITING)
@@ -164,7 +164,7 @@ def on_claim_granted(
     bound = fill(state, claim, now)
     if not is_last or not shape.count or not claim.bound or shape.has_lost:
         return (Store(row=row), *bound)
-    # Everything requested was granted, so more may be free; not at a claim that takes no tasks or loses them at once.
+    # Everything requested was granted, so more may be free, unless the claim takes no tasks or loses them at once.
     _forget_round(state, shape)
     return (Store(row=row), *bound, _start_search(state, shape, now))
 
@@ -249,7 +249,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
 def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
     """Search for places for `count` tasks of a shape, at once or as soon as its current round ends.
 
-    Hops that remember the task_request `search` ask first the neighbor from which it came.
+    Hops that remember the task_request `search` first ask the neighbor from which it came.
     """
     shape.answers, shape.promised, shape.promised_at = search, count, now
     return search_now(state, shape, now)

@@ -1,4 +1,4 @@
-"""Bound attempts that are to run elsewhere, at their origin: when their executors are asked to end them.
+"""Moving bound attempts, at their origin: when their executors are asked to end them, and for which places.
 
 An attempt that its executor's owner wants to remove may move to any place, and the search continues until there is one.
 An attempt that was offered for a task_request moves only to a place that the one search for it has found; without one
@@ -26,7 +26,7 @@ def room_in(state: ModuleState, claim: HeldClaim) -> int:
 
 
 def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
-    """Ask executors to end as many of the attempts that are to run elsewhere as there are places for elsewhere.
+    """Ask executors to end moving attempts, as many as there are places for at other executors.
 
     Waiting tasks of the shape take precedence: while there are any, no attempt is moved.
     """

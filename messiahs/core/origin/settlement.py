@@ -34,7 +34,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
     claim.listed.pop(status.attempt, None)
     forget_clock(state, claim, status.attempt)
     if stay(claim.shape, status.attempt):
-        # The place that was found for it is free for others, or not needed.
+        # The place found for it is available to other attempts, or not needed.
         claim.shape.is_filled = False
     row = state.origin.tasks[status.attempt.task]
     overdue = row.result if row.is_cancelled else None

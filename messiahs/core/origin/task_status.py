@@ -49,14 +49,14 @@ from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
 _MISSING_AFTER_NS = 5 * SECOND
-"""Age from which a bound attempt counts as missing if a renewal does not list it; before, it may be in transit."""
+"""Age from which a bound attempt counts as missing if a renewal does not list it; a younger one may be in transit."""
 _HELD = (Substate.SUSPENDED, Substate.VACATING)
 
 
 def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, now: Instant) -> tuple[Action, ...]:
     """Accept and acknowledge results, answer a renewal, and fill the places that became free.
 
-    A claim that is not held, or no longer, is ended.
+    A claim that is not (or no longer) held is ended.
     """
     claim = state.origin.claims.get(status.claim)
     if claim is None:
@@ -172,7 +172,7 @@ def _on_progress(state: ModuleState, claim: HeldClaim, status: AttemptStatus, no
 def _on_other_substate(
     state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Instant, /
 ) -> tuple[Action, ...]:
-    """Record what an attempt does now; suspensions and the like by the owner are added to the task's history."""
+    """Record the substate of an attempt; acts of the machine's owner are added to the task's history."""
     row = state.origin.tasks[status.attempt.task]
     was_held = row.substate in _HELD
     has_begun = was_held or status.substate in _HELD

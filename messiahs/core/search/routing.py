@@ -81,7 +81,7 @@ def register(
 
 
 def bounded(request: _Request, /) -> _Request:
-    """Return a request with the count, hops, asks and time limited to those of a request of our own."""
+    """Return a request with count, hops, asks and time within the limits of the protocol."""
     return replace(
         request,
         count=min(request.count, ASK_LIMIT),
@@ -138,7 +138,7 @@ def count_given(state: ModuleState, search: Search, ask: MessageId, /, *, given:
 
 
 def after_accept(state: ModuleState, search: Search, ask: MessageId, /, *, now: Instant) -> tuple[Action, ...]:
-    """Ask the next candidate for the rest, if a neighbor was asked for a part of it and has given all of that.
+    """Ask the next candidate for the rest, once a neighbor that was asked for a part has given all of that part.
 
     Such a neighbor sends no further answer.
     """

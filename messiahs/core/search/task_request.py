@@ -1,9 +1,9 @@
 """Receiver-initiated load sharing: task_request, task_accept, task_deny (MESSIAHS 5.3.2, 6.2).
 
 A module with free slots asks where tasks wait, or run and may move. A module with matching tasks that its policy offers
-accepts. For waiting tasks it searches for places at once, naming the request: each hop that remembers the request asks
-the neighbor from which it came first. For running tasks, their origins search (running_offers.py). So a task reaches
-the requester like any other, through every gate.
+accepts. For waiting tasks it searches for places at once, naming the request: each hop that remembers the request first
+asks the neighbor from which it came. For running tasks, their origins search (running_offers.py). So a task reaches the
+requester like any other, through every gate.
 """
 
 from dataclasses import replace

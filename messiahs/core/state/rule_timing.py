@@ -108,7 +108,7 @@ def acted(memory: Memory, due: Due, now: Instant, /) -> Memory:
         case Act.SUSPEND:
             return replace(memory, standing=Standing.SUSPENDED)
         case Act.RESUME:
-            # A move without a follow-up had no grace to count while suspended: it gets one from now on.
+            # A move that began while the task was suspended had no grace: it is dropped, and starts again with one.
             moving = memory.moving if memory.moving_until is not None else None
             return replace(memory, standing=Standing.RUNNING, moving=moving)
 
@@ -152,7 +152,7 @@ def _wanted(rules: Sequence[RunningRule], memory: Memory, ripe: Sequence[int]) -
 def _grace_ns(rule: RunningRule, standing: Standing) -> int | None:
     if rule.act is Act.KILL:
         return rule.grace_ns or 0
-    # For a task that is suspended already, and would be after the grace, the grace has no end.
+    # A suspended task that would only be suspended after the grace has nothing to wait for.
     is_done = rule.act is Act.MOVE and rule.then is Act.SUSPEND and standing is Standing.SUSPENDED
     return None if is_done else rule.grace_ns
 

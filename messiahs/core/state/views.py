@@ -30,7 +30,7 @@ class View:
 
 
 class Annotations(NamedTuple):
-    """The annotations of a vector beside its machines."""
+    """The annotations of a vector."""
 
     waiting: int = 0
     """Tasks known to wait for these machines."""

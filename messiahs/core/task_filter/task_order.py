@@ -96,7 +96,7 @@ def facts_of_shape(state: ModuleState, shape: Shape, now: Instant) -> dict[str, 
 
 
 def order_of(state: ModuleState, tasks: tuple[Description, ...], now: Instant) -> tuple[int, ...]:
-    """Give the positions of tasks as the policy puts them; a policy that keeps the order of arrival is not asked."""
+    """Return the positions of tasks in the order of the policy; one that keeps the order of arrival is not called."""
     query = TaskOrderQuery(tasks=tasks, here=own_facts(state, now), now=state.calendar(now), at=now)
     return decide(state, PartKind.SELECTION, state.policy.selection, query)
 

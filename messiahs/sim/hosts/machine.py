@@ -295,7 +295,7 @@ class SimulatedMachine:
             self._turn()
 
     def _turn(self) -> None:
-        """End what is due, start what has a place, and schedule the next call."""
+        """End attempts that are due, start attempts that have a place, and schedule the next call."""
         if self.is_frozen:
             return
         self._enforce()
