@@ -135,14 +135,14 @@ def explain(file: Path, *, as_json: bool, **options: Unpack["ExplainOptions"]) -
     """
     from messiahs.cli.policy.explanation import policy_document, show_blocks, show_orders, show_parts, text_of
     from messiahs.cli.policy.pool import explained_pool, known_of, pool_document, show_pool
-    from messiahs.cli.policy.situation import asked_of, explained_blocks, explained_orders
+    from messiahs.cli.policy.situation import explained_blocks, explained_orders, request_to_explain
     from messiahs.config.policies import read_policy
 
     known = known_of(options)
     # Attributes are written as in the policy, and their mistakes are policy problems.
     with problems_as_json(as_json=as_json):
         rules = read_policy(file)
-        asked = asked_of(rules, options, known.pools)
+        asked = request_to_explain(rules, options, known.pools)
     blocks = explained_blocks(rules, asked, options)
     orders = explained_orders(rules, asked, known.neighbors)
     found = explained_pool(rules, asked, known.pools) if known.pools else None

@@ -85,7 +85,7 @@ def explained_orders(
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))
 
 
-def asked_of(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, IndexedVector], /) -> Asked:
+def request_to_explain(policy: CompiledPolicy, stated: Stated, pools: Mapping[str, IndexedVector], /) -> Asked:
     """Return the request; by default, a task takes one slot and its origin is the asking neighbor.
 
     This machine's attributes are optional if machines are given. Raises PolicyError for mistakes.

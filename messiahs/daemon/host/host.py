@@ -56,7 +56,7 @@ from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.file_retention import collect_periodically
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of, follow_file
+from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of, follow_output
 from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
@@ -221,7 +221,7 @@ class Host:
         def has_ended() -> bool:
             return not request.follow or not queries.is_executing(self.module.state, request.attempt)
 
-        pieces = follow_file(
+        pieces = follow_output(
             executor, request.attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
         )
         async for piece in pieces:

@@ -187,7 +187,7 @@ class Outputs:
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"
-        async for piece in follow_file(self._executor, action.attempt, name=output.name, has_ended=lambda: True):
+        async for piece in follow_output(self._executor, action.attempt, name=output.name, has_ended=lambda: True):
             yield piece
 
 
@@ -213,7 +213,7 @@ async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes |
         raise ChannelError(text) from error
 
 
-async def follow_file(
+async def follow_output(
     executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
 ) -> AsyncGenerator[bytes, None]:
     """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""

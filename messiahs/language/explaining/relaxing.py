@@ -39,7 +39,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Knob:
+class _Relaxation:
     """A value that could be changed: its present value, the other values, and the matches for each."""
 
     value: Value | None
@@ -56,7 +56,7 @@ def changes_for(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector, 
     return tuple(sorted(changes.values(), key=lambda each: (-each.machines.could, -each.machines.surely, each.text)))
 
 
-def _nearest(knob: _Knob, now: Machines) -> Iterator[Change]:
+def _nearest(knob: _Relaxation, now: Machines) -> Iterator[Change]:
     """Yield the nearest lower and higher number that helps; for a string or a missing value, the best value."""
     numbers = sorted({each for each in knob.others if isinstance(each, int)})
     value = knob.value
@@ -81,7 +81,7 @@ def _is_more(machines: Machines, now: Machines) -> bool:
     return machines.could > now.could or (machines.could == now.could and machines.surely > now.surely)
 
 
-def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Knob]:
+def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Relaxation]:
     found: dict[Reading, dict[Value, None]] = {}
     for demand in demands:
         for condition in demand.conditions:
@@ -97,7 +97,7 @@ def _facts_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) ->
 
 def _fact(
     reading: Reading, bounds: Iterable[Value], demands: tuple[Demand, ...], facts: Facts, *, pool: IndexedVector
-) -> _Knob:
+) -> _Relaxation:
     value = reading.value_in(facts)
     said = facts.get(reading.scope, {})
 
@@ -111,10 +111,10 @@ def _fact(
             return f"{reading} were {written}"
         return f"{reading} were at {'most' if other < value else 'least'} {written}"
 
-    return _Knob(value=value, others=tuple(bounds), text_for=text_for, matched=matched)
+    return _Relaxation(value=value, others=tuple(bounds), text_for=text_for, matched=matched)
 
 
-def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Knob]:
+def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector) -> Iterator[_Relaxation]:
     for demand in demands:
         for condition in demand.conditions:
             readings = {reading.key: reading for reading in condition.readings}
@@ -126,17 +126,17 @@ def _literals_in(demands: tuple[Demand, ...], facts: Facts, pool: IndexedVector)
                 for reading, other in _sides_of(comparison, readings):
                     is_literal = isinstance(other, int | str) and reading.pattern is None and not reading.is_presence
                     if is_literal and reading.scope == demand.scope:
-                        yield _literal(term, comparison, demand, (demands, facts, pool), reading=reading)
+                        yield _relaxed_literal(term, comparison, demand, (demands, facts, pool), reading=reading)
 
 
-def _literal(
+def _relaxed_literal(
     term: Term,
     comparison: Comparison,
     demand: Demand,
     asked: tuple[tuple[Demand, ...], Facts, IndexedVector],
     *,
     reading: Reading,
-) -> _Knob:
+) -> _Relaxation:
     demands, facts, pool = asked
     is_left = isinstance(comparison.left, Variable)
     value = comparison.right if is_left else comparison.left
@@ -154,7 +154,7 @@ def _literal(
         spelling = f" {SPELLINGS[comparison.kind, comparison.order]} "
         return f"`{term.text}` were `{spelling.join(sides if is_left else sides[::-1])}`"
 
-    return _Knob(
+    return _Relaxation(
         value=None if isinstance(value, Variable) else value,
         others=tuple(_bounds_at(reading, demand.scope, pool)),
         text_for=text_for,

@@ -11,7 +11,7 @@ from messiahs.language.runtime.accept_rules import (
     Requirement,
     facts_of,
     is_true_for,
-    slots_of,
+    slots_under_limit,
 )
 from messiahs.language.runtime.class_explanation import ClassPart, explain_classes, machines_in
 from messiahs.language.runtime.condition_explanation import Explanation, explain, why_false
@@ -99,7 +99,7 @@ def explain_below(
 
 
 def _limit(limit: Limit, query: AcceptQuery) -> ExplainedRule:
-    taken = slots_of(limit, query.tdv, query.placed)
+    taken = slots_under_limit(limit, query.tdv, query.placed)
     is_true = taken + query.wanted_slots <= limit.slots
     note = f"{taken} of {limit.slots} slots taken, {query.wanted_slots} wanted"
     return ExplainedRule(text=limit.rule, start=limit.start, is_true=is_true, note=note)

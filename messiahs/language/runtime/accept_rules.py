@@ -61,7 +61,7 @@ class AcceptBlock:
             text = _joined(*(why for each in self.occasions for why in _why(each.condition, facts)))
             return Refused(code=DenyCode.REFUSED_BY_POLICY, rule=rule, text=text, is_final=False)
         for limit in self.limits:
-            if slots_of(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
+            if slots_under_limit(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
         return Accepted()
 
@@ -113,7 +113,7 @@ def _joined(*texts: str) -> str:
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
-def slots_of(limit: Limit, tdv: TDV, placed: tuple[Placed, ...], /) -> int:
+def slots_under_limit(limit: Limit, tdv: TDV, placed: tuple[Placed, ...], /) -> int:
     """Return the slots in live claims that a limit counts for one more such task."""
     if limit.per is None:
         return sum(claim.slots for claim in placed)
