@@ -16,7 +16,7 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - state: the mutable state of a module, by role; lives.py has the phases of claims and shapes.
 - task_filter: which machines match a task, and which tasks the policy accepts, in which order.
 - relay: conversations that pass through a module: their bounds, the names they disclose, the claims they belong to.
-- origin, update: the tasks of local users; what neighbors are told about machines, and what they report.
+- origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
 - search: `sched_request` and `task_request` as they travel from module to module.
 - Files beside the rooms: epochs.py (ids after a restored backup), claim_messages.py (the end of a claim's path),
@@ -105,7 +105,7 @@ Words that are not the papers':
 - round: one search for places for a shape.
 - shape: all tasks of an origin with equal TDV and requirement; they are placed together.
 - snapshot: what was known at one instant, for a sum that takes several turns of the event loop.
-- soft: not stored, and made anew after a restart.
+- soft: not stored, and rebuilt after a restart.
 - starved: a shape whose requests were denied for lack of free slots since some instant.
 - ticket: a secret that the origin shows to send a claim's tasks and to fetch their outputs.
 - turn: one pass of the event loop; long sums take several, and other messages are handled in between.
