@@ -40,7 +40,7 @@ Profiled = Callable[[Contender], AbstractContextManager[None]]
 
 
 def all_rows() -> tuple[Row, ...]:
-    """Give every row, in the order of the table."""
+    """Return every row, in the order of the table."""
     first = (tasks, latency, judging, viewing, refusing, starting, asking)
     modules = (*first, idling, vectors, growing, moving, simulating)
     return tuple(row for module in modules for row in module.rows())

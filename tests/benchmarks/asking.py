@@ -23,7 +23,7 @@ _EARLIER_TASK = f"{ORIGIN}.2"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about an array that has ended."""
+    """Return the row about an array that has ended."""
     return (
         Row(
             name="status",

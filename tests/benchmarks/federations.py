@@ -60,7 +60,7 @@ def up(systems: str, *, update_period: str = "2s") -> Iterator[Measurable]:
 
 
 def cpu_seconds(processes: dict[str, int]) -> dict[str, float]:
-    """Give what each process used so far, and beside each starter what its tasks used."""
+    """Return the use of each process so far, and for each starter that of its tasks."""
     used: dict[str, float] = {}
     for name, pid in processes.items():
         usage = usage_of(pid)

@@ -79,7 +79,7 @@ BROODS = (
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about a parent with many children."""
+    """Return the row about a parent with many children."""
     return (
         Row(
             name="growth",
@@ -247,7 +247,7 @@ def _federation(children: int, *, is_root: bool) -> SimulatedFederation:
 
 
 def _drawn(random: Random) -> dict[str, Value]:
-    """Give a machine; hardly two are alike in all keys."""
+    """Return a machine; hardly two are alike in all keys."""
     slots = 2 ** random.randint(0, 7)
     return {
         "speed": random.randint(100, 5000),

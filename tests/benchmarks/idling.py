@@ -14,7 +14,7 @@ _SETTLING_SECONDS = 3.0
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about idleness."""
+    """Return the row about idleness."""
     return (
         Row(
             name="idle",

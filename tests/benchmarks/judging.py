@@ -16,7 +16,7 @@ _PARSED_FOR = 100
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the rows about single predicates."""
+    """Return the rows about single predicates."""
     return (
         Row(
             name="predicate",
@@ -90,7 +90,7 @@ def _judge(name: str, judges: Mapping[str, Callable[[object], object]], *, over:
 
 
 def _took(judge: Callable[[object], object], over: object, times: int) -> float:
-    """Give the processor seconds of one call, without those of the loop around it."""
+    """Return the processor seconds of one call, without those of the loop around it."""
     begun_at = time.process_time()
     for _ in range(times):
         judge(over)

@@ -19,7 +19,7 @@ _IDLE_SECONDS = 0.15
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the rows about latency."""
+    """Return the rows about latency."""
     return (
         Row(
             name="latency",
@@ -70,7 +70,7 @@ def _ours(measurable: Measurable, sizes: Sizes) -> Contender:
 
 
 def _one(client: ModuleClient) -> dict[str, float]:
-    """Give the milliseconds of a task by its parts; those that modules recorded are whole."""
+    """Return the milliseconds of a task by its parts; those that modules recorded are whole."""
     # What the last task left to do is done by then, and nothing is in flight.
     let_pass(_IDLE_SECONDS)
     begun_at = time.monotonic()

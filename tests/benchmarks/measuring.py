@@ -142,11 +142,11 @@ class Measured:
             self.values.setdefault(reading.figure, {}).setdefault(contender, []).append(reading.value)
 
     def budget(self, figure: str) -> Budget | None:
-        """Give what a figure is to reach."""
+        """Return the target of a figure."""
         return next((budget for budget in self.row.budgets if budget.figure == figure), None)
 
     def achieved(self, figure: str) -> float | None:
-        """Give the median of ours as the budget counts it: itself, or how many times as fast as the peer's."""
+        """Return the median of ours as the budget counts it: itself, or how many times as fast as the peer's."""
         budget, values = self.budget(figure), self.values[figure]
         ours = statistics.median(values[OURS]) if values.get(OURS) else None
         if ours is None or budget is None or not budget.times_peer:
@@ -157,7 +157,7 @@ class Measured:
         return ours / peer if budget.is_more_better else peer / ours
 
     def verdict(self, figure: str) -> Verdict:
-        """Say how a figure stands against its budget."""
+        """Return the text that compares a figure with its budget."""
         budget, achieved = self.budget(figure), self.achieved(figure)
         if budget is None:
             return Verdict.NONE
@@ -204,5 +204,5 @@ def _take_turns(measured: Measured, contenders: Sequence[Contender], repeats: in
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Give the median, the lowest and the highest."""
+    """Return the median, the lowest and the highest."""
     return statistics.median(values), min(values), max(values)

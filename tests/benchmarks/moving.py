@@ -22,7 +22,7 @@ _NAME = "large.bin"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the rows about one large file and about many small ones."""
+    """Return the rows about one large file and about many small ones."""
     return (
         Row(
             name="bytes",
@@ -112,7 +112,7 @@ def _ours(measurable: Measurable, size_bytes: int) -> Contender:
 
 
 def _input_seconds(client: ModuleClient, folder: Path, size_bytes: int) -> float:
-    """Give how long the input of a task that is bound delays its start; the file is new to both modules."""
+    """Return the delay of a bound task's start by its input; the file is new to both modules."""
     path = _fresh_file(folder, size_bytes)
     prepared = prepare_inputs([Source(path=str(path))])
     upload(client, prepared.contents)
@@ -124,7 +124,7 @@ def _input_seconds(client: ModuleClient, folder: Path, size_bytes: int) -> float
 
 
 def _output_seconds(client: ModuleClient, size_bytes: int) -> float:
-    """Give how long after its end a task is finished: its output is home by then."""
+    """Return the time from the end of a task until it is finished, with its output fetched."""
     made = f"head -c {size_bytes} /dev/urandom > {_NAME} && date +%s.%N"
     task = client.submit(Submission(argv=("sh", "-c", made), outputs=(_NAME,)))
     document = client.wait(task)

@@ -18,7 +18,7 @@ MACHINE: Mapping[str, Value] = {
 
 
 def ten_terms(speed: int) -> str:
-    """Give a predicate of ten comparisons, one of them with a speed."""
+    """Return a predicate of ten comparisons, one of them with a speed."""
     return (
         f'$arch eq "x86_64" and $os eq "Linux" and $speed >= {speed} and $nproc >= 4 and $free_slots >= 1 and '
         '$avail_mem >= 4000000 and $avail_disk >= 4000000 and $load < 9000 and $slots <= 64 and $cpu eq "sparc"'

@@ -19,7 +19,7 @@ class Usage:
     """How often threads went to sleep of their own accord, and so were woken, by the names of threads."""
 
     def since(self, before: "Usage") -> "Usage":
-        """Give what was used since an earlier look."""
+        """Return the use since an earlier measurement."""
         return Usage(
             cpu_seconds=self.cpu_seconds - before.cpu_seconds,
             children_cpu_seconds=self.children_cpu_seconds - before.children_cpu_seconds,
@@ -39,7 +39,7 @@ class Memory:
 
     @property
     def resident_bytes(self) -> int:
-        """Give what tools show as RSS."""
+        """Return the RSS as tools show it."""
         return self.own_bytes + self.file_bytes
 
 
@@ -68,7 +68,7 @@ def memory_of(pid: int) -> Memory:
 
 
 def _of_threads(pid: int) -> tuple[float, Counter[str]]:
-    """Give the seconds on a processor (0.0 where the kernel does not count them by the nanosecond), and wake-ups.
+    """Return the seconds on a processor (0.0 where the kernel does not count them by the nanosecond), and wake-ups.
 
     Threads that have ended are in neither: daemon and starter keep theirs.
     """

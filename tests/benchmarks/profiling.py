@@ -91,7 +91,7 @@ def own_time(collapsed: str) -> Counter[str]:
 
 
 def import_time(said: str) -> Counter[str]:
-    """Give the microseconds of each import without those that it made, from `import time: OWN | ALL | NAME`."""
+    """Return the microseconds of each import without those that it made, from `import time: OWN | ALL | NAME`."""
     lines = (line.removeprefix("import time:").split("|") for line in said.splitlines() if line.count("|") == 2)
     return Counter({name.strip(): int(own) for own, _, name in lines if own.strip().isdecimal()})
 

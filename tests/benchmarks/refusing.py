@@ -24,7 +24,7 @@ JUDGED = "the costliest of them, judged over 1,000 views of 64 classes"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about hostile predicates."""
+    """Return the row about hostile predicates."""
     return (
         Row(
             name="hostile",
@@ -59,7 +59,7 @@ def _read(texts: Mapping[str, str]) -> Iterator[float]:
 
 
 def _judged(text: str, views: Mapping[SystemId, IndexedVector]) -> float:
-    """Give how long one message keeps a module busy: which views could hold the task, and why others could not.
+    """Return how long one message keeps a module busy: which views could hold the task, and why others could not.
 
     The views were looked at before, and every hundredth has changed since.
     """

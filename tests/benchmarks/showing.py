@@ -28,7 +28,7 @@ def table_of(measured: Sequence[Measured]) -> Table:
 
 
 def skipped_lines(measured: Sequence[Measured]) -> list[str]:
-    """Say who is missing from which row, and why."""
+    """Return who is missing from which row, and why."""
     return [f"{one.row.name}: no {each.name}: {each.reason}" for one in measured for each in one.skipped]
 
 

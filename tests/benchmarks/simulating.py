@@ -15,7 +15,7 @@ _CAMPUS = Path(__file__).parents[2] / "topologies" / "campus.yaml"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about the simulator."""
+    """Return the row about the simulator."""
     return (
         Row(
             name="simulator",

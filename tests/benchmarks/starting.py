@@ -18,7 +18,7 @@ VERSION, SUBMIT = "messiahs version", "messiahs submit"
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the rows about the start of commands; both with compiled modules and a warm cache."""
+    """Return the rows about the start of commands; both with compiled modules and a warm cache."""
     return (
         Row(
             name="start",
@@ -52,7 +52,7 @@ def _with_module(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _program() -> list[str]:
-    """Give the installed program beside this interpreter: what a user types starts that."""
+    """Return the installed program beside this interpreter: what a user types starts that."""
     beside = shutil.which("messiahs", path=str(Path(sys.executable).parent))
     return [beside] if beside else [sys.executable, "-m", "messiahs.cli.main"]
 
@@ -83,7 +83,7 @@ def _contender(
 
 
 def _took_ms(start: Callable[[], object]) -> tuple[float, float]:
-    """Give how long it took, and how long a processor worked for it."""
+    """Return the elapsed and the processor time."""
     begun_at, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     start()
     took_seconds, after = time.monotonic() - begun_at, resource.getrusage(resource.RUSAGE_CHILDREN)

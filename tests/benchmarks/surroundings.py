@@ -25,7 +25,7 @@ class Surroundings:
 
     @property
     def warning(self) -> str:
-        """Say what is wrong with the numbers, if anything is."""
+        """Return what is wrong with the numbers, or an empty text."""
         if self.busy_percent < _BUSY_PERCENT:
             return ""
         return (

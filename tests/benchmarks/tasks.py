@@ -17,7 +17,7 @@ _WARMING_TASKS = 50
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the rows about throughput."""
+    """Return the rows about throughput."""
     return (
         Row(
             name="tasks",
@@ -65,7 +65,7 @@ def _ours(measurable: Measurable, tasks: int) -> Contender:
 
 
 def _by_api(measurable: Measurable, tasks: int) -> float:
-    """Give the rate from when the array was taken in to when its last member had ended, as the module recorded it."""
+    """Return the rate from when the array was taken in to when its last member had ended, as the module recorded it."""
     with measurable.client() as client:
         document = client.wait(client.submit(Submission(argv=("true",), members=tasks)))
     if document["exit_codes"] != {"0": tasks}:

@@ -20,7 +20,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about vectors."""
+    """Return the row about vectors."""
     return (
         Row(
             name="vector",
@@ -64,7 +64,7 @@ def _made(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _class(random: Random, count: int) -> MachineClass:
-    """Give machines of one kind; hardly two kinds are alike."""
+    """Return machines of one kind; hardly two kinds are alike."""
     slots, memory = 2 ** random.randint(0, 7), random.randint(1, 512) * _GIB
     said: dict[str, Value] = {
         "speed": random.randint(100, 5000),

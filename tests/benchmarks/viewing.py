@@ -35,7 +35,7 @@ _PART = 10
 
 
 def rows() -> tuple[Row, ...]:
-    """Give the row about views."""
+    """Return the row about views."""
     figures = (RANKED, RANKED_AGAIN, RANKED_EXAMPLE)
     return (
         Row(
@@ -112,7 +112,7 @@ def _machine_of(machine_class: MachineClass) -> dict[str, Value]:
 
 
 def need_of(requirement: str) -> Need:
-    """Give the need of a task that asks for little besides."""
+    """Return the need of a task that asks for little besides."""
     return Need(slots=1, mem_bytes=GIB, disk_bytes=0, requirement=parse_predicate(requirement))
 
 
@@ -137,7 +137,7 @@ def candidates(views: int) -> Iterator[Candidate]:
 
 
 def _machine_class(random: Random) -> MachineClass:
-    """Give a class of random machines near the example's; some satisfy the predicates."""
+    """Return a class of random machines near the example's; some satisfy the predicates."""
 
     def near(value: Value) -> ClassValue:
         if isinstance(value, str):

@@ -122,7 +122,7 @@ def _has_all(predicate: ParsedPredicate, description: Description) -> bool:
 
 
 def _descriptions(predicate: ParsedPredicate) -> Iterator[Description]:
-    """Give machines that say values near those that the predicate compares with, and one that says nothing."""
+    """Return machines that say values near those that the predicate compares with, and one that says nothing."""
     literals = [
         operand
         for comparison in comparisons_of(predicate.expression)

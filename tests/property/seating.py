@@ -8,7 +8,7 @@ from messiahs.core.vectors.vectors import VARIOUS, Interval, MachineClass, Vecto
 
 
 def is_inside(machine: SDV, machine_class: MachineClass) -> bool:
-    """Say whether a machine is one that a class may stand for."""
+    """Return whether a machine is one that a class may stand for."""
     said, stated = machine.description(), dict(machine_class.attributes)
     if said.keys() - stated.keys():
         return False
@@ -26,7 +26,7 @@ def is_inside(machine: SDV, machine_class: MachineClass) -> bool:
 
 
 def can_hold_all(machines: Sequence[SDV], vector: Vector) -> bool:
-    """Say whether machines can be given to classes that they lie in, so that every class gets as many as it counts."""
+    """Return whether machines can be assigned to classes that contain them, so that every class gets its count."""
     seats = [index for index, machine_class in enumerate(vector.classes) for _ in range(machine_class.count)]
     if len(seats) != len(machines):
         return False

@@ -150,7 +150,7 @@ PLAIN_CLASSES = st.builds(
 
 
 def _loss(groups: Sequence[MachineClass]) -> int:
-    """Give the loss of some classes, less the sum of the low ends of all machines, which is always the same."""
+    """Return the loss of some classes, less the sum of the low ends of all machines, which is always the same."""
     loss = 0
     for group in groups:
         for _, value in group.attributes:
@@ -165,7 +165,7 @@ def _is_below(value: ClassValue, other: ClassValue) -> bool:
 
 
 def _divisions(many: list[MachineClass]) -> Iterator[list[MachineClass]]:
-    """Give every way to divide classes by a value of a key."""
+    """Return every way to divide classes by a value of a key."""
     yield [hull_of(many)]
     for place in range(4):
         for _, value in dict.fromkeys(machine_class.attributes[place] for machine_class in many):

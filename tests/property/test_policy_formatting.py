@@ -58,7 +58,7 @@ GAPS = ["", "", " ", " ", "\n", "\n\n", "\n\n\n", "\t", "\r\n", " # behind {};\n
 
 
 def _meaning(value: object) -> object:
-    """Give what a compiled policy decides, without how it is written and in which places."""
+    """Return the decisions of a compiled policy, without its text and positions."""
     match value:
         case Condition():
             return (_meaning(value.readings), value.expression)
@@ -83,7 +83,7 @@ def _comments(text: str) -> list[str]:
 
 
 def _stated(text: str) -> object:
-    """Give what the tests in a text say, without the places and the texts of their steps."""
+    """Return the tests in a text, without the positions and texts of their steps."""
     read = read_trials(text, file="x.policytest", policy_of=lambda name: read_policy(POLICIES / name))
     trials = [(trial.name, [step.what for step in trial.steps]) for trial in read.trials]
     assert any(steps for _, steps in trials)

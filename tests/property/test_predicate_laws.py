@@ -149,7 +149,7 @@ def test_every_string_can_be_written(value: str) -> None:
 
 
 def _class_of(machines: list[dict[str, Value]], withheld: set[str]) -> MachineClass:
-    """Give the one class that holds all machines; what is withheld is not said of any of them."""
+    """Return the one class that holds all machines; what is withheld is not said of any of them."""
     (whole,) = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()).classes
     return MachineClass(
         count=whole.count,

@@ -36,36 +36,36 @@ class Federation:
     sibling_links: frozenset[tuple[int, int]]
 
     def primary(self, system: int) -> int | None:
-        """Give the primary parent, None at a root."""
+        """Return the primary parent, None at a root."""
         return self.parents[system][0] if self.parents[system] else None
 
     def siblings(self, system: int) -> list[int]:
-        """Give the siblings with which a system has a link."""
+        """Return the siblings with which a system has a link."""
         return [other for other in self.systems() if (min(system, other), max(system, other)) in self.sibling_links]
 
     def systems(self) -> range:
-        """Give all systems, parents first."""
+        """Return all systems, parents first."""
         return range(len(self.parents))
 
     def primary_tree(self, root: int) -> list[int]:
-        """Give a system and its primary descendants."""
+        """Return a system and its primary descendants."""
         tree = [root]
         for system in tree:
             tree += [child for child in self.systems() if self.primary(child) == system]
         return tree
 
     def root_of(self, system: int) -> int:
-        """Give the topmost primary ancestor, or the system itself."""
+        """Return the topmost primary ancestor, or the system itself."""
         while (parent := self.primary(system)) is not None:
             system = parent
         return system
 
     def machines(self, systems: list[int]) -> Counter[str]:
-        """Give the machines that systems have."""
+        """Return the machines that systems have."""
         return Counter(_name(system) for system in systems if self.has_machine[system])
 
     def neighbors(self, system: int) -> tuple[Neighbor, ...]:
-        """Give all systems with which a system has a link."""
+        """Return all systems with which a system has a link."""
         siblings = self.siblings(system)
         return tuple(
             Neighbor(
@@ -119,7 +119,7 @@ def federations(draw: st.DrawFn) -> Federation:
 
 
 def _talked_out(federation: Federation) -> list[Views]:
-    """Give what each system has heard of each neighbor once nothing changes any more."""
+    """Return each system's views of its neighbors once nothing changes any more."""
     heard: list[Views] = [{} for _ in federation.systems()]
     states = [
         state_with(federation.own(system), federation.neighbors(system), keys=KEYS, views={}, hears={})

@@ -1,4 +1,4 @@
-"""The peer that speaks the local API is a fixture here."""
+"""The fixture for a peer that speaks the local API."""
 
 from tests.unit.client.local_api_peer import start_peer
 

@@ -23,7 +23,7 @@ def test_version_imports_neither_click_nor_http() -> None:
 
 
 @pytest.mark.processes
-def test_a_submit_imports_nothing_that_is_heavy() -> None:
+def test_a_submit_imports_no_large_module() -> None:
     program = (
         "import sys; from messiahs.cli.main import main; main(['submit', '--state', '/nowhere', '--', 'ls']); "
         "heavy = {'grpc', 'google.protobuf', 'networkx', 'aiohttp', 'msgspec', 'ruamel.yaml', 'rich', 'lark', "
@@ -58,7 +58,7 @@ def test_a_command_whose_output_nobody_reads_ends_as_by_sigpipe(words: tuple[str
 
 
 @pytest.mark.processes
-def test_nothing_is_said_of_a_reader_that_has_enough() -> None:
+def test_a_reader_that_closes_early_causes_no_message() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "messiahs.cli.main", "policy", "schema"]
@@ -68,19 +68,21 @@ def test_nothing_is_said_of_a_reader_that_has_enough() -> None:
 
 
 @pytest.mark.processes
-def test_output_that_a_full_disk_does_not_take_is_a_message() -> None:
+def test_output_to_a_full_disk_is_a_message() -> None:
     command = [sys.executable, "-m", "messiahs.cli.main", "policy", "schema"]
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(command, check=False, stdout=full, stderr=subprocess.PIPE)
     assert (ended.returncode, ended.stderr) == (1, b"messiahs: [Errno 28] No space left on device\n")
 
 
-def test_a_good_topology_is_said_to_be_good(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_topology_is_reported_as_valid(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topology", "check", str(EXAMPLES / "trio.yaml"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"schema": 1, "problems": [], "warnings": []}
 
 
-def test_a_bad_topology_is_told_with_file_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_topology_is_reported_with_file_line_and_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text("version: 1\nfederation: f\nsystems: {a: {parent: x}, b: {reach: proxy}}\n")
     assert main(["topology", "check", str(file)]) == 1
@@ -117,6 +119,8 @@ def test_no_modules_are_listed_where_none_ever_ran(tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out) == {"schema": 1, "modules": []}
 
 
-def test_down_of_what_is_not_up_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_down_of_a_federation_that_is_not_up_is_not_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["down", str(EXAMPLES / "pair.yaml"), "--state", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "pair: nothing was running\n"

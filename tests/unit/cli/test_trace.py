@@ -1,4 +1,4 @@
-"""`messiahs trace …` over segment files, and what it says when there is nothing to ask."""
+"""`messiahs trace …` over segment files, and its messages when no module runs."""
 
 import json
 import tarfile
@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def state(file: Path) -> str:
-    """Name the state directory."""
+    """Return the state directory."""
     return str(file.parents[3])
 
 
@@ -50,7 +50,7 @@ def _last(file: Path) -> Record:
     return list(segment.records())[-1]
 
 
-def test_a_trace_that_replays_says_so_in_one_line(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_that_replays_prints_one_line(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "replay", "--state", state]) == 0
     told = capsys.readouterr()
     assert told.out.startswith("3 events, ")
@@ -58,7 +58,7 @@ def test_a_trace_that_replays_says_so_in_one_line(state: str, capsys: pytest.Cap
     assert told.err == ""
 
 
-def test_a_difference_is_told_with_its_place_and_both_sides(
+def test_a_difference_is_reported_with_its_position_and_both_sides(
     file: Path, state: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     last = _last(file)
@@ -84,7 +84,7 @@ def test_only_the_first_differences_are_shown(file: Path, capsys: pytest.Capture
     assert "... and 20 more; --json gives all of them" in told
 
 
-def test_what_is_missing_or_of_another_release_is_said_and_no_failure(
+def test_a_missing_part_or_another_release_is_reported_without_failure(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _rewrite(file, release="0.0.9")
@@ -96,7 +96,7 @@ def test_what_is_missing_or_of_another_release_is_said_and_no_failure(
     assert f"{file}: written by release 0.0.9; this is release " in told.err
 
 
-def test_a_conversation_is_one_line_for_each_thing_that_happens(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conversation_has_one_line_per_event(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "show", "--state", state]) == 0
     day, *lines = capsys.readouterr().out.splitlines()
     assert day.startswith("1970-01-01")
@@ -134,7 +134,7 @@ def test_a_bundle_can_be_unpacked_and_replayed(state: str, tmp_path: Path, capsy
         (("start", "--all", "--state", "."), 1, "no module runs under"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_an_impossible_request_is_reported(
     words: tuple[str, ...],
     code: int,
     said: str,

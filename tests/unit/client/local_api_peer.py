@@ -42,7 +42,7 @@ class Peer:
     takes_files: threading.Event = field(default_factory=threading.Event)
 
     def answer_to(self, path: str) -> Answer:
-        """Give the answer for a path."""
+        """Return the answer for a path."""
         for part, document in self.by_path.items():
             if part in path:
                 return (200, document)
@@ -56,7 +56,7 @@ class Peer:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def is_cut(self) -> bool:
-        """Say whether this file is to be cut off."""
+        """Return whether this file is to be cut off."""
         self.cuts -= 1
         return self.cuts >= 0
 
@@ -183,7 +183,7 @@ class Server(socketserver.ThreadingUnixStreamServer):
         self.peer = peer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of those that hung up."""
+        """Ignore clients that disconnected."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type] # typeshed is narrower than it need be
 

@@ -20,7 +20,7 @@ class Agenda:
         heapq.heappush(self._waiting, (at, next(self._order), happen))
 
     def is_due(self, by: Instant | None) -> bool:
-        """Say whether anything waits that happens by then, or (None) at any time."""
+        """Return whether anything waits that happens by then, or (None) at any time."""
         return bool(self._waiting) and (by is None or self._waiting[0][0] <= by)
 
     def take(self) -> tuple[Instant, Callable[[], None]]:

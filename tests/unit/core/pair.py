@@ -115,7 +115,7 @@ class Pair:
             self._perform(name, host.module.handle(event, self.now))
 
     def ended(self) -> list[TaskRow]:
-        """Give the tasks that have ended, as the disk of `left` says."""
+        """Return the tasks that have ended, as the disk of `left` says."""
         return [row for row in self.hosts[LEFT].rows.values() if isinstance(row, TaskRow) and row.ended_at is not None]
 
     def _later(self, delay_ns: int, happen: Callable[[], None]) -> None:

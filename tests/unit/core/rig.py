@@ -90,7 +90,7 @@ def view(**said: Value) -> Vector:
 
 
 def sent(actions: Iterable[Action], kind: type[Kind]) -> tuple[tuple[SystemId, Kind], ...]:
-    """Give the messages of one kind with their receivers."""
+    """Return the messages of one kind with their receivers."""
     return tuple(
         (action.to, action.message)
         for action in actions
@@ -99,12 +99,12 @@ def sent(actions: Iterable[Action], kind: type[Kind]) -> tuple[tuple[SystemId, K
 
 
 def only(actions: Iterable[Action], kind: type[Kind]) -> tuple[Kind, ...]:
-    """Give the actions of one kind."""
+    """Return the actions of one kind."""
     return tuple(action for action in actions if isinstance(action, kind))
 
 
 def told(actions: Iterable[Action], kind: type[Kind]) -> Kind:
-    """Give the one message of a kind."""
+    """Return the one message of a kind."""
     ((_, message),) = sent(actions, kind)
     return message
 
@@ -116,7 +116,7 @@ class Numbers:
         self._random = Random(1)
 
     def bits(self, count: int, /) -> int:
-        """Give a random integer of `count` bits."""
+        """Return a random integer of `count` bits."""
         return self._random.getrandbits(count)
 
 
@@ -129,7 +129,7 @@ class Rig:
 
     @property
     def state(self) -> ModuleState:
-        """Give what the module knows."""
+        """Return the state of the module."""
         return self.module.state
 
     def check(self) -> None:
@@ -224,7 +224,7 @@ def hello(system: SystemId, *, versions: tuple[int, ...] = (1,)) -> Hello:
 
 
 def request(number: int = 1, /, **said: object) -> SchedRequest:
-    """Give a request as a neighbor makes it."""
+    """Return a request as a neighbor makes it."""
     given = {
         "search": SearchId(b"s" * 16), "origin": ORIGIN, "tdv": tdv(), "requirement": "", "count": 1,
         "hops_left": 32, "asks_left": 64, "remaining_ns": 10 * SECOND, **said,
@@ -283,7 +283,7 @@ def answered(actions: tuple[Action, ...]) -> Answer:
 
 
 def reported(actions: tuple[Action, ...]) -> str:
-    """Give the code of a report that is the only action."""
+    """Return the code of a report that is the only action."""
     (report,) = actions
     assert isinstance(report, Report)
     return report.code

@@ -55,7 +55,7 @@ class ScriptedPolicy:
 
     @property
     def acceptance(self) -> "ScriptedAcceptance":
-        """Say what the test wants said."""
+        """Return what the test wants."""
         return ScriptedAcceptance(self)
 
     @property
@@ -80,7 +80,7 @@ class ScriptedAcceptance:
     def decide(
         self, query: AcceptQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[Accepted | Refused, PartState]:
-        """Say what the test wants said."""
+        """Return what the test wants."""
         del randomness
         limit = self.script.limit_slots
         if limit is not None and query.wanted_slots > limit:
@@ -88,7 +88,7 @@ class ScriptedAcceptance:
         return self.script.verdict, state
 
     def why_refused(self, query: AcceptQuery, /) -> str:
-        """Say what the test wants said."""
+        """Return what the test wants."""
         del query
         return self.script.why
 
@@ -117,7 +117,7 @@ class ScriptedDisclosure:
     script: ScriptedPolicy
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
-        """Say all that was measured."""
+        """Return all measured attributes."""
         del now
         return measured
 

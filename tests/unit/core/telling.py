@@ -19,7 +19,7 @@ Hears = Mapping[SystemId, Collection[SystemId]]
 def state_with(
     own: Vector, neighbors: Iterable[Neighbor], *, keys: tuple[str, ...], views: Views, hears: Hears
 ) -> ModuleState:
-    """Give the state of a module whose neighbors have said `views`, and whose children hear the siblings in `hears`."""
+    """Return the state of a module with these views of neighbors, whose children receive the siblings in `hears`."""
     state = make_module(neighbors=tuple(neighbors), policy=OpenPolicy(keys=keys)).state
     state.updates.own = own
     for (system, kind), vector in views.items():
@@ -36,5 +36,5 @@ def hear(
 
 
 def told(state: ModuleState, system: SystemId, kind: VectorKind, /) -> Vector:
-    """Give what a neighbor is told now."""
+    """Return what is sent to a neighbor now."""
     return vector_for(state, state.neighbors[system], kind, sum_up(state))

@@ -98,7 +98,7 @@ def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddl
 
 
 def _numbered(chain: Chain, share: int) -> list[tuple[int, str]]:
-    """Give every message of one share of a conversation, with its number."""
+    """Return every message of one share of a conversation, with its number."""
     return list(enumerate(chain.messages, start=1))[share :: len(SHARES)]
 
 
@@ -118,13 +118,13 @@ def _row(chain: Chain, number: int) -> TaskRow:
 
 
 def _outcome(chain: Chain) -> list[str]:
-    """Give the states in which the tasks ended, in order of their ids."""
+    """Return the states in which the tasks ended, in order of their ids."""
     tasks = sorted((row for row in chain.rows[ORIGIN].values() if isinstance(row, TaskRow)), key=lambda row: row.id)
     return [row.state.name for row in tasks]
 
 
 def _left(chain: Chain) -> dict[str, list[RowKind]]:
-    """Give the kinds of rows that every module still stores.
+    """Return the kinds of rows that every module still stores.
 
     The hop's counters are left out, and what neighbors said of theirs: these depend on which message came late.
     """

@@ -118,7 +118,7 @@ def resumed(
 
 
 def granted_rows(rig: Rig, *members: int) -> tuple[Row, ...]:
-    """Give the rows of a claim that was granted through the parent, with attempts in it."""
+    """Return the rows of a claim that was granted through the parent, with attempts in it."""
     rig.measure()
     claim = told(rig.hear(PARENT, request(count=4)), SchedAccept)
     attempts = [remote(member=member) for member in members]
@@ -196,7 +196,7 @@ def test_a_lease_that_ran_out_while_nobody_was_there_ends_its_attempts(rig: Rig)
 
 
 def renewal(actions: tuple[Action, ...]) -> TaskStatus:
-    """Give the one renewal of a lease."""
+    """Return the one renewal of a lease."""
     (found,) = [message for _, message in sent(actions, TaskStatus) if message.renewal]
     return found
 

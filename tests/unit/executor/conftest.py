@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """Give a folder that an ordinary user can reach, with one for attempts in it."""
+    """Return a folder that an ordinary user can reach, with one for attempts in it."""
     folder = Path(tempfile.mkdtemp(prefix="messiahs-test-"))
     (folder / "tasks").mkdir()
     yield folder

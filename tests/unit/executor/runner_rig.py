@@ -33,7 +33,7 @@ def attempt_of(number: int) -> AttemptId:
 
 
 def absent_input() -> Staged:
-    """Give an input that is not there, and so large that the task's own process copies it."""
+    """Return an input that is not there, and so large that the task's own process copies it."""
     return Staged("data", "/absent", INLINE_BYTES + 1, is_executable=False)
 
 

@@ -191,7 +191,7 @@ def _is_open(number: int) -> bool:
 
 
 def _free_descriptors() -> tuple[int, int]:
-    """Give the two lowest numbers that a file can be opened as."""
+    """Return the two lowest numbers that a file can be opened as."""
     reader, writer = os.pipe()
     os.close(reader)
     os.close(writer)
@@ -207,7 +207,7 @@ def clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[Pool]:
-    """Give a pool with one prepared folder."""
+    """Return a pool with one prepared folder."""
     (tmp_path / "tasks").mkdir()
     pool = opened(tmp_path / "tasks")
     yield pool
@@ -245,7 +245,7 @@ def used(pool: Pool, change: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def held_inode(folder: Path) -> Iterator[int]:
-    """Give the number of a folder's work folder, which no other gets meanwhile."""
+    """Return the number of a folder's work folder, which no other gets meanwhile."""
     descriptor = os.open(folder if folder.parent.name == "fd" else folder / "work", os.O_RDONLY)
     try:
         yield os.fstat(descriptor).st_ino

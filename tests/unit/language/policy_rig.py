@@ -1,4 +1,4 @@
-"""What tests of policy files ask a policy: requests and rankings with everything but the point left ordinary."""
+"""Queries for tests of policy files: requests and rankings with ordinary values except for the tested ones."""
 
 from collections.abc import Mapping
 
@@ -43,33 +43,33 @@ MACHINE: Mapping[str, Value] = {
 
 
 class Draws:
-    """Random numbers that were decided before."""
+    """A predetermined sequence of random numbers."""
 
     def __init__(self, *numbers: int) -> None:
         self._numbers = list(numbers)
 
     def bits(self, count: int, /) -> int:
-        """Give the next one."""
+        """Return the next one."""
         return self._numbers.pop(0) % (1 << count)
 
 
 def policy(text: str) -> CompiledPolicy:
-    """Give the policy of a text without mistakes."""
+    """Return the policy of a valid text."""
     return parse_policy(text, file="test.policy")
 
 
 def tdv(**said: Value) -> TDV:
-    """Give the TDV of a task; a plain one states nothing."""
+    """Return the TDV of a task; a plain one states nothing."""
     return TDV(sorted_pairs({"cpus": 1, "origin": "cs.example", "user": "ann", **said}))
 
 
 def sdv(**said: Value) -> SDV:
-    """Give the description of an ordinary machine, but for what is said."""
+    """Return the description of an ordinary machine with these values."""
     return SDV(sorted_pairs({**MACHINE, **said}))
 
 
 def machines(*said: Mapping[str, Value], keys: tuple[str, ...] = ("arch", "free_slots")) -> Vector:
-    """Give the vector of ordinary machines, but for what is said of each."""
+    """Return the vector of ordinary machines with these values."""
     return coalesce((vector_of(sdv(**each)) for each in said), keys=keys)
 
 
@@ -82,7 +82,7 @@ def request(
     placed: tuple[Placed, ...] = (),
     wanted_slots: int = 1,
 ) -> AcceptQuery:
-    """Give a request for an ordinary machine at noon on a Wednesday."""
+    """Return a request for an ordinary machine at noon on a Wednesday."""
     return AcceptQuery(
         tdv=task or tdv(),
         asker=Asker(system=SystemId(system), relation=relation),
@@ -95,20 +95,20 @@ def request(
 
 
 def ranking(*candidates: Candidate, task: TDV | None = None) -> RankQuery:
-    """Give a ranking of candidates for one task without a requirement."""
+    """Return a ranking of candidates for one task without a requirement."""
     stated = task or tdv()
     return RankQuery(candidates=candidates, need=need_of(stated, parse_predicate("")), tdv=stated, here=sdv(), now=NOON)
 
 
 def ranked(rules: Policy, query: RankQuery, draws: Randomness, /) -> tuple[SystemId, ...]:
-    """Give the order in which a policy that remembers nothing yet asks candidates."""
+    """Return the order in which a policy with its initial state asks candidates."""
     answer, _ = rules.location.decide(query, rules.location.initial, draws)
     assert isinstance(answer, tuple)
     return answer
 
 
 def served(rules: Policy, query: TaskOrderQuery, draws: Randomness, /) -> tuple[int, ...]:
-    """Give the order in which a policy that remembers nothing yet serves tasks."""
+    """Return the order in which a policy with its initial state serves tasks."""
     answer, _ = rules.selection.decide(query, rules.selection.initial, draws)
     assert isinstance(answer, tuple)
     return answer
@@ -121,18 +121,18 @@ def candidate(
     lost: bool = False,
     age_ns: int = 0,
 ) -> Candidate:
-    """Give a candidate with ordinary machines, but for what is said of each."""
+    """Return a candidate with ordinary machines with these values."""
     view = IndexedVector(machines(*(said or ({},))))
     return Candidate(system=SystemId(name), relation=relation, view=view, age_ns=age_ns, has_lost=lost)
 
 
 def refusal(answer: Accepted | Refused) -> Refused:
-    """Give an answer that must be a refusal."""
+    """Return an answer that must be a refusal."""
     assert isinstance(answer, Refused)
     return answer
 
 
 def finality(answer: Accepted | Refused) -> tuple[DenyCode, bool]:
-    """Give the code of a refusal, and whether it is final."""
+    """Return the code of a refusal, and whether it is final."""
     refused = refusal(answer)
     return refused.code, refused.is_final

@@ -1,4 +1,4 @@
-"""A block of policy files says of itself what the language needs to know, so that a new one touches few files."""
+"""A block of policy files declares its syntax in one place, so a new one changes few files."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ MOST_FILES = 6
 
 
 def _files_naming(word: str) -> list[str]:
-    """Give the files of the language in which a word stands."""
+    """Return the files of the language in which a word stands."""
     files = sorted(path for path in LANGUAGE.rglob("*") if path.suffix in {".py", ".lark"})
     named = re.compile(rf"\b{word}\b", re.IGNORECASE)
     return [str(path.relative_to(LANGUAGE)) for path in files if named.search(path.read_text(encoding="utf-8"))]
@@ -39,7 +39,7 @@ def test_the_words_of_a_block_are_words_of_the_language_and_of_its_grammar(block
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
-def test_a_body_is_refused_or_asked_for_as_the_block_says(block: Block) -> None:
+def test_a_body_is_refused_or_required_as_the_block_declares(block: Block) -> None:
     refused = {Body.NEVER: "{ }", Body.ALWAYS: ";", Body.EITHER: ""}[block.body]
     if not refused:
         return

@@ -1,4 +1,4 @@
-"""Why a condition is false: every comparison with the values found, and those that are against it."""
+"""Why a condition is false: every comparison with its values, and those that fail."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def _explained(predicate: str, said: dict[str, Value]) -> Explanation:
         ('$user like "b*" and $task.priority default 3 = 3', {}, ["false", "true"], [0]),
     ],
 )
-def test_each_comparison_is_judged_and_those_against_the_whole_are_named(
+def test_each_comparison_is_evaluated_and_those_that_fail_are_named(
     predicate: str, said: dict[str, Value], findings: list[str], against: list[int]
 ) -> None:
     explained = _explained(predicate, said)
@@ -66,13 +66,13 @@ def test_each_comparison_is_judged_and_those_against_the_whole_are_named(
         ("$mem = $disk and $cpus = 1", {"mem": 1, "disk": 2}, "$mem = $disk is false ($disk is 2B, $mem is 1B)"),
     ],
 )
-def test_what_is_against_it_is_told_with_the_values_as_one_writes_them(
+def test_failing_comparisons_are_shown_with_values_in_policy_notation(
     predicate: str, said: dict[str, Value], told: str
 ) -> None:
     assert why_false(_explained(predicate, said)) == told
 
 
-def test_comparisons_of_a_let_are_told_with_its_name_and_as_they_stand_in_its_definition() -> None:
+def test_comparisons_of_a_let_are_shown_with_its_name_as_in_its_definition() -> None:
     explained = _explained("not busy and (night or $cpus = 1)", {})
     assert [(term.let, term.term.text) for term in explained.terms] == [
         ("busy", "$here.load > 50%"),
@@ -116,12 +116,14 @@ accept from "below" { require $here.free_slots >= 99; limit 9 tasks; }
         ("friend", tdv(cpus=2), 1, "limit 1 tasks: 1 of 1 slots taken, 1 wanted"),
     ],
 )
-def test_every_rule_against_a_request_is_told_to_the_owner(peer: str, task: TDV, placed: int, told: str) -> None:
+def test_every_rule_that_refuses_a_request_is_reported_to_the_owner(
+    peer: str, task: TDV, placed: int, told: str
+) -> None:
     query = request(task, system=peer, placed=(Placed(tdv=tdv(), slots=placed),))
     assert policy(RULES).acceptance.why_refused(query) == told
 
 
-def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a_rule() -> None:
+def test_without_a_machine_the_explanation_counts_machines_below_that_could_satisfy_a_rule() -> None:
     def why(here: SDV | None, free_slots: int) -> str:
         query = request(system="below", here=here)
         if here is None:
@@ -134,7 +136,7 @@ def test_of_a_system_without_a_machine_it_is_told_whether_one_below_could_meet_a
     assert why(sdv(), 0).endswith("is false ($here.free_slots is 8)")
 
 
-def test_what_strangers_make_long_is_cut() -> None:
+def test_long_texts_of_strangers_are_truncated() -> None:
     many = policy("accept from any { " + 'require $user eq "' + "x" * 900 + '";' + "limit 9 tasks; }")
     told = many.acceptance.why_refused(request())
     assert len(told) == 1003

@@ -1,4 +1,4 @@
-"""How many machines of a pool a task could have, what loses the others, and the nearest change that helps."""
+"""Machines of a pool that match a task, reasons why others do not, and the smallest change that helps."""
 
 from collections.abc import Mapping
 
@@ -66,13 +66,13 @@ def _changes(rules: str, **said: Value) -> list[tuple[str, str]]:
         ("require $mem <= 8GiB;", {}, "0"),
     ],
 )
-def test_machines_match_that_have_room_and_that_the_rules_would_let_the_task_into(
+def test_machines_match_if_they_have_room_and_the_rules_accept_the_task(
     rules: str, said: dict[str, Value], told: str
 ) -> None:
     assert _matched(rules, **said) == told
 
 
-def test_each_part_of_the_rules_is_told_with_the_machines_that_it_loses_alone() -> None:
+def test_each_part_of_the_rules_is_shown_with_the_machines_that_it_excludes() -> None:
     rules = 'require $here.load < 30% and $mem <= 8GiB; when $here.arch eq "x86_64"; when $here.load < 5%;'
     assert _losses(rules, mem=12 * GIB) == [
         ("$avail_mem >= $mem", "3"),
@@ -107,13 +107,13 @@ def test_each_part_of_the_rules_is_told_with_the_machines_that_it_loses_alone() 
         ("require $mem <= 2GiB and $cpus = 2;", {"mem": 4 * GIB}, []),
     ],
 )
-def test_the_nearest_change_is_told_with_the_machines_that_would_match_then(
+def test_the_smallest_change_is_shown_with_the_machines_that_would_match(
     rules: str, said: dict[str, Value], told: list[tuple[str, str]]
 ) -> None:
     assert _changes(rules, **said) == told
 
 
-def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> None:
+def test_possible_and_certain_matches_are_distinguished() -> None:
     mixed = IndexedVector(machines({"avail_mem": 4 * GIB}, {"avail_mem": 16 * GIB}, keys=()))
     demands, query, pool = _asked("", {"mem": 8 * GIB}, mixed)
     assert machines_in(judge_pool(demands, facts_of(query), pool), pool) == Machines(surely=0, could=2)
@@ -124,7 +124,7 @@ def test_a_class_that_could_match_is_told_apart_from_one_that_surely_does() -> N
 
 
 @pytest.mark.parametrize(("relation", "senders"), [(Relation.SIBLING, "siblings"), (Relation.CHILD, "children")])
-def test_who_has_no_block_has_no_machine_and_nothing_would_help(relation: Relation, senders: str) -> None:
+def test_a_sender_without_a_block_has_no_machine_and_no_change_helps(relation: Relation, senders: str) -> None:
     asker = request(relation=relation).asker
     demands = demands_of(policy("accept from parent { require $mem <= 1GiB; limit 9 tasks; }").acceptance, asker)
     facts = facts_of(AcceptQuery(tdv=tdv(mem=GIB), asker=asker, here=None, subtree=POOL, now=NOON))

@@ -1,4 +1,4 @@
-"""What each key of `rank` came to, by the values of the very order that is made with them."""
+"""The value of each key of `rank`, as used for the order itself."""
 
 from collections.abc import Mapping
 
@@ -35,7 +35,7 @@ def _tasks(keys: str, task: Mapping[str, Value]) -> ExplainedOrder:
     return order
 
 
-def test_candidates_stand_in_the_order_in_which_they_are_asked_with_what_each_key_came_to() -> None:
+def test_candidates_are_in_the_order_of_asking_with_the_value_of_each_key() -> None:
     order = _candidates(OTHERS, *CANDIDATES)
     assert order.ranked is not None
     assert [(each.system, each.relation, [key.text for key in each.keys]) for each in order.ranked] == [
@@ -63,7 +63,7 @@ def test_the_order_is_that_of_the_policy_itself(keys: str) -> None:
     assert tuple(each.system for each in order.ranked) == asked
 
 
-def test_of_classes_it_is_told_what_is_sure_what_could_be_and_what_nobody_says() -> None:
+def test_certain_possible_and_unknown_values_of_classes_are_distinguished() -> None:
     mixed = candidate("mixed", {"speed": 1000}, {"speed": 1000, "cpu": "sparc"})
     declared = "attribute $cpu string optional; attribute $gpus int optional;"
     text = f'{declared} rank candidates by first where $cpu eq "sparc",'
@@ -79,7 +79,7 @@ def test_of_classes_it_is_told_what_is_sure_what_could_be_and_what_nobody_says()
     ]
 
 
-def test_without_candidates_it_is_told_what_is_the_same_for_all_of_them() -> None:
+def test_without_candidates_the_common_values_are_shown() -> None:
     keys = "least $load, most $task.priority, most $task.priority * $load, first where $task.cpus = 1, random"
     told = [key.text for key in _candidates(keys, are_known=False).keys]
     assert told == [
@@ -99,7 +99,7 @@ def test_a_key_of_candidates_whose_task_lacks_an_attribute_puts_all_of_them_last
     assert [each.keys[0].unset for each in order.ranked] == [("$priority",), ("$priority",)]
 
 
-def test_a_task_is_told_what_it_has_of_each_key_and_what_it_lacks() -> None:
+def test_a_task_is_shown_with_its_value_of_each_key_and_missing_attributes() -> None:
     order = _tasks('first where $user eq "ann" and $mem > 1GiB, most $priority, least $waited - 5s', {"priority": -2})
     first, most, least = order.keys
     assert (first.text, most.text, most.value) == ("false", "-2", -2)
@@ -110,12 +110,12 @@ def test_a_task_is_told_what_it_has_of_each_key_and_what_it_lacks() -> None:
     assert order.ranked is None
 
 
-def test_a_number_beyond_64_bits_is_none_though_nothing_is_missing() -> None:
+def test_a_number_beyond_64_bits_has_no_value_although_nothing_is_missing() -> None:
     (key,) = _tasks("most $waited * 9223372036854775807", {"waited": 2}).keys
     assert (key.text, key.unset, key.value) == ("uninitialised, goes last: no value of it is within 64 bits", (), None)
 
 
-def test_keys_are_told_as_they_were_written_and_where() -> None:
+def test_keys_are_shown_as_written_with_their_position() -> None:
     text = 'policy "x";\nrank tasks by first where $user in ("a", "b"),\n  most ($priority * 2), random;'
     query = TaskOrderQuery(tasks=({},), here={}, now=NOON)
     order = explain_task_order(policy(text), query)

@@ -1,4 +1,4 @@
-"""The blocks `accept from ...`: whose rules count, what refuses for good, and what a refusal says."""
+"""The blocks `accept from ...`: which block decides, which refusals are final, and their texts."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ accept from "leaf" { require $cpus = 3 else "name"; limit 9 tasks; }
         ("leaf", Relation.SIBLING, 3),
     ],
 )
-def test_the_block_that_names_the_sender_most_closely_counts(system: str, relation: Relation, cpus: int) -> None:
+def test_the_block_that_matches_the_sender_most_closely_decides(system: str, relation: Relation, cpus: int) -> None:
     rules = policy(BY_PEER)
     accepted = [
         n
@@ -53,7 +53,7 @@ def test_without_a_block_for_it_a_neighbor_is_refused_for_good(relation: Relatio
     assert finality(refused) == (DenyCode.REFUSED_BY_POLICY, True)
 
 
-def test_users_are_accepted_unless_their_own_block_is_against_it() -> None:
+def test_users_are_accepted_unless_their_own_block_refuses_them() -> None:
     users = request(relation=Relation.SELF, system="here")
     nobody = "{ require $cpus > 64; limit 9 tasks; }"
     assert policy("").acceptance.judge(users) == Accepted()
@@ -86,7 +86,7 @@ def test_a_false_requirement_refuses_for_good_with_its_rule_and_text() -> None:
         ("$here.waiting = 0", ""),
     ],
 )
-def test_a_refusal_for_a_field_that_is_missing_says_how_to_state_it(predicate: str, text: str) -> None:
+def test_a_refusal_for_a_missing_field_states_how_to_add_it(predicate: str, text: str) -> None:
     declared = "attribute $gpus int; attribute $name int;"
     rules = policy(f"{declared} accept from any {{ require {predicate}; limit 9 tasks; }}")
     assert refusal(rules.acceptance.judge(request(tdv(name="x")))).text == text
@@ -104,7 +104,7 @@ def test_one_true_occasion_is_enough_and_none_refuses_this_system_only() -> None
     assert refused.rule == "when $cpus = 1; when $cpus = 2"
 
 
-def test_requirements_are_judged_before_occasions_and_both_before_limits() -> None:
+def test_requirements_are_evaluated_before_occasions_and_both_before_limits() -> None:
     rules = policy("accept from any { limit 0 tasks; when $cpus = 1; require $cpus <= 2; }")
     answers = [finality(rules.acceptance.judge(request(tdv(cpus=n)))) for n in (1, 2, 3)]
     assert answers == [
@@ -137,7 +137,7 @@ def test_limits_count_slots_in_all_and_by_attribute(placed: tuple[Placed, ...], 
     assert answer == (Accepted() if rule is None else Refused(code=DenyCode.LIMIT_REACHED, rule=rule, is_final=False))
 
 
-def test_tasks_that_do_not_state_what_is_counted_count_together() -> None:
+def test_tasks_without_the_counted_attribute_count_together() -> None:
     rules = policy("attribute $account string; accept from any { limit 1 tasks per $account; }")
     assert rules.acceptance.judge(request(placed=(_placed(1, account="a"),))) == Accepted()
     assert rules.acceptance.judge(request(tdv(account="a"), placed=(_placed(1),))) == Accepted()
@@ -172,21 +172,21 @@ def test_a_system_without_a_machine_asks_whether_one_of_its_subtree_could(predic
     assert (rules.acceptance.judge(_without_machine(subtree)) == Accepted()) is is_accepted
 
 
-def test_what_a_module_knows_of_itself_is_not_asked_of_machines() -> None:
+def test_attributes_of_the_module_itself_are_not_looked_up_in_machines() -> None:
     rules = policy("accept from any { require $here.waiting < 3 and $here.load < 50%; limit 9 tasks; }")
     asked = _without_machine(machines({"load": 100}))
     assert rules.acceptance.judge(replace(asked, module={"waiting": 2, "tasks": 0})) == Accepted()
     assert refusal(rules.acceptance.judge(replace(asked, module={"waiting": 3, "tasks": 0})))
 
 
-def test_an_empty_subtree_could_do_nothing_and_what_does_not_ask_for_it_holds_all_the_same() -> None:
+def test_an_empty_subtree_satisfies_nothing_but_other_conditions_still_hold() -> None:
     asks = policy("accept from any { require $here.load >= 0%; limit 9 tasks; }")
     assert isinstance(asks.acceptance.judge(_without_machine(EMPTY)), Refused)
     plain = policy("accept from any { require $cpus = 1; limit 9 tasks; }")
     assert plain.acceptance.judge(_without_machine(EMPTY)) == Accepted()
 
 
-def test_the_own_machine_counts_and_not_its_subtree_where_there_is_one() -> None:
+def test_a_machine_of_its_own_decides_instead_of_the_subtree() -> None:
     rules = policy("accept from any { require $here.load < 30%; limit 9 tasks; }")
     assert rules.acceptance.judge(request(here=sdv(load=2999))) == Accepted()
     assert isinstance(rules.acceptance.judge(request(here=sdv(load=3000))), Refused)

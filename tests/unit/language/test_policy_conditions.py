@@ -1,4 +1,4 @@
-"""What predicates of policy files mean beyond the paper's: scopes, defaults, `has`, `in`, `like`, quantities, `let`."""
+"""Predicates of policy files beyond the paper's: scopes, defaults, `has`, `in`, `like`, quantities, `let`."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def _is_accepted(predicate: str, stated: dict[str, Value], *, lets: str = "") ->
         ("$cpus = 1 xor $cpus = 2", {}),
     ],
 )
-def test_what_is_true_is_accepted(predicate: str, stated: dict[str, Value]) -> None:
+def test_true_predicates_accept(predicate: str, stated: dict[str, Value]) -> None:
     assert _is_accepted(predicate, stated)
 
 
@@ -81,7 +81,7 @@ def test_what_is_true_is_accepted(predicate: str, stated: dict[str, Value]) -> N
         ("$here.gpus = 0", {"gpus": 0}),
     ],
 )
-def test_what_is_false_or_undefined_is_refused(predicate: str, stated: dict[str, Value]) -> None:
+def test_false_or_undefined_predicates_refuse(predicate: str, stated: dict[str, Value]) -> None:
     assert not _is_accepted(predicate, stated)
 
 

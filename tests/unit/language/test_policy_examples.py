@@ -1,4 +1,4 @@
-"""Policies as administrators write them: those that come with the release, and four that use every block."""
+"""Policies as administrators write them: the shipped ones, and four that use every block."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from messiahs.policy.update import key_changes
 from tests.unit.language.policy_rig import Draws, policy, refusal, request, tdv
 
 SHIPPED = [Path(__file__).parents[3] / "policies" / f"{name}.policy" for name in ("department", "open")]
-"""Those for everybody; the others have their tests beside them."""
+"""Policies for general use; the others have tests next to them."""
 NEIGHBORS = (Relation.CHILD, Relation.SIBLING, Relation.PARENT)
 
 DESKTOP = """policy "a desktop" version 1;
@@ -128,7 +128,7 @@ EXAMPLES = {"desktop": DESKTOP, "department": DEPARTMENT, "gateway": GATEWAY, "h
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_policy_has_no_warnings_and_lets_a_task_without_options_through(path: Path) -> None:
+def test_a_shipped_policy_has_no_warnings_and_accepts_a_task_without_options(path: Path) -> None:
     compiled = read_policy(path)
     assert compiled.warnings == ()
     rules: Policy = compiled
@@ -137,7 +137,7 @@ def test_a_shipped_policy_has_no_warnings_and_lets_a_task_without_options_throug
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_a_shipped_policy_has_a_limit_for_everybody(path: Path) -> None:
+def test_a_shipped_policy_has_a_limit_for_every_sender(path: Path) -> None:
     rules = read_policy(path)
     full = (Placed(tdv=tdv(), slots=10_000),)
     assert all(
@@ -146,7 +146,7 @@ def test_a_shipped_policy_has_a_limit_for_everybody(path: Path) -> None:
     )
 
 
-def test_the_department_says_what_it_does_not_take() -> None:
+def test_the_department_states_which_tasks_it_refuses() -> None:
     rules = read_policy(SHIPPED[0])
     assert refusal(rules.acceptance.judge(request(tdv(gpus=5)))).text == "not that many GPUs here"
     assert (

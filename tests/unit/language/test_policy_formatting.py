@@ -1,4 +1,4 @@
-"""The one form of policy files: tables of texts and what becomes of them."""
+"""The canonical form of policy files: tables of texts and their formatted versions."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ LONG = " and ".join(f'$attribute_{number} eq "value {number}"' for number in ran
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
-def test_the_policies_that_come_along_are_in_the_one_form(path: Path) -> None:
+def test_the_shipped_policies_are_in_canonical_form(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert format_policy(text, file=str(path)) == text
 
@@ -50,7 +50,7 @@ def test_the_policies_that_come_along_are_in_the_one_form(path: Path) -> None:
         ),
     ],
 )
-def test_a_text_has_one_form(text: str, expected: str) -> None:
+def test_a_text_has_one_canonical_form(text: str, expected: str) -> None:
     assert format_policy(text, file="test.policy") == expected
     assert format_policy(expected, file="test.policy") == expected
 
@@ -99,11 +99,11 @@ def test_xor_beside_or_and_and_beside_xor_are_put_in_parentheses(predicate: str,
         ("9223372036854775807", "9223372036854775807"),
     ],
 )
-def test_numbers_lose_zeros_that_mean_nothing_and_keep_their_unit(number: str, expected: str) -> None:
+def test_numbers_lose_insignificant_zeros_and_keep_their_unit(number: str, expected: str) -> None:
     assert format_policy(f"let x = $a < {number};", file="test.policy") == f"let x = $a < {expected};\n"
 
 
-def test_what_is_longer_than_a_line_goes_on_below() -> None:
+def test_a_long_statement_continues_on_the_next_line() -> None:
     text = f'accept from any {{ require {LONG} else "this is not for you"; limit 1 tasks; }}'
     written = format_policy(text, file="test.policy")
     assert written == (
@@ -117,7 +117,7 @@ def test_what_is_longer_than_a_line_goes_on_below() -> None:
     assert format_policy(written, file="test.policy") == written
 
 
-def test_what_is_longer_than_a_line_has_a_line_for_each_choice() -> None:
+def test_a_long_statement_has_a_line_for_each_choice() -> None:
     choices = ["$a = 1 and ($b = 2 or $c = 3)", "$d = 4", f"$e = 5 and {' and '.join(LONG.split(' and ')[:4])}"]
     written = format_policy(f"let x = {' or '.join(choices)};", file="test.policy")
     assert written.splitlines() == [
@@ -128,7 +128,7 @@ def test_what_is_longer_than_a_line_has_a_line_for_each_choice() -> None:
     ]
 
 
-def test_comments_stay_where_they_are() -> None:
+def test_comments_keep_their_places() -> None:
     text = """
 # the file
 
@@ -188,18 +188,18 @@ accept from any {  # the block
         ("#" * (256 << 10) + "#", Code.LIMIT),
     ],
 )
-def test_what_is_ill_formed_has_no_form(text: str, code: Code) -> None:
+def test_an_invalid_text_has_no_canonical_form(text: str, code: Code) -> None:
     with pytest.raises(PolicyError) as raised:
         format_policy(text, file="test.policy")
     assert raised.value.problems[0].code == code
 
 
-def test_what_a_policy_means_is_not_looked_at() -> None:
+def test_formatting_does_not_check_the_meaning() -> None:
     text = "accept from nobody { require $nothing <= 8min and $mem eq 4; }\n"
     assert format_policy(text, file="test.policy") == text
 
 
-def test_a_statement_that_would_be_too_long_in_its_form_is_refused() -> None:
+def test_a_statement_that_would_be_too_long_in_canonical_form_is_refused() -> None:
     tight = f"let x = {' or '.join(['$abcdefgh<1'] * 250)};"
     assert len(tight) < 4096
     with pytest.raises(PolicyError, match="longer than 4096 bytes"):

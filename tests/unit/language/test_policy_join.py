@@ -1,4 +1,4 @@
-"""The block `join`: no rule, no entry."""
+"""The block `join`: without a rule no system is admitted."""
 
 import pytest
 
@@ -19,11 +19,11 @@ def _asks(name: str, role: Relation, members: int = 0) -> JoinQuery:
 
 @pytest.mark.parametrize("text", ["", "join { }", "join { allow child when 1 = 1; }"])
 @pytest.mark.parametrize("role", [Relation.SIBLING, Relation.PARENT])
-def test_whoever_no_rule_lets_in_may_not_join(text: str, role: Relation) -> None:
+def test_a_system_without_a_rule_may_not_join(text: str, role: Relation) -> None:
     assert refusal(policy(text).admission.judge(_asks("x", role))).code is DenyCode.REFUSED_BY_POLICY
 
 
-def test_a_rule_lets_in_those_of_which_it_is_true_in_its_role() -> None:
+def test_a_rule_admits_systems_for_which_it_is_true_in_its_role() -> None:
     rules = policy('join { allow child when $peer.name like "*.example"; allow parent when $name eq "top"; }')
     assert rules.admission.judge(_asks("a.example", Relation.CHILD)) == Accepted()
     assert rules.admission.judge(_asks("top", Relation.PARENT)) == Accepted()
@@ -31,18 +31,18 @@ def test_a_rule_lets_in_those_of_which_it_is_true_in_its_role() -> None:
     assert refusal(rules.admission.judge(_asks("a.example", Relation.PARENT)))
 
 
-def test_what_is_undefined_lets_nobody_in() -> None:
+def test_an_undefined_rule_admits_no_system() -> None:
     assert refusal(policy("join { allow child when $peer.balance > 0s; }").admission.judge(_asks("x", Relation.CHILD)))
 
 
-def test_a_limit_counts_those_that_are_there() -> None:
+def test_a_limit_counts_present_neighbors() -> None:
     rules = policy("join { allow child when 1 = 1 limit 2; }")
     assert rules.admission.judge(_asks("x", Relation.CHILD, 1)) == Accepted()
     full = refusal(rules.admission.judge(_asks("x", Relation.CHILD, 2)))
     assert (full.code, full.rule) == (DenyCode.LIMIT_REACHED, "allow child when 1 = 1 limit 2")
 
 
-def test_a_full_rule_does_not_keep_out_whom_another_one_lets_in() -> None:
+def test_a_full_rule_does_not_exclude_a_system_that_another_rule_admits() -> None:
     rules = policy('join { allow child when 1 = 1 limit 0; allow child when $peer.name eq "x"; }')
     assert rules.admission.judge(_asks("x", Relation.CHILD, 5)) == Accepted()
 
@@ -65,7 +65,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("text", "place", "code", "message"), PROBLEMS)
-def test_each_mistake_is_told_at_its_place(text: str, place: str, code: Code, message: str) -> None:
+def test_each_mistake_is_reported_at_its_position(text: str, place: str, code: Code, message: str) -> None:
     with pytest.raises(PolicyError) as raised:
         parse_policy(text, file="x.policy")
     (problem,) = [problem for problem in raised.value.problems if not problem.is_warning]

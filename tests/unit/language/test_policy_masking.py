@@ -1,4 +1,4 @@
-"""Choices, alternatives and rules that never decide, marked by `!` in a table of texts; and what is left alone."""
+"""Choices, alternatives and rules that never decide, marked by `!` in a table of texts; and valid ones."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def _columns(text: str) -> list[int]:
 
 
 def _marked(text: str) -> list[int]:
-    """Give the columns, counted from 1, of what stands behind exclamation marks, without those."""
+    """Return the columns, counted from 1, of what stands behind exclamation marks, without those."""
     places = [place for place, character in enumerate(text) if character == "!"]
     return [place + 1 - before for before, place in enumerate(places)]
 
@@ -54,7 +54,7 @@ def _accept(*conditions: str) -> str:
         "running { kill when $here.load > 50%; } running tasks where $cpus = 1 { !suspend when $here.load > 60%; }",
     ],
 )
-def test_what_never_decides_is_a_warning_at_its_place(text: str) -> None:
+def test_a_rule_that_never_decides_is_a_warning_at_its_position(text: str) -> None:
     assert _columns(text.replace("!", "")) == _marked(text)
 
 
@@ -85,5 +85,5 @@ def test_what_never_decides_is_a_warning_at_its_place(text: str) -> None:
         "running tasks where $cpus = 1 { kill when $here.load > 50%; } running { suspend when $here.load > 60%; }",
     ],
 )
-def test_what_may_decide_is_no_warning(text: str) -> None:
+def test_a_rule_that_may_decide_has_no_warning(text: str) -> None:
     assert _columns(text) == []

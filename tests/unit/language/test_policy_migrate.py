@@ -1,4 +1,4 @@
-"""The block `migrate`: when others are asked for which tasks, and what is offered to those that ask."""
+"""The block `migrate`: when other systems are asked for which tasks, and which tasks are offered."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ def _task(**said: Value) -> RunningQuery:
     return RunningQuery(task=said, here={"load": 100}, now=NOON)
 
 
-def test_an_ask_says_when_how_often_and_what() -> None:
+def test_an_ask_states_when_how_often_and_which_tasks() -> None:
     ask = _ask("ask every 1min when $here.load < 25% wanting { $mem <= 16000000000 };")
     assert (ask.every_ns, ask.wanting) == (MINUTE, "$mem <= 16000000000")
     assert ask.is_wanted(_here({"load": 2499}))
@@ -38,7 +38,7 @@ def test_an_ask_says_when_how_often_and_what() -> None:
     assert not ask.is_wanted(_here())
 
 
-def test_what_is_wanted_is_judged_as_every_predicate_is() -> None:
+def test_a_wanted_task_is_evaluated_like_every_predicate() -> None:
     text = "migrate { ask every 1s when $load < 25% wanting { $cpus >= 0 or $mem < 1GiB }; }"
     (warning,) = policy(text).warnings
     assert (warning.code, warning.column) == (Code.ALWAYS_TRUE, 51)
@@ -48,7 +48,7 @@ def test_in_an_ask_an_unscoped_attribute_is_the_own_systems() -> None:
     assert _ask("ask every 1s when $load < 25% wanting { };").is_wanted(_here({"load": 1}))
 
 
-def test_a_system_without_a_machine_asks_if_one_of_its_subtree_could_want_tasks() -> None:
+def test_a_system_without_a_machine_asks_if_one_of_its_subtree_may_need_tasks() -> None:
     ask = _ask("ask every 1s when $here.load < 25% and $here.waiting = 0 wanting { };")
     subtree = machines({"load": 9000, "free_slots": 1}, {"load": 100, "free_slots": 2})
     assert ask.is_wanted(_here({"waiting": 0}, subtree=subtree, has_machine=False))
@@ -69,13 +69,13 @@ def test_a_system_without_a_machine_asks_if_one_of_its_subtree_could_want_tasks(
         ("1 = $cpus", "1 = $cpus"),
     ],
 )
-def test_what_is_wanted_travels_in_the_papers_language(written: str, travels: str) -> None:
+def test_wanted_tasks_are_sent_in_the_papers_language(written: str, travels: str) -> None:
     ask = _ask(f"ask every 1s when 1 = 1 wanting {{ {written} }};", "attribute $gpus int optional;")
     assert ask.wanting == travels
     assert parse_predicate(ask.wanting).text == travels
 
 
-def test_one_true_offer_is_enough_and_what_is_undefined_offers_nothing() -> None:
+def test_one_true_offer_is_enough_and_an_undefined_one_offers_nothing() -> None:
     rules = policy("migrate { offer when $task.ran < 10min; offer when $waited > 1h and $here.load < 50%; }").transfer
     assert rules.offers(_task(ran=599))
     assert rules.offers(_task(ran=600, waited=3601))
@@ -89,7 +89,7 @@ def test_without_an_offer_everything_is_offered_and_without_the_block_nothing() 
     assert policy("").transfer.asks == ()
 
 
-def test_so_many_tasks_are_kept() -> None:
+def test_the_stated_number_of_tasks_is_kept() -> None:
     assert policy("migrate { keep at least 3 tasks; }").transfer.keep_at_least == 3
     assert policy("migrate { }").transfer.keep_at_least == 0
 
@@ -130,7 +130,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("text", "place", "code", "message"), PROBLEMS)
-def test_each_mistake_is_told_at_its_place(text: str, place: str, code: Code, message: str) -> None:
+def test_each_mistake_is_reported_at_its_position(text: str, place: str, code: Code, message: str) -> None:
     with pytest.raises(PolicyError) as raised:
         parse_policy(text, file="x.policy")
     (problem,) = [problem for problem in raised.value.problems if not problem.is_warning]
@@ -138,7 +138,7 @@ def test_each_mistake_is_told_at_its_place(text: str, place: str, code: Code, me
     assert message in problem.message
 
 
-def test_what_is_too_long_once_it_is_written_out_is_a_mistake() -> None:
+def test_a_predicate_that_is_too_long_when_expanded_is_a_mistake() -> None:
     names = ", ".join(f'"{"n" * 60}{number}"' for number in range(60))
     with pytest.raises(PolicyError, match="written out for others, the predicate is longer than 4096 bytes"):
         policy(f"migrate {{ ask every 1s when 1 = 1 wanting {{ $user in ({names}) }}; }}")

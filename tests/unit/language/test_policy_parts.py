@@ -1,4 +1,4 @@
-"""Parts that a policy names: `part(NAME = LITERAL, ...)` in every block, checked with the place of what is wrong."""
+"""Parts that a policy names: `part(NAME = LITERAL, ...)` in every block, and the positions of mistakes in them."""
 
 from dataclasses import dataclass
 
@@ -79,7 +79,7 @@ CHOOSY = DeclaredPart(
         ("allocate by as_asked(); allocate by as_asked();", "1:25", Code.TWICE, "`allocate` occurs twice", ""),
     ],
 )
-def test_what_is_wrong_with_a_part_is_told_at_its_place(
+def test_a_mistake_in_a_part_is_reported_at_its_position(
     text: str, place: str, code: Code, message: str, hint: str
 ) -> None:
     catalogue = Catalogue(find=lambda: Found(parts=(CHOOSY,), broken={"broken": "b 1.0 cannot be used: ..."}))
@@ -91,7 +91,7 @@ def test_what_is_wrong_with_a_part_is_told_at_its_place(
     assert hint in problem.hint
 
 
-def test_what_is_installed_is_looked_up_only_when_a_part_is_named() -> None:
+def test_installed_parts_are_looked_up_only_when_a_part_is_named() -> None:
     def find() -> Found:
         raise AssertionError("nobody has named a part")
 
@@ -104,7 +104,7 @@ def test_what_is_installed_is_looked_up_only_when_a_part_is_named() -> None:
 
 
 @pytest.mark.parametrize("head", ["every 30s by key_changes(share = 12.5%)", "every 30s or after change of 12.5%"])
-def test_what_is_worth_telling_is_one_part_in_either_form(head: str) -> None:
+def test_the_share_of_a_change_is_one_part_in_either_form(head: str) -> None:
     rules = policy(f"advertise {head} {{ }}")
     assert rules.update == key_changes(1250)
     assert rules.timeouts.update_period_ns == 30 * 10**9
@@ -126,7 +126,7 @@ def test_candidates_that_are_equal_by_a_key_stand_in_the_order_of_the_part() -> 
     assert (order, state) == (("b", "c", "a"), (("b",),))
 
 
-def test_parts_are_told_by_name_parameters_and_whether_they_are_defaults() -> None:
+def test_parts_are_listed_with_parameters_and_whether_they_are_defaults() -> None:
     rules = policy("advertise every 1s by key_changes(share = 5%) { } rank candidates by random, round_robin();")
     assert [(each.kind.value, each.text, each.is_default) for each in parts_of(rules)] == [
         ("advertise", "key_changes(share = 5%)", False),

@@ -1,4 +1,4 @@
-"""What is wrong in a policy file, and where: tables of (text, line and column, code, fragments of message and hint)."""
+"""Mistakes in a policy file: tables of (text, line and column, code, fragments of message and hint)."""
 
 import pytest
 
@@ -238,7 +238,7 @@ def test_a_mistake_has_its_place_its_cause_and_its_remedy(
         ("when $cpus = 1 xor $cpus <= 2 and $mem >= 1B;", "2:31", Code.XOR, "`and` beside `xor`"),
     ],
 )
-def test_what_is_probably_not_meant_is_a_warning(rule: str, place: str, code: Code, message: str) -> None:
+def test_a_probable_mistake_is_a_warning(rule: str, place: str, code: Code, message: str) -> None:
     (warning,) = policy(_accepting(rule)).warnings
     assert (f"{warning.line}:{warning.column}", warning.code, warning.is_warning) == (place, code.value, True)
     assert message in warning.message
@@ -252,7 +252,7 @@ def test_what_is_probably_not_meant_is_a_warning(rule: str, place: str, code: Co
         "require $mem > 0 and $here.load > 0;",
     ],
 )
-def test_what_is_meant_is_no_warning(rule: str) -> None:
+def test_a_plausible_rule_has_no_warning(rule: str) -> None:
     assert policy(_accepting(rule)).warnings == ()
 
 
@@ -266,7 +266,7 @@ def test_a_bare_number_that_is_set_is_a_warning_where_its_attribute_has_a_unit()
     "amount",
     ["$load + 5%", "$load / 100 + $free_slots", "$avail_mem - 1GiB + $cand.count * 8", "($wait_time + 5min) * $load"],
 )
-def test_what_has_one_unit_or_none_may_be_added(amount: str) -> None:
+def test_terms_with_one_unit_or_none_may_be_added(amount: str) -> None:
     assert policy(f"rank candidates by most {amount};").warnings == ()
 
 
@@ -275,11 +275,11 @@ def test_neighbors_without_a_limit_are_a_warning_and_users_are_not() -> None:
     assert (warning.line, warning.column, warning.code) == (2, 1, Code.NO_LIMIT.value)
 
 
-def test_a_limit_that_is_ill_formed_is_not_missed_as_well() -> None:
+def test_an_invalid_limit_is_not_reported_as_missing_too() -> None:
     assert [problem.code for problem in _problems("accept from any { limit many tasks; }")] == [Code.SYNTAX.value]
 
 
-def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once_in_its_order() -> None:
     text = """policy "five" version 3;
 accept from any {
     require $mem <= 8min;
@@ -294,26 +294,26 @@ reveal to any { only $arhc; }
     assert found == [(line, code.value) for line, code in expected]
 
 
-def test_what_was_declared_wrongly_is_not_unknown_as_well() -> None:
+def test_an_invalid_declaration_is_not_reported_as_unknown_too() -> None:
     text = (
         "attribute $gpus integer;\nlet few = $gpus <;\naccept from any { require few and $gpus <= 4; limit 1 tasks; }"
     )
     assert [problem.line for problem in _problems(text)] == [1, 2]
 
 
-def test_a_mistake_in_a_let_is_told_once_and_there() -> None:
+def test_a_mistake_in_a_let_is_reported_once_at_its_definition() -> None:
     text = "let a = $mem <= 8min;\naccept from any { require a; when a and a; limit 1 tasks; }"
     assert [(problem.line, problem.column) for problem in _problems(text)] == [(1, 17)]
 
 
-def test_a_let_is_judged_in_the_block_that_uses_it() -> None:
+def test_a_let_is_evaluated_in_the_block_that_uses_it() -> None:
     text = 'let near = $cand.relation eq "child";\naccept from any { require near; limit 1 tasks; }'
     (problem,) = _problems(text)
     assert (problem.line, problem.column, problem.code) == (1, 12, Code.SCOPE.value)
     assert "`accept` does not know $cand." in problem.message
 
 
-def test_lets_that_multiply_are_refused_before_they_are_written_out() -> None:
+def test_lets_that_multiply_are_refused_before_their_expansion() -> None:
     lines = ["let a0 = $cpus = 1;"] + [f"let a{n + 1} = a{n} and a{n};" for n in range(60)]
     problems = _problems("\n".join(lines))
     assert [(problem.line, problem.code) for problem in problems] == [(10, Code.LIMIT.value)]
@@ -340,7 +340,7 @@ def test_a_file_that_is_too_long_is_refused_unread() -> None:
     assert problem.code == Code.LIMIT.value
 
 
-def test_a_file_full_of_mistakes_is_not_told_to_its_end() -> None:
+def test_only_the_first_mistakes_of_a_file_are_reported() -> None:
     assert len(_problems("foo;\n" * 1000)) == 100
 
 
@@ -353,14 +353,14 @@ def test_a_let_is_as_deep_as_the_lets_that_it_names() -> None:
     assert policy(deepest).acceptance.judge(request()) == Accepted()
 
 
-def test_the_longest_durations_are_those_that_others_believe() -> None:
+def test_the_longest_durations_are_those_that_others_accept() -> None:
     text = "timeouts { lease 7d; request 10min; input 366d; kill_grace 0s; } advertise every 1h { send all; }"
     timeouts = policy(text).timeouts
     assert (timeouts.lease_ns, timeouts.request_ns) == (LONGEST_LEASE_NS, LONGEST_SEARCH_NS)
     assert (timeouts.update_period_ns, timeouts.kill_grace_ns) == (LONGEST_PERIOD_NS, 0)
 
 
-def test_a_let_may_name_what_is_known_of_tasks_that_are_here_and_is_judged_where_it_is_used() -> None:
+def test_a_let_may_name_attributes_of_tasks_on_this_machine_and_is_checked_where_it_is_used() -> None:
     assert policy("let old = $task.ran > 1h; running { kill when old; }").running
     (problem,) = _problems("let old = $task.ran > 1h;\naccept from any { require old; limit 1 tasks; }")
     assert (problem.line, problem.column, problem.code) == (1, 11, Code.UNKNOWN_ATTRIBUTE)

@@ -1,4 +1,4 @@
-"""Quantities: what they are worth, what is written instead of a bare letter, and how a value is shown."""
+"""Quantities: their values, hints for units of a single letter, and formatting."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_a_quantity_is_an_integer_in_its_unit(text: str, steps: int, unit: Unit)
         ("4٣B", "write an integer, or a quantity"),
     ],
 )
-def test_what_is_no_quantity_comes_with_what_to_write(text: str, hint: str) -> None:
+def test_an_invalid_quantity_is_reported_with_a_remedy(text: str, hint: str) -> None:
     answer = read_quantity(text)
     assert isinstance(answer, NoQuantity)
     assert hint in answer.hint

@@ -45,14 +45,14 @@ def test_candidates_come_in_the_order_of_the_keys_and_ties_in_that_of_their_name
     assert _order(keys, *candidates) == order
 
 
-def test_the_best_of_the_classes_that_could_hold_the_task_counts() -> None:
+def test_the_best_class_that_could_hold_the_task_counts() -> None:
     full = {"free_slots": 0, "load": 0}
     one = candidate("one", full, {"free_slots": 1, "load": 8000})
     two = candidate("two", {"free_slots": 1, "load": 9000}, {"free_slots": 2, "load": 4000})
     assert _order("least $load", one, two) == "two one"
 
 
-def test_who_could_not_hold_the_task_is_left_out() -> None:
+def test_a_candidate_that_could_not_hold_the_task_is_left_out() -> None:
     rules = policy("rank candidates by least $load;")
     query = ranking(
         candidate("full", {"free_slots": 0}), candidate("small", {"avail_mem": 1 << 20}), task=tdv(mem=1 << 30)
@@ -60,14 +60,14 @@ def test_who_could_not_hold_the_task_is_left_out() -> None:
     assert ranked(rules, query, Draws()) == ()
 
 
-def test_sure_comes_before_possible_and_possible_before_impossible() -> None:
+def test_certain_comes_before_possible_and_possible_before_impossible() -> None:
     sure = candidate("sure", {"load": 1000}, {"load": 2000})
     possible = candidate("possible", {"load": 1000}, {"load": 9000})
     impossible = candidate("impossible", {"load": 9000})
     assert _order("first where $load < 50%", impossible, possible, sure) == "sure possible impossible"
 
 
-def test_through_whom_tasks_were_lost_lately_comes_last() -> None:
+def test_a_candidate_through_which_tasks_were_lost_recently_is_last() -> None:
     assert (
         _order("least $load", candidate("lost", {"load": 0}, lost=True), candidate("well", {"load": 9000}))
         == "well lost"

@@ -1,4 +1,4 @@
-"""The block `rank tasks by ...`: whose turn it is."""
+"""The block `rank tasks by ...`: the order in which tasks are served."""
 
 from collections.abc import Mapping
 
@@ -47,14 +47,14 @@ def test_without_a_block_nothing_is_ordered() -> None:
     assert not policy("rank tasks by random;").selection.keeps_arrival
 
 
-def test_both_rankings_may_stand_in_a_file_and_each_of_them_once() -> None:
+def test_a_file_may_contain_each_ranking_once() -> None:
     both = "rank tasks by most $task.waited; rank candidates by least $load;"
     assert isinstance(policy(both).location, Ranking)
     with pytest.raises(PolicyError, match="`rank tasks` occurs twice"):
         policy(f"{both} rank tasks by random;")
 
 
-def test_a_candidate_is_nothing_that_tasks_are_ranked_by() -> None:
+def test_tasks_cannot_be_ranked_by_candidates() -> None:
     with pytest.raises(PolicyError, match=r"`rank tasks` does not know \$cand."):
         policy("rank tasks by most $cand.count;")
 

@@ -1,4 +1,4 @@
-"""The block `reveal`: what each neighbor is told of a vector, and under which name."""
+"""The block `reveal`: the part of a vector that each neighbor receives, and the name that it sees."""
 
 import pytest
 
@@ -55,9 +55,7 @@ def _told(block: str, vector: Vector, neighbor: Neighbor = PARENT) -> Vector:
         ('reveal to "a", "b" nothing;', "c d"),
     ],
 )
-def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictest(
-    blocks: str, revealed_to: str
-) -> None:
+def test_the_closest_rule_decides_and_of_several_relations_the_strictest(blocks: str, revealed_to: str) -> None:
     rules, vector = policy(blocks), _vector({})
     told = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == vector]
     silent = [each.system for each in (PARENT, CHILD, SIBLING, BOTH) if rules.disclosure.reveal(vector, each) == EMPTY]
@@ -65,21 +63,21 @@ def test_the_closest_rule_says_who_is_told_and_of_several_relations_the_strictes
     assert len(told) + len(silent) == 4
 
 
-def test_all_but_some_attributes_are_told() -> None:
+def test_all_but_some_attributes_are_revealed() -> None:
     vector = _vector({"gpus": 2, "cpu": "sparc"})
     assert _names(vector) - _names(_told("all except $load, $gpus;", vector)) == {"load", "gpus"}
 
 
-def test_only_some_attributes_are_told_also_if_no_machine_has_one() -> None:
+def test_only_some_attributes_are_revealed_even_if_no_machine_has_one() -> None:
     assert _names(_told("only $arch, $gpus;", _vector({}))) == {"arch"}
 
 
-def test_classes_that_differ_only_in_what_is_withheld_become_one_with_the_exact_count() -> None:
+def test_classes_that_differ_only_in_withheld_attributes_become_one_with_the_exact_count() -> None:
     (one,) = _told("all except $free_slots, $speed;", _vector(*FOUR)).classes
     assert one.count == 4
 
 
-def test_what_is_told_to_a_relation_that_allows_less_than_the_other_is_what_both_allow() -> None:
+def test_a_neighbor_with_two_relations_receives_what_both_allow() -> None:
     blocks = (
         "reveal to children { only $arch, $os, $speed; } reveal to siblings { all except $os; hide counts below 2; }"
     )
@@ -89,19 +87,19 @@ def test_what_is_told_to_a_relation_that_allows_less_than_the_other_is_what_both
     assert told.machines == 5
 
 
-def test_two_lists_of_what_alone_is_told_leave_what_stands_in_both() -> None:
+def test_two_lists_of_only_leave_the_attributes_in_both() -> None:
     blocks = "reveal to children { only $arch, $os; } reveal to siblings { only $os, $load; }"
     assert _names(policy(blocks).disclosure.reveal(_vector({}), BOTH)) == {"os"}
 
 
-def test_no_class_is_smaller_than_the_policy_says_and_the_nearest_are_put_together() -> None:
+def test_no_class_is_smaller_than_the_policy_allows_and_the_nearest_are_merged() -> None:
     told = _told("hide counts below 2;", _vector(*FOUR))
     assert sorted(each.count for each in told.classes) == [2, 2]
     assert _told("hide counts below 3;", _vector(*FOUR)).machines == 4
     assert [each.count for each in _told("hide counts below 4;", _vector(*FOUR)).classes] == [4]
 
 
-def test_of_fewer_machines_than_a_class_must_have_nothing_is_told() -> None:
+def test_fewer_machines_than_the_least_class_are_not_revealed() -> None:
     assert _told("hide counts below 5;", _vector(*FOUR)) == EMPTY
 
 
@@ -114,7 +112,7 @@ def test_neighbors_with_the_same_rule_are_one_audience_and_others_are_not() -> N
     )
 
 
-def test_a_name_is_for_those_that_the_block_names() -> None:
+def test_a_name_applies_to_the_peers_of_its_block() -> None:
     rules = policy('reveal to parent { as "site-7.example.org"; } reveal to children { all; }')
     assert (
         rules.disclosure.name_for(PARENT),

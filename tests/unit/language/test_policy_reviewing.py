@@ -1,4 +1,4 @@
-"""What is allowed and probably not meant: tables of (text, place, code)."""
+"""Valid constructs that are probably mistakes: tables of (text, position, code)."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def _warnings(text: str) -> list[tuple[str, str]]:
         ("accept from parent, siblings, children { } accept from users, any { }", "2:63", Code.UNREACHABLE),
     ],
 )
-def test_what_is_probably_not_meant_is_a_warning(text: str, place: str, code: Code) -> None:
+def test_a_probable_mistake_is_a_warning(text: str, place: str, code: Code) -> None:
     assert _warnings(text) == [(place, code)]
 
 
@@ -89,12 +89,12 @@ def test_what_is_probably_not_meant_is_a_warning(text: str, place: str, code: Co
         "reveal to parent, siblings, children { all; } reveal to any nothing;",
     ],
 )
-def test_what_is_meant_is_no_warning(text: str) -> None:
+def test_a_plausible_rule_has_no_warning(text: str) -> None:
     assert _warnings(text) == []
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n"])
-def test_a_file_without_anything_is_said_to_contain_no_policy(text: str) -> None:
+def test_an_empty_file_is_reported_to_contain_no_policy(text: str) -> None:
     (problem,) = policy(text).warnings
     assert (problem.line, problem.column, problem.code) == (1, 1, Code.EMPTY)
     assert problem.message == "this file contains no policy"
@@ -123,7 +123,7 @@ def test_the_examples_have_few_warnings() -> None:
         ("let paid = $peer.balance default 0 > 0s; accept from any { require paid; limit 1 tasks; }", "1:12"),
     ],
 )
-def test_what_nothing_sets_yet_is_told_wherever_it_is_read(text: str, place: str) -> None:
+def test_an_attribute_that_nothing_sets_is_reported_wherever_it_is_read(text: str, place: str) -> None:
     (problem,) = (each for each in policy(text).warnings if each.code == Code.UNSAID)
     assert f"{problem.line}:{problem.column}" == place
     assert problem.message == "nothing sets $peer.balance yet, so it is always unset"

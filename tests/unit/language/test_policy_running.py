@@ -50,7 +50,7 @@ def test_the_time_of_day_is_known() -> None:
 
 
 @pytest.mark.parametrize("rule", ["suspend when $here.load > 10%;", "suspend unless $here.load <= 10%;"])
-def test_a_block_about_some_tasks_leaves_others_alone_and_those_of_which_it_cannot_tell(rule: str) -> None:
+def test_a_block_about_some_tasks_ignores_others_and_undefined_ones(rule: str) -> None:
     compiled = _rule(rule, 'running tasks where $task.user eq "ann"')
     here: dict[str, Value] = {"load": 5000}
     assert compiled.is_due(_query({"user": "ann"}, here))
@@ -58,7 +58,7 @@ def test_a_block_about_some_tasks_leaves_others_alone_and_those_of_which_it_cann
     assert not compiled.is_due(_query({}, here))
 
 
-def test_a_rule_has_its_durations_what_follows_and_a_text_for_others() -> None:
+def test_a_rule_has_durations_a_following_act_and_a_text_for_others() -> None:
     rule = _rule('move unless $now.clock < 7:00 for 2min grace 10min then vacate else "the day begins";')
     assert (rule.act, rule.for_ns, rule.grace_ns, rule.then) == (Act.MOVE, 2 * MINUTE, 10 * MINUTE, Act.VACATE)
     assert rule.rule == "move unless $now.clock < 7:00 for 2min grace 10min then vacate"
@@ -67,7 +67,7 @@ def test_a_rule_has_its_durations_what_follows_and_a_text_for_others() -> None:
     assert (plain.for_ns, plain.grace_ns, plain.then, plain.text) == (0, None, Act.KILL, "")
 
 
-def test_only_a_rule_that_asks_for_the_memory_in_use_has_it_measured() -> None:
+def test_memory_in_use_is_measured_only_if_a_rule_reads_it() -> None:
     assert _rule("kill when $task.mem_used > 1GiB;").reads_memory
     assert _rule("kill when 1 = 1;", "running tasks where $mem_used > 1GiB").reads_memory
     assert not _rule("kill when $task.mem_reserved > 1GiB;").reads_memory
@@ -115,7 +115,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("text", "place", "code", "message"), PROBLEMS, ids=[text for text, *_ in PROBLEMS])
-def test_a_mistake_is_told_at_its_place(text: str, place: str, code: Code, message: str) -> None:
+def test_a_mistake_is_reported_at_its_position(text: str, place: str, code: Code, message: str) -> None:
     with pytest.raises(PolicyError) as raised:
         parse_policy(text, file="test.policy")
     (problem,) = (each for each in raised.value.problems if not each.is_warning)

@@ -1,4 +1,4 @@
-"""Predicates that decide nothing: tables of (predicate, where), and of what is left alone."""
+"""Predicates that decide nothing: tables of (predicate, position), and of valid ones."""
 
 import re
 
@@ -60,7 +60,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize("predicate", NEVER)
-def test_what_is_never_true_is_a_mistake(predicate: str) -> None:
+def test_a_predicate_that_is_never_true_is_a_mistake(predicate: str) -> None:
     (problem,) = (each for each in _problems(predicate) if not each.is_warning)
     assert (problem.line, problem.column, problem.code) == (2, 27, Code.NEVER_TRUE)
     assert problem.width == len(predicate)
@@ -83,7 +83,7 @@ def test_what_is_never_true_is_a_mistake(predicate: str) -> None:
         "1 = 1",
     ],
 )
-def test_what_is_always_true_is_a_warning(predicate: str) -> None:
+def test_a_predicate_that_is_always_true_is_a_warning(predicate: str) -> None:
     (problem,) = (each for each in _problems(predicate) if each.code == Code.ALWAYS_TRUE)
     assert (problem.line, problem.column, problem.is_warning, problem.width) == (2, 27, True, len(predicate))
 
@@ -123,7 +123,7 @@ def test_the_largest_part_that_decides_nothing_is_a_warning(predicate: str, plac
         '$peer.relation in ("child", "sibling")',
     ],
 )
-def test_what_may_be_true_or_false_is_no_problem(predicate: str) -> None:
+def test_a_predicate_that_may_be_true_or_false_has_no_problem(predicate: str) -> None:
     assert [each.message for each in _problems(predicate)] == []
 
 
@@ -132,29 +132,29 @@ def test_the_only_attribute_of_a_contradiction_is_named() -> None:
     assert problem.hint == "no value of $n makes it so"
 
 
-def test_a_let_that_is_never_true_is_told_where_it_is_defined_and_nowhere_else() -> None:
+def test_a_let_that_is_never_true_is_reported_only_at_its_definition() -> None:
     found = _problems("never and $cpus = 1", lets="\nlet never = $n > 5 and $n < 3;")
     assert [(problem.line, problem.column, problem.code) for problem in found] == [(2, 13, Code.NEVER_TRUE)]
 
 
-def test_lets_that_contradict_each_other_are_told_where_they_meet() -> None:
+def test_lets_that_contradict_each_other_are_reported_where_they_meet() -> None:
     (problem,) = _problems("low and high", lets="\nlet low = $n < 3;\nlet high = $n > 5;")
     assert (problem.line, problem.column, problem.code) == (4, 27, Code.NEVER_TRUE)
 
 
-def test_what_a_mistake_left_open_is_not_judged() -> None:
+def test_a_predicate_with_a_mistake_is_not_checked_further() -> None:
     found = _problems("$cpuss = 1 or $now.weekday = 9 or 1 = 1")
     assert [problem.code for problem in found] == [Code.UNKNOWN_ATTRIBUTE, Code.RANGE]
 
 
 @pytest.mark.parametrize("text", ["children", "Child", ""])
-def test_a_text_that_is_none_of_those_that_an_attribute_may_be_is_out_of_range(text: str) -> None:
+def test_a_text_outside_of_an_attributes_choices_is_out_of_range(text: str) -> None:
     (problem,) = _problems(f'$peer.relation eq "{text}"')
     assert (problem.column, problem.code) == (45, Code.RANGE)
     assert "self, child, sibling, parent" in problem.hint
 
 
-def test_predicates_that_are_too_tangled_are_let_pass_in_time() -> None:
+def test_predicates_that_are_too_complex_are_accepted_in_time() -> None:
     pairs = [f"($a{one} < $a{other} xor $a{other} <> {one})" for one in range(9) for other in range(9) if one != other]
     declared = "".join(f"attribute $a{number} int; " for number in range(9))
     tangled = " and ".join(pairs)

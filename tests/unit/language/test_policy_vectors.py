@@ -1,4 +1,4 @@
-"""The blocks `advertise`, `combine` and `timeouts`: what others are told, and when."""
+"""The blocks `advertise`, `combine` and `timeouts`: what is sent to others, and when."""
 
 import pytest
 
@@ -43,15 +43,15 @@ def _said(block: str, now: CalendarTime = NOON, **measured: Value) -> dict[str, 
         ("advertise every 2s { set $comm_cost = (0 - 5) / 2; }", {"comm_cost": -3}),
     ],
 )
-def test_the_own_machine_says_what_is_sent_and_set(block: str, said: dict[str, Value]) -> None:
+def test_the_own_machine_advertises_attributes_that_are_sent_and_set(block: str, said: dict[str, Value]) -> None:
     assert _said(block) == said
 
 
-def test_what_is_fixed_is_always_said() -> None:
+def test_fixed_attributes_are_always_advertised() -> None:
     assert policy("").disclosure.describe_here(sdv(**EXTENDED), NOON) == sdv()
 
 
-def test_what_is_set_without_a_value_is_not_said_even_if_it_was_measured() -> None:
+def test_an_attribute_set_without_a_value_is_not_advertised_even_if_measured() -> None:
     assert "willingness" not in _said("advertise every 2s { set $willingness = $wait_time; }", willingness=5)
 
 
@@ -61,7 +61,7 @@ def test_a_period_and_a_change_are_part_of_advertise() -> None:
     assert policy("advertise every 3s { }").update.text == "key_changes(share = 0%)"
 
 
-def test_timeouts_that_a_policy_does_not_say_are_those_that_were_handed_in() -> None:
+def test_timeouts_that_a_policy_does_not_set_are_the_defaults() -> None:
     given = Timeouts(update_period_ns=5 * SECOND, request_ns=SECOND)
     text = "timeouts { input 3min; request 500ms; lease 5min; kill_grace 0s; status 1min; }"
     assert parse_policy("", file="x", timeouts=given).timeouts == given
@@ -76,7 +76,7 @@ def test_timeouts_that_a_policy_does_not_say_are_those_that_were_handed_in() -> 
     )
 
 
-def test_keys_are_added_to_those_that_are_always_there() -> None:
+def test_keys_are_added_to_the_built_in_ones() -> None:
     assert policy("").keys == KEY_ATTRIBUTES
     rules = policy(f"{DECLARED} combine {{ $gpus: key; $cpu: carry; $arch: key; default: drop; }}")
     assert rules.keys == tuple(sorted((*KEY_ATTRIBUTES, "gpus")))
@@ -92,14 +92,14 @@ def test_keys_are_added_to_those_that_are_always_there() -> None:
         ("combine { default: carry; $load: drop; }", ["cpu", "gpus", "slots"]),
     ],
 )
-def test_what_is_dropped_is_not_passed_on_and_keys_always_are(combine: str, kept: list[str]) -> None:
+def test_dropped_attributes_are_not_passed_on_and_keys_always_are(combine: str, kept: list[str]) -> None:
     (passed,) = policy(f"{DECLARED}{combine}").disclosure.pass_on(machines(EXTENDED)).classes
     names = [name for name, _ in passed.attributes]
     assert [name for name in names if name in {"cpu", "gpus", "load", "slots"}] == kept
     assert set(KEY_ATTRIBUTES) <= set(names)
 
 
-def test_machines_that_differ_only_in_what_is_dropped_become_one_class() -> None:
+def test_machines_that_differ_only_in_dropped_attributes_become_one_class() -> None:
     vector = machines({"gpus": 1, "cpu": "a"}, {"cpu": "b"}, keys=("cpu",))
     (passed,) = policy(f"{DECLARED} combine {{ $gpus: drop; $cpu: drop; }}").disclosure.pass_on(vector).classes
     assert (passed.count, passed.some_lack) == (2, ())

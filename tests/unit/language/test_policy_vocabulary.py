@@ -1,4 +1,4 @@
-"""What an owner's policy can ask for beside what descriptions carry."""
+"""Attributes that an owner's policy can read besides those of descriptions."""
 
 import re
 
@@ -8,13 +8,13 @@ from messiahs.language.compiler.vocabulary import ACCEPT, LET, RANK, Vocabulary
 VOCABULARY = Vocabulary()
 
 
-def test_no_name_means_two_things_in_a_scope() -> None:
+def test_no_name_has_two_meanings_in_a_scope() -> None:
     described = {each.name for each in CATALOGUE}
     assert not {each.name for each in SEEN_BY_THE_OWNER if each.scope.value in {"here", "present task"}} & described
     assert len({(each.scope, each.name) for each in SEEN_BY_THE_OWNER}) == len(SEEN_BY_THE_OWNER)
 
 
-def test_every_one_can_be_named_and_says_what_it_means() -> None:
+def test_every_attribute_can_be_named_and_has_a_meaning() -> None:
     assert [each.name for each in SEEN_BY_THE_OWNER if not re.fullmatch(r"[a-z][a-z_]*", each.name)] == []
     assert [each.name for each in SEEN_BY_THE_OWNER if not each.meaning] == []
     assert [each.name for each in SEEN_BY_THE_OWNER if each.kind is Kind.STRING and each.unit is not Unit.NONE] == []
@@ -32,6 +32,6 @@ def test_every_scope_has_its_names() -> None:
     assert all(names <= VOCABULARY.names_in(scope).keys() for scope, names in expected.items())
 
 
-def test_the_subject_of_a_block_is_something_that_it_has_names_for() -> None:
+def test_the_subject_of_a_block_is_one_of_its_scopes() -> None:
     assert all(VOCABULARY.names_in(view.subject) for view in (ACCEPT, RANK) if view.subject is not None)
     assert all(VOCABULARY.names_in(scope) for scope in LET.scopes)

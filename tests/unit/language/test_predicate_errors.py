@@ -1,4 +1,4 @@
-"""Where an ill-formed predicate is wrong, and what to write instead: tables of (text, column, fragments)."""
+"""Positions of mistakes in predicates, and remedies: tables of (text, column, fragments)."""
 
 import pytest
 
@@ -120,7 +120,7 @@ def test_columns_count_characters_and_lines_count_line_feeds() -> None:
     assert _error('"日本" eq $a and $b == 1').column == 19
 
 
-def test_the_caret_stands_under_the_place() -> None:
+def test_the_caret_is_under_the_position() -> None:
     assert str(_error('$a = 1\nor $cpu lt "x"')).splitlines() == [
         "2:9: `lt` is not a word of the language",
         '    or $cpu lt "x"',
@@ -130,17 +130,17 @@ def test_the_caret_stands_under_the_place() -> None:
 
 
 @pytest.mark.parametrize("character", ["\r", "\t"])
-def test_the_caret_stands_right_behind_odd_white_space(character: str) -> None:
+def test_the_caret_is_right_after_unusual_white_space(character: str) -> None:
     _, shown, caret, *_ = str(_error(f"$a{character}== 1")).splitlines()
     assert (shown, caret) == ("    $a == 1", "       ^")
 
 
-def test_the_caret_stands_right_behind_a_character_that_ends_a_line_for_others() -> None:
+def test_the_caret_is_right_after_a_character_that_ends_a_line_elsewhere() -> None:
     _, shown, caret, *_ = str(_error('"x\N{LINE SEPARATOR}y" eq $b and $b == 1')).splitlines()
     assert shown[caret.index("^") :] == "== 1"
 
 
-def test_what_an_error_shows_of_a_text_can_be_printed_anywhere() -> None:
+def test_the_text_in_an_error_can_be_printed_anywhere() -> None:
     shown = str(_error("$a = \x1b[31m \N{RIGHT-TO-LEFT OVERRIDE} \ud800"))
     assert shown.encode().decode() == shown
     assert "\x1b" not in shown

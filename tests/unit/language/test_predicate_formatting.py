@@ -1,4 +1,4 @@
-"""The one way in which predicates are written."""
+"""The canonical form of predicates."""
 
 import pytest
 
@@ -28,7 +28,7 @@ from messiahs.language.predicate.syntax import Chain, Comparison
         (r'$a ne "\"\\\n\té"', r'$a ne "\"\\\n\té"'),
     ],
 )
-def test_a_predicate_has_one_form(text: str, formatted: str) -> None:
+def test_a_predicate_has_one_canonical_form(text: str, formatted: str) -> None:
     assert format_predicate(parse_expression(text)) == formatted
     assert parse_expression(formatted) == parse_expression(text)
 

@@ -1,4 +1,4 @@
-"""Limits of a predicate, and texts that were made to hurt."""
+"""Limits of a predicate, and hostile texts."""
 
 import inspect
 import sys
@@ -59,7 +59,7 @@ def test_texts_just_outside_the_limits(text: str, column: int, message: str) -> 
 
 
 @pytest.mark.parametrize("name", refused_texts())
-def test_a_hostile_text_is_refused_in_few_words(name: str) -> None:
+def test_a_hostile_text_is_refused_with_a_short_message(name: str) -> None:
     answer = predicate_parser(refused_texts()[name])
     assert isinstance(answer, BadPredicate)
     assert len(answer.text) < 250
@@ -67,7 +67,7 @@ def test_a_hostile_text_is_refused_in_few_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", costly_texts())
-def test_a_predicate_that_costs_as_much_as_it_can_is_judged_alike_by_all_judges(name: str) -> None:
+def test_the_most_costly_predicates_are_evaluated_alike_by_all_evaluators(name: str) -> None:
     predicate = parse_predicate(costly_texts()[name])
     for load in (999, 1001, 1300, 9500):
         description = {"load": load, "os": "Linux", "speed": 1000}
@@ -77,7 +77,7 @@ def test_a_predicate_that_costs_as_much_as_it_can_is_judged_alike_by_all_judges(
         assert surely <= walked <= could
 
 
-def test_a_too_long_text_is_not_kept() -> None:
+def test_a_text_that_is_too_long_is_not_kept() -> None:
     with pytest.raises(PredicateError) as raised:
         parse_predicate("x" * 1_000_000)
     assert len(raised.value.source) <= 4096

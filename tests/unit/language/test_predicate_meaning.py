@@ -1,4 +1,4 @@
-"""What a predicate means over one description."""
+"""Evaluation of a predicate over one description."""
 
 import subprocess
 import sys
@@ -94,7 +94,7 @@ def test_precedence(text: str, *, expected: bool) -> None:
     assert _holds(text) is expected
 
 
-def test_strings_are_compared_as_they_are() -> None:
+def test_strings_are_compared_by_code_point() -> None:
     assert not _holds('$a eq "Sparc"', a="sparc")
     assert not _holds('$a eq "é"', a="e\N{COMBINING ACUTE ACCENT}")
     assert _holds('$a gr "\uffff"', a="\U00010000")  # by code point, not by UTF-16 unit
@@ -121,19 +121,19 @@ def test_one_unset_variable_anywhere_makes_all_of_it_false(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["$a = 1", "not $a = 1", "1 = 1 or $a = 1"])
-def test_a_value_of_the_wrong_type_is_as_good_as_none(text: str) -> None:
+def test_a_value_of_the_wrong_type_counts_as_unset(text: str) -> None:
     assert _holds(text, a="1") is False
     assert _holds(text.replace("$a = 1", '$a eq "1"'), a=1) is False
 
 
 @pytest.mark.parametrize("value", [LOWEST - 1, HIGHEST + 1])
-def test_an_integer_of_more_than_64_bits_is_as_good_as_none(value: int) -> None:
+def test_an_integer_of_more_than_64_bits_counts_as_unset(value: int) -> None:
     assert not _holds("$a < 0 or $a >= 0", a=value)
     assert parse_predicate("$a = 1").unset_in({"a": value}) == ("a",)
 
 
 @pytest.mark.parametrize("value", [1, "1"])
-def test_a_variable_compared_as_both_types_is_false_always(value: Value) -> None:
+def test_a_variable_compared_as_both_types_is_always_false(value: Value) -> None:
     assert not _holds('$a = 1 or $a eq "1"', a=value)
     assert not _holds('not $a = 2 or $b eq $a or $b ne "x"', a=value, b="1")
 
@@ -145,11 +145,11 @@ def test_the_unset_variables_are_named_once_and_in_order() -> None:
     assert parse_predicate("").unset_in({}) == ()
 
 
-def test_the_text_stays_as_it_was_written() -> None:
+def test_the_text_is_kept_as_written() -> None:
     assert parse_predicate(" (($a=1)) ").text == " (($a=1)) "
 
 
-def test_it_is_the_predicate_and_the_parser_that_the_core_asks_for() -> None:
+def test_the_predicate_and_the_parser_have_the_interface_of_the_core() -> None:
     parser: PredicateParser = predicate_parser
     predicate: Predicate | BadPredicate = parser("$a = 1")
     assert not isinstance(predicate, BadPredicate)
@@ -157,7 +157,7 @@ def test_it_is_the_predicate_and_the_parser_that_the_core_asks_for() -> None:
     assert parser("$a = 1") is predicate
 
 
-def test_the_parser_answers_a_bad_text_with_one_line() -> None:
+def test_the_parser_reports_an_invalid_text_on_one_line() -> None:
     assert predicate_parser("1 = 1\nor $a == 1") == BadPredicate(
         "2:7: `==` has no meaning here (write = for integers, eq for strings)"
     )

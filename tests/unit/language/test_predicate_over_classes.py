@@ -1,4 +1,4 @@
-"""What a predicate says of a class of machines: surely all, possibly one, or none."""
+"""Evaluation of a predicate over a class of machines: certain for all, possible for one, or false."""
 
 import pytest
 
@@ -80,7 +80,7 @@ def test_a_comparison_with_an_interval(text: str, expected: tuple[bool, bool]) -
         ("$big > 47", IMPOSSIBLE),
     ],
 )
-def test_a_bucket_may_hold_any_number_in_it(text: str, expected: tuple[bool, bool]) -> None:
+def test_a_bucket_may_contain_any_of_its_numbers(text: str, expected: tuple[bool, bool]) -> None:
     assert _judged(text, SMALL) == expected
 
 
@@ -119,7 +119,7 @@ def test_a_comparison_with_a_string(text: str, expected: tuple[bool, bool]) -> N
 
 
 @pytest.mark.parametrize("term", ["$half = 1", "$half = 9", "$gone = 1", '$gone eq "x"', "not $gone = 1"])
-def test_what_is_lacking_or_withheld_could_be_anything_and_is_never_sure(term: str) -> None:
+def test_a_missing_or_withheld_attribute_could_have_any_value_and_is_never_certain(term: str) -> None:
     assert _judged(term, SMALL) == POSSIBLE
     assert _judged(f"{term} or 1 = 1", SMALL) == POSSIBLE
     assert _judged(f"{term} and 1 = 2", SMALL) == IMPOSSIBLE

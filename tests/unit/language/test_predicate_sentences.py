@@ -1,4 +1,4 @@
-"""Predicates are what the grammar says they are: our words and limits change neither the words nor the sentences."""
+"""Predicates are the sentences of the grammar: the limits change neither words nor sentences."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +18,7 @@ WORDS = ("$a", "=", "and", "not", "(", ")")
 
 @cache
 def _plain_grammar() -> Lark:
-    """Give the grammar alone, with the lexer of Lark."""
+    """Return the grammar alone, with the lexer of Lark."""
     return Lark.open_from_package(parsing.__name__, "grammar.lark", parser="lalr", lexer="basic")
 
 
@@ -43,7 +43,7 @@ def _texts() -> Iterator[str]:
         yield from (" ".join(words) for words in product(WORDS, repeat=length))
 
 
-def test_every_short_text_is_read_if_and_only_if_it_is_a_sentence() -> None:
+def test_every_short_text_is_accepted_if_and_only_if_it_is_a_sentence() -> None:
     assert [text for text in _texts() if _is_read(text) is not _is_sentence(text)] == []
 
 

@@ -1,4 +1,4 @@
-"""What is wrong in a `*.policytest` file, and where; and what a good one says."""
+"""Mistakes in a `*.policytest` file with their positions, and the content of a valid one."""
 
 from datetime import datetime
 
@@ -72,7 +72,7 @@ def _problems(text: str) -> tuple[Problem, ...]:
         ("after 1s {" * 9 + "}" * 9, "2:91", Code.LIMIT, "nested deeper than 8", ""),
     ],
 )
-def test_a_mistake_is_told_at_its_place_with_what_to_write(
+def test_a_mistake_is_reported_at_its_position_with_a_remedy(
     text: str, place: str, code: Code, message: str, hint: str
 ) -> None:
     problem = _problems(FIRST_LINE + text)[0]
@@ -82,7 +82,7 @@ def test_a_mistake_is_told_at_its_place_with_what_to_write(
     assert hint in problem.hint
 
 
-def test_all_mistakes_of_a_file_are_told_in_their_order() -> None:
+def test_all_mistakes_of_a_file_are_reported_in_order() -> None:
     text = (
         f'here {{ lod = 5%; load = 5min; }}\ntest "t" {{ {PEER} expect acept; here {{ }} after 5; expect nothing }}\n'
     )
@@ -94,12 +94,12 @@ def test_a_file_begins_with_the_policy_that_it_tests(text: str) -> None:
     assert any("does not name the policy" in problem.message for problem in _problems(text))
 
 
-def test_mistakes_of_the_policy_are_told_as_its_own() -> None:
+def test_mistakes_of_the_policy_are_reported_as_the_policys() -> None:
     with pytest.raises(PolicyError, match=r"a\.policy:1:1"):
         trials(GOOD, "nonsense;")
 
 
-def test_what_stands_before_the_first_test_is_stated_for_all_that_follow() -> None:
+def test_statements_before_the_first_test_apply_to_all_tests() -> None:
     first, second = 'test "one" { expect accept; }', 'test "two" { after 30s { expect refuse "no"; } }'
     text = f"{PEER}\n{first}\nat 2026-11-21 22:30;\n{second}"
     one, two = trials(text).trials
@@ -111,7 +111,7 @@ def test_what_stands_before_the_first_test_is_stated_for_all_that_follow() -> No
     assert two.steps[-1].text == 'expect refuse "no"'
 
 
-def test_words_of_the_language_are_attributes_where_these_are_stated() -> None:
+def test_keywords_may_be_attributes_in_statements() -> None:
     text = f'test "t" {{ {PEER} task {{ task = 1; $at = 2; test = nothing; }} expect accept; }}'
     steps = trials(text, "attribute $task int; attribute $at int; attribute $test int;").trials[0].steps
     assert steps[1].what == State("task", (("task", 1), ("at", 2)), ("test",))

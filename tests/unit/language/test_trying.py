@@ -1,4 +1,4 @@
-"""What comes of the steps of a `*.policytest` file: each kind of expectation, met and not met."""
+"""Results of the steps of a `*.policytest` file: each kind of expectation, met and not met."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_requests_are_accepted_and_refused_as_the_policy_would(steps: str, told:
     assert came(steps, ACCEPT) == told
 
 
-def test_a_system_that_states_machines_below_and_none_of_its_own_is_judged_by_those() -> None:
+def test_a_system_with_machines_below_and_none_of_its_own_is_evaluated_over_those() -> None:
     rule = "accept from parent { require $here.free_slots >= 4; limit 9 tasks; }"
     small, large = "machines 2 { free_slots = 2; }", "machines 1 { free_slots = 8; }"
     assert came(f"{PARENT} {small} {large} expect accept;", rule) == []
@@ -99,12 +99,12 @@ advertise every 1min { send $cpu; set $willingness = 90 - $load / 100 when $now.
         ("secret = 1;", "$secret is not said"),
     ],
 )
-def test_what_the_own_machine_says_is_expected_by_name(wanted: str, told: str | None) -> None:
+def test_advertised_attributes_are_expected_by_name(wanted: str, told: str | None) -> None:
     here = 'at 2026-11-18 20:00; here { cpu = "x"; secret = 1; load = 10%; }'
     assert came(f"{here} expect send {{ {wanted} }}", ADVERTISE) == ([] if told is None else [("expect send", told)])
 
 
-def test_a_system_without_a_machine_says_nothing() -> None:
+def test_a_system_without_a_machine_advertises_nothing() -> None:
     steps = "here { tasks = 1; } machines 1 { load = 5%; } expect send { load = 5%; }"
     assert came(steps, ADVERTISE) == [("expect send", "this system has no machine that could say anything")]
 
@@ -125,7 +125,7 @@ def test_candidates_are_expected_in_the_order_in_which_they_are_asked() -> None:
     assert came(f'task {{ cpus = 2; }} {CANDIDATES} expect rank "a";', RANK) == [('expect rank "a"', "nobody")]
 
 
-def test_how_old_is_what_a_candidate_has_said_can_be_stated() -> None:
+def test_the_age_of_a_candidates_view_can_be_stated() -> None:
     stated = 'candidate "a" { free_slots = 1; age = 1min; } candidate "b" { free_slots = 1; }'
     assert came(f'{stated} expect rank "b", "a";', "rank candidates by least $cand.age;") == []
 
@@ -172,7 +172,7 @@ LARGE = "task { mem = 2GiB; }"
         (f"{LARGE} {BUSY} after 5min; {IDLE} after 56min; expect suspend, resume; after 6min; expect kill;", []),
     ],
 )
-def test_tasks_are_treated_as_the_mechanism_would_as_time_passes(steps: str, told: list[tuple[str, str]]) -> None:
+def test_acts_on_tasks_happen_when_they_are_due(steps: str, told: list[tuple[str, str]]) -> None:
     assert came(steps, RUNNING) == told
 
 
@@ -203,7 +203,7 @@ STRANGER = 'peer { name = "other"; relation = "sibling"; }'
         (f"{STRANGER} {BELOW} expect reveal {{ machines = 8; }}", False),
     ],
 )
-def test_what_a_neighbor_is_told_is_expected_by_name(steps: str, is_met: bool) -> None:  # noqa: FBT001 - by name
+def test_revealed_attributes_are_expected_by_name(steps: str, is_met: bool) -> None:  # noqa: FBT001 - by name
     assert (came(steps, REVEAL) == []) is is_met
 
 
@@ -233,7 +233,7 @@ join { allow child when $peer.name like "*.cs" limit 2; }
         ('peer { name = "a.cs"; relation = "child"; } expect deny;', [("expect deny", "it may join")]),
     ],
 )
-def test_what_is_offered_asked_and_let_in_is_as_the_policy_would(steps: str, told: list[tuple[str, str]]) -> None:
+def test_offers_asks_and_admissions_are_those_of_the_policy(steps: str, told: list[tuple[str, str]]) -> None:
     assert came(steps, MIGRATE) == told
 
 

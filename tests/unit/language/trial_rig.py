@@ -1,4 +1,4 @@
-"""What tests of `*.policytest` files need: a policy and a text, and what came of it."""
+"""For tests of `*.policytest` files: a policy and a text, and the results."""
 
 from messiahs.language.compiler.files import parse_policy
 from messiahs.language.policytest.execution import Outcome, try_out
@@ -14,11 +14,11 @@ def trials(text: str, policy: str = "") -> TrialFile:
 
 
 def outcome(steps: str, policy: str) -> Outcome:
-    """Give what comes of one test."""
+    """Return the result of one test."""
     (only,) = try_out(trials(f'test "t" {{ {steps} }}', policy))
     return only
 
 
 def came(steps: str, policy: str) -> list[tuple[str, str]]:
-    """Give the expectations that were not met, each with what came instead."""
+    """Return the expectations that were not met, each with the actual result."""
     return [(failure.step.text, failure.came) for failure in outcome(steps, policy).failures]

@@ -1,4 +1,4 @@
-"""A part from outside that fails: what holds in its place, and why."""
+"""A third-party part that fails: the safe answer in its place, and the reason."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def _answering(answer: object, state: object = ()) -> Callable[[Any, Randomness]
         ),
     ],
 )
-def test_a_wrong_answer_is_told_and_something_safe_holds_in_its_place(kind: PartKind, answer: object, why: str) -> None:
+def test_an_invalid_answer_is_reported_and_replaced_by_a_safe_one(kind: PartKind, answer: object, why: str) -> None:
     assert _failed(kind, _answering(answer)).why == why
 
 
@@ -79,7 +79,7 @@ def test_a_wrong_answer_is_told_and_something_safe_holds_in_its_place(kind: Part
     ],
 )
 @pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), RecursionError()])
-def test_whatever_a_part_raises_the_same_holds(kind: PartKind, instead: object, error: BaseException) -> None:
+def test_any_exception_of_a_part_is_handled_alike(kind: PartKind, instead: object, error: BaseException) -> None:
     def fail(_query: object, _randomness: Randomness) -> tuple[Any, Any]:
         raise error
 
@@ -96,7 +96,7 @@ def test_a_state_that_no_trace_could_hold_is_a_failure(state: object) -> None:
     assert "its state" in _failed(PartKind.MIGRATION, _answering((), state)).why
 
 
-def test_candidates_that_could_not_hold_the_task_are_not_asked_about() -> None:
+def test_a_part_does_not_receive_candidates_that_could_not_hold_the_task() -> None:
     seen: list[object] = []
 
     def see(query: Any, _randomness: Randomness) -> tuple[Any, Any]:  # noqa: ANN401 - a RankQuery
@@ -110,12 +110,12 @@ def test_candidates_that_could_not_hold_the_task_are_not_asked_about() -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 1025, "8", True])
-def test_what_cannot_be_drawn_is_the_fault_of_the_part(count: Any) -> None:  # noqa: ANN401 - as a stranger may
+def test_an_invalid_draw_is_a_failure_of_the_part(count: Any) -> None:  # noqa: ANN401 - as a stranger may
     failed = _failed(PartKind.MIGRATION, lambda _query, randomness: (randomness.bits(count), ()))
     assert "random bits" in failed.why
 
 
-def test_what_the_source_of_random_numbers_raises_is_not() -> None:
+def test_an_exception_of_the_random_source_is_not_a_failure_of_the_part() -> None:
     class Broken:
         """Cannot draw."""
 

@@ -1,4 +1,4 @@
-"""The policy of a module that was given none."""
+"""The policy of a module without a policy file."""
 
 from messiahs.core.interface.policies import Accepted
 from messiahs.core.model.ids import SystemId
@@ -7,13 +7,13 @@ from messiahs.policy.open_policy import OpenPolicy
 from tests.unit.language.policy_rig import NOON, Draws, candidate, machines, ranked, ranking, request, sdv, tdv
 
 
-def test_it_refuses_nobody() -> None:
+def test_it_accepts_every_task() -> None:
     full = sdv(free_slots=0, load=10_000)
     asked = [request(relation=each, here=full) for each in Relation]
     assert all(OpenPolicy().acceptance.decide(each, (), Draws()) == (Accepted(), ()) for each in asked)
 
 
-def test_it_asks_by_free_slots_and_leaves_out_who_could_not_hold_the_task() -> None:
+def test_it_asks_by_free_slots_and_leaves_out_candidates_that_could_not_hold_the_task() -> None:
     few, many = candidate("few", {"free_slots": 2}), candidate("many", {"free_slots": 8})
     none = candidate("none", {"free_slots": 0})
     query = ranking(few, none, many, task=tdv())
@@ -21,7 +21,7 @@ def test_it_asks_by_free_slots_and_leaves_out_who_could_not_hold_the_task() -> N
     assert ranked(OpenPolicy(), query, Draws(2)) == ("many", "few")
 
 
-def test_it_says_and_passes_on_everything_to_everybody() -> None:
+def test_it_advertises_and_passes_on_everything() -> None:
     described, vector = sdv(cpu="sparc"), machines({"cpu": "sparc"})
     assert OpenPolicy().disclosure.describe_here(described, NOON) == described
     assert OpenPolicy().disclosure.pass_on(vector) == vector

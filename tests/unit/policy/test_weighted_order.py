@@ -1,4 +1,4 @@
-"""Orders drawn by weight: what weighs more tends to come earlier, and everything comes once."""
+"""Orders drawn by weight: greater weights tend to come earlier, and every position comes once."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -11,7 +11,7 @@ from messiahs.policy.weighted_order import weighted_order
 
 @dataclass(slots=True)
 class Drawn:
-    """Gives the same numbers again for the same seed."""
+    """Returns the same numbers for the same seed."""
 
     seed: int
     random: Random = field(init=False)
@@ -20,12 +20,12 @@ class Drawn:
         self.random = Random(self.seed)
 
     def bits(self, count: int, /) -> int:
-        """Give so many random bits."""
+        """Return so many random bits."""
         return self.random.getrandbits(count)
 
 
 def _one_after_the_other(weights: list[int], randomness: Drawn) -> list[int]:
-    """Walk along what is left to the point that was drawn, and take that out."""
+    """Search the remaining weights for the drawn point, and remove that position."""
     left = list(enumerate(weights))
     order = []
     while len(left) > 1:
@@ -39,18 +39,18 @@ def _one_after_the_other(weights: list[int], randomness: Drawn) -> list[int]:
 
 
 @given(st.lists(st.integers(1, 2**70) | st.integers(1, 4), max_size=40), st.integers(0, 9))
-def test_an_order_is_that_of_walking_along_the_weights(weights: list[int], seed: int) -> None:
+def test_an_order_equals_that_of_a_linear_search(weights: list[int], seed: int) -> None:
     assert weighted_order(weights, Drawn(seed), drawn=40) == _one_after_the_other(weights, Drawn(seed))
 
 
-def test_what_weighs_nine_times_as_much_comes_first_nine_times_of_ten() -> None:
+def test_a_ninefold_weight_comes_first_nine_times_of_ten() -> None:
     randomness = Drawn(1)
     firsts = [weighted_order([1, 9], randomness, drawn=2)[0] for _ in range(1000)]
     assert 850 < firsts.count(1) < 950
 
 
 @given(st.lists(st.integers(1, 9), max_size=20), st.integers(0, 20), st.integers(0, 9))
-def test_those_that_are_not_drawn_follow_in_their_order(weights: list[int], drawn: int, seed: int) -> None:
+def test_positions_that_are_not_drawn_follow_in_their_order(weights: list[int], drawn: int, seed: int) -> None:
     first = _one_after_the_other(weights, Drawn(seed))[:drawn]
     left = [place for place in range(len(weights)) if place not in first]
     assert weighted_order(weights, Drawn(seed), drawn=drawn) == first + left

@@ -1,4 +1,4 @@
-"""What the demo looks for, and what it would find wrong."""
+"""Files that the demo compresses, and its checks of the outputs."""
 
 import gzip
 import hashlib
@@ -16,7 +16,7 @@ BODY = b"import this\n"
 HASH = hashlib.sha256(BODY).hexdigest()
 
 
-def test_the_library_is_there_without_its_tests() -> None:
+def test_the_library_is_found_without_its_tests() -> None:
     names = library_files(library())
     assert {"os.py", "json/decoder.py"} <= set(names)
     assert not [name for name in names if "site-packages" in name or "/test/" in f"/{name}" or "idle_test" in name]

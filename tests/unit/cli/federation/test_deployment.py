@@ -1,4 +1,4 @@
-"""What `up` lays down, how it is kept from running twice, and how processes are ended."""
+"""Files that `up` writes, its lock, and the end of processes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start Python programs that say a word when they are ready."""
+    """Start Python programs that print a word when they are ready."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def run(program: str) -> "subprocess.Popen[bytes]":
@@ -51,7 +51,7 @@ def start() -> Iterator[Start]:
         process.communicate()
 
 
-def test_every_module_gets_settings_that_fit_those_of_its_neighbors(directory: Path) -> None:
+def test_every_module_gets_settings_that_match_those_of_its_neighbors(directory: Path) -> None:
     made = {settings.name: settings for settings in prepare(load_topology(TRIO), directory)}
     leaf = load_settings(directory / "leaf" / "settings.json")
     assert leaf == made["leaf"]
@@ -67,7 +67,7 @@ def test_keys_are_for_their_owner_alone(directory: Path) -> None:
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_ports_and_root_are_kept_for_the_next_time(directory: Path) -> None:
+def test_ports_and_root_are_kept_for_the_next_run(directory: Path) -> None:
     first = prepare(load_topology(TRIO), directory)
     root = (directory / "tls" / "root.pem").read_bytes()
     second = prepare(load_topology(TRIO), directory)
@@ -75,7 +75,7 @@ def test_ports_and_root_are_kept_for_the_next_time(directory: Path) -> None:
     assert (directory / "tls" / "root.pem").read_bytes() == root
 
 
-def test_a_port_that_somebody_else_took_is_replaced(directory: Path) -> None:
+def test_a_port_taken_by_another_process_is_replaced(directory: Path) -> None:
     prepare(load_topology(TRIO), directory)
     ports = json.loads((directory / "ports.json").read_bytes())
     with socket.socket() as other:
@@ -133,14 +133,14 @@ def _await_open(process: "subprocess.Popen[str]", file: Path) -> None:
     eventually(has_opened)
 
 
-def test_an_up_that_fails_leaves_nobody_recorded(tmp_path: Path, directory: Path) -> None:
+def test_an_up_that_fails_leaves_no_record(tmp_path: Path, directory: Path) -> None:
     (directory / "root").write_text("no folder")
     assert main(["up", str(TRIO), "--state", str(tmp_path), "--detach"]) == 1
     assert not (directory / PID_FILE).exists()
 
 
 @pytest.mark.processes
-def test_down_amid_up_leaves_nothing_that_runs(tmp_path: Path) -> None:
+def test_down_during_up_leaves_no_process(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "messiahs.cli.main"]
     place = [str(TRIO), "--state", str(tmp_path)]
     with subprocess.Popen([*words, "up", *place, "--detach"], stderr=subprocess.PIPE, text=True) as up:
@@ -168,7 +168,7 @@ def _brought_up(directory: Path, file: Path) -> None:
     "broken",
     [None, "", "}{ no YAML", "version: 1\nfederation: trio\nsystems: {a: {parent: nobody}}\n", "federation: other\n"],
 )
-def test_down_works_when_the_topology_file_is_broken_or_gone(
+def test_down_works_when_the_topology_file_is_invalid_or_missing(
     broken: str | None, tmp_path: Path, directory: Path, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mine.yaml"
@@ -185,7 +185,7 @@ def test_down_works_when_the_topology_file_is_broken_or_gone(
     assert left.wait(5) == -signal.SIGTERM
 
 
-def test_down_with_a_broken_file_under_another_name_goes_by_the_federation_that_it_names(
+def test_down_with_an_invalid_file_under_another_name_uses_the_federation_that_it_names(
     tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _brought_up(directory, tmp_path / "mine.yaml")
@@ -194,7 +194,7 @@ def test_down_with_a_broken_file_under_another_name_goes_by_the_federation_that_
     assert capsys.readouterr().out == "trio: nothing was running\n"
 
 
-def test_down_with_a_broken_file_of_no_known_federation_says_what_is_wrong_and_what_is_known(
+def test_down_with_an_invalid_file_of_an_unknown_federation_reports_its_problems_and_the_known_ones(
     tmp_path: Path, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _brought_up(directory, tmp_path / "mine.yaml")
@@ -205,7 +205,7 @@ def test_down_with_a_broken_file_of_no_known_federation_says_what_is_wrong_and_w
     assert "this file does not identify the federation to end; known here: trio" in told
 
 
-def test_modules_that_a_killed_supervisor_left_must_be_ended_first(directory: Path) -> None:
+def test_modules_left_by_a_killed_supervisor_must_be_ended_first(directory: Path) -> None:
     own = identity_of(os.getpid())
     assert own is not None
     (directory / "leaf").mkdir()
@@ -214,7 +214,7 @@ def test_modules_that_a_killed_supervisor_left_must_be_ended_first(directory: Pa
         lock_federation(directory)
 
 
-def test_a_pid_file_of_an_earlier_process_with_the_same_number_names_nobody(tmp_path: Path) -> None:
+def test_a_pid_file_of_an_earlier_process_with_the_same_number_is_ignored(tmp_path: Path) -> None:
     own = identity_of(os.getpid())
     assert own is not None
     file = tmp_path / "daemon.pid"
@@ -225,7 +225,7 @@ def test_a_pid_file_of_an_earlier_process_with_the_same_number_names_nobody(tmp_
 
 
 @pytest.mark.processes
-def test_a_process_that_does_not_listen_is_killed(start: Start) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(start: Start) -> None:
     deaf = start("import signal; signal.signal(15, signal.SIG_IGN); print('ready'); signal.pause()")
     meek = start("import signal; print('ready'); signal.pause()")
     found = [identity_of(process.pid) for process in (deaf, meek)]
@@ -234,7 +234,7 @@ def test_a_process_that_does_not_listen_is_killed(start: Start) -> None:
 
 
 @pytest.mark.processes
-def test_down_ends_what_a_killed_supervisor_left(
+def test_down_ends_processes_left_by_a_killed_supervisor(
     tmp_path: Path, directory: Path, start: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left = start("import signal; print('ready'); signal.pause()")

@@ -1,4 +1,4 @@
-"""A state directory that somebody else could change, or has planted something in, is never used."""
+"""A state directory that another user could change, or has put a file in, is never used."""
 
 import json
 import os
@@ -19,14 +19,14 @@ NOBODY = 65_534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 
-def test_a_new_place_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     directory = federation_directory(tmp_path / "state", "f")
     assert directory.stat().st_mode & 0o777 == 0o700
     assert federation_directory(tmp_path / "state", "f") == directory
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o757])
-def test_a_place_that_others_can_write_into_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     for place in (tmp_path / "state", tmp_path / "state" / "f"):
         place.mkdir()
         place.chmod(mode)
@@ -38,7 +38,7 @@ def test_a_place_that_others_can_write_into_is_refused(tmp_path: Path, mode: int
     federation_directory(tmp_path / "state", "f")
 
 
-def test_a_folder_on_the_way_is_safe_with_the_sticky_bit_alone(tmp_path: Path) -> None:
+def test_a_writable_folder_on_the_way_is_safe_only_with_the_sticky_bit(tmp_path: Path) -> None:
     above = tmp_path / "above"
     above.mkdir()
     above.chmod(0o777)
@@ -50,7 +50,7 @@ def test_a_folder_on_the_way_is_safe_with_the_sticky_bit_alone(tmp_path: Path) -
 
 
 @needs_root
-def test_a_place_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     for place in (tmp_path / "state", tmp_path / "state" / "f"):
         place.mkdir()
         os.chown(place, NOBODY, NOBODY)
@@ -61,7 +61,7 @@ def test_a_place_of_somebody_else_is_refused(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_link_that_somebody_else_has_planted_on_the_way_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_of_another_user_on_the_way_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     (tmp_path / "state").symlink_to(tmp_path / "target")
     os.chown(tmp_path / "state", NOBODY, NOBODY, follow_symlinks=False)
@@ -79,7 +79,7 @@ def test_a_link_of_ones_own_is_followed_on_the_way_and_not_at_its_end(tmp_path: 
         federation_directory(tmp_path / "state", "g")
 
 
-def test_a_link_that_leads_to_itself_is_told(tmp_path: Path) -> None:
+def test_a_link_to_itself_is_reported(tmp_path: Path) -> None:
     (tmp_path / "state").symlink_to("state")
     with pytest.raises(ClientError, match="goes through too many links"):
         federation_directory(tmp_path / "state", "f")
@@ -87,7 +87,7 @@ def test_a_link_that_leads_to_itself_is_told(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("name", ["ports.json", "root", "root/settings.json"])
-def test_what_somebody_else_has_planted_in_it_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_user_inside_is_refused(tmp_path: Path, name: str) -> None:
     directory = federation_directory(tmp_path, "trio")
     planted = directory / name
     planted.parent.mkdir(exist_ok=True)
@@ -115,7 +115,7 @@ def test_the_lock_is_never_taken_through_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 @needs_root
-def test_down_ends_no_process_that_somebody_else_has_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_down_ends_no_process_named_by_another_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as other:
         identity = identity_of(other.pid)
         assert identity is not None

@@ -35,7 +35,7 @@ def test_a_hangup_before_anything_is_supervised_ends_nothing(
     assert "left: started" in supervisor.stdout.readline() + supervisor.stdout.readline()
 
 
-def test_a_daemon_that_ends_is_started_again_later_each_time_until_the_end(
+def test_a_daemon_that_ends_is_restarted_with_increasing_delays(
     tmp_path: Path, supervisor: "subprocess.Popen[str]"
 ) -> None:
     assert supervisor.stdout is not None

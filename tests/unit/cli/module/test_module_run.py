@@ -1,4 +1,4 @@
-"""`module run` and `up` with what is wrong: each says so in one message, exits 1, and starts nothing."""
+"""`module run` and `up` with mistakes: each prints one message, exits with 1, and starts nothing."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 30
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """Give a port at which somebody listens."""
+    """Return a port with a listener."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -34,7 +34,7 @@ def taken() -> Iterator[int]:
 
 @pytest.fixture
 def topology(tmp_path: Path) -> Path:
-    """Give two systems, the upper one of which is at another site."""
+    """Return two systems, the parent of which is at another site."""
     file = tmp_path / "t.yaml"
     write(file, "{host: 127.0.0.1, port: 1, parent: far}")
     return file
@@ -81,7 +81,7 @@ def run(file: Path, state: Path, *, name: str = "a", code: int = 1) -> subproces
     ],
 )
 @pytest.mark.parametrize("command", [("module", "run", "a", "--topology"), ("up",), ("down",)])
-def test_a_broken_topology_is_told_with_its_place(
+def test_an_invalid_topology_is_reported_with_its_position(
     tmp_path: Path, text: str, told: str, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "t.yaml"
@@ -104,12 +104,12 @@ def test_a_port_in_use_is_named(tmp_path: Path, topology: Path, taken: int) -> N
         ("no-such-host.invalid:7101", "cannot listen on no-such"),
     ],
 )
-def test_a_host_that_is_not_this_one_is_named(address: str, told: str) -> None:
+def test_an_address_of_another_host_is_named(address: str, told: str) -> None:
     with pytest.raises(ClientError, match=told):
         refuse_taken(address)
 
 
-def test_a_module_that_runs_already_is_not_run_again(
+def test_a_running_module_is_not_started_again(
     tmp_path: Path, topology: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = federation_directory(tmp_path, "f") / "a"
@@ -121,7 +121,7 @@ def test_a_module_that_runs_already_is_not_run_again(
 
 
 @pytest.mark.processes
-def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give_in_exchange(
+def test_a_missing_root_of_another_site_is_reported_with_the_own_root_to_exchange(
     tmp_path: Path, topology: Path
 ) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}, parent: far}}")
@@ -141,7 +141,7 @@ def test_a_root_of_another_site_that_is_missing_is_told_with_the_own_one_to_give
         (1, None, False),
     ],
 )
-def test_who_lends_a_machine_from_an_account_of_their_own_is_told_what_tasks_may_do(
+def test_an_administrator_without_root_is_warned_of_what_tasks_can_do(
     *, uid: int, machine: MachineSettings | None, is_warned: bool
 ) -> None:
     settings = ModuleSettings(
@@ -166,7 +166,7 @@ def free_port() -> int:
 
 
 @pytest.mark.processes
-def test_an_external_system_is_not_run_from_here(tmp_path: Path, topology: Path) -> None:
+def test_an_external_system_is_not_run(tmp_path: Path, topology: Path) -> None:
     assert "`far` is external" in run(topology, tmp_path / "s", name="far").stderr
 
 
@@ -189,13 +189,13 @@ def test_a_state_that_cannot_be_written_is_named(tmp_path: Path, topology: Path)
 
 
 @pytest.mark.processes
-def test_a_socket_path_that_is_too_long_is_told(tmp_path: Path, topology: Path) -> None:
+def test_a_socket_path_that_is_too_long_is_reported(tmp_path: Path, topology: Path) -> None:
     told = run(topology, tmp_path / ("long" * 30)).stderr
     assert "a Unix socket can have 107: choose a shorter state directory" in told
 
 
 @pytest.mark.processes
-def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> None:
+def test_a_state_of_a_later_release_is_reported(tmp_path: Path, topology: Path) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {free_port()}}}")
     folder = federation_directory(tmp_path / "s", "f") / "a"
     folder.mkdir()
@@ -208,9 +208,7 @@ def test_a_state_of_a_later_release_is_told(tmp_path: Path, topology: Path) -> N
 
 @pytest.mark.processes
 @pytest.mark.parametrize("content", ["", "garbage", '{"schema": 99}'])
-def test_settings_that_cannot_be_read_are_written_anew(
-    tmp_path: Path, topology: Path, taken: int, content: str
-) -> None:
+def test_unreadable_settings_are_written_again(tmp_path: Path, topology: Path, taken: int, content: str) -> None:
     write(topology, f"{{host: 127.0.0.1, port: {taken}}}")
     folder = federation_directory(tmp_path / "s", "f") / "a"
     folder.mkdir()
@@ -219,7 +217,7 @@ def test_settings_that_cannot_be_read_are_written_anew(
     assert f"port {taken} is in use" in run(topology, tmp_path / "s").stderr
 
 
-def test_a_root_that_is_damaged_is_named(tmp_path: Path) -> None:
+def test_a_damaged_root_is_named(tmp_path: Path) -> None:
     directory = federation_directory(tmp_path, "f")
     (directory / "a").mkdir()
     make_certificates(directory, ["a"])

@@ -31,7 +31,7 @@ def test_a_check_fails_for_errors_only(
     assert capsys.readouterr().out == f"{file}: {told}\n"
 
 
-def test_all_problems_of_all_files_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_problems_of_all_files_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = []
     for name, text in (("good", GOOD), ("bad", BAD), ("warned", WARNED)):
         (tmp_path / name).write_text(text)
@@ -44,7 +44,7 @@ def test_all_problems_of_all_files_are_told(tmp_path: Path, capsys: pytest.Captu
     assert "missing:1:1: error[P001]: the file cannot be read" in told
 
 
-def test_problems_are_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.policy"
     file.write_text(BAD)
     assert main(["policy", "check", "--json", str(file)]) == 1
@@ -114,12 +114,12 @@ def test_a_problem_of_several_lines_ends_with_its_first(tmp_path: Path, capsys: 
         ([], 2),
     ],
 )
-def test_a_predicate_is_true_false_or_none(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_predicate_is_true_false_or_invalid(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "eval", *words]) == code
     assert capsys.readouterr().out == {0: "true\n", 1: "false\n", 2: ""}[code]
 
 
-def test_a_bad_predicate_is_shown_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_predicate_is_shown_with_its_position(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "eval", "$x == 1"]) == 2
     assert "1:4: `==` has no meaning here" in capsys.readouterr().err
 

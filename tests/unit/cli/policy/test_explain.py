@@ -37,7 +37,7 @@ def _document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]
     return document
 
 
-def test_each_rule_is_told_with_its_line_its_comparisons_and_the_values(
+def test_each_rule_is_shown_with_its_line_its_comparisons_and_their_values(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--task", "mem=9GiB", "--here", "keyboard_idle=2min", "--peer", "name=cs", "--peer", "relation=parent"]
@@ -82,7 +82,7 @@ def test_a_policy_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"/dev/fd/{reader}:4: accept from parent" in capsys.readouterr().out
 
 
-def test_a_document_holds_all_of_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_document_contains_everything(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = _document(capsys, str(file), "--task", "bid=30", "--peer", "name=other", *NIGHT)
     assert document["schema"] == 1
     setting, accept = document["blocks"]
@@ -103,7 +103,7 @@ def test_without_a_peer_every_accept_block_is_explained(file: Path, capsys: pyte
     assert [block["block"] for block in blocks] == ["set $willingness", "accept from parent", "accept from any"]
 
 
-def test_what_is_done_to_a_task_that_is_here_is_told_of_one_that_ran(
+def test_rules_about_running_tasks_are_explained_for_a_task_that_ran(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(
@@ -121,7 +121,7 @@ def test_what_is_done_to_a_task_that_is_here_is_told_of_one_that_ran(
     assert (migrate["block"], migrate["verdict"], migrate["line"]) == ("migrate", "it is kept", 2)
 
 
-def test_what_is_stated_may_stand_in_files(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attributes_may_be_stated_in_files(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "task").write_text('# a small one\nmem = 1GiB\n\nuser = "ann"\nest_time = 1h\n')
     words = [str(file), "--task", str(tmp_path / "task"), "--task", "est_time=2h", "--peer", "relation=parent"]
     rule = _document(capsys, *words, *NIGHT)["blocks"][1]["rules"][1]
@@ -143,7 +143,7 @@ def test_what_is_stated_may_stand_in_files(file: Path, tmp_path: Path, capsys: p
         (["--at", "noon"], "expected a date and a time"),
     ],
 )
-def test_what_cannot_be_stated_is_told(
+def test_an_invalid_statement_is_reported(
     file: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
     assert main(["policy", "explain", str(file), *words]) in {1, 2}
@@ -189,7 +189,7 @@ def test_a_task_is_explained_hop_by_hop_with_the_comparisons_of_its_own_module(
     ]
 
 
-def test_a_task_that_is_not_known_is_told_and_nothing_is_explained(
+def test_an_unknown_task_is_reported_and_not_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MESSIAHS_STATE", str(tmp_path))
@@ -229,7 +229,7 @@ VECTORS: dict[str, Any] = {
 POOL_WORDS = ["--task", "mem=8GiB", "--task", "est_time=1h", "--peer", "name=x"]
 
 
-def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
+def test_a_pool_shows_matches_exclusions_and_helpful_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
@@ -256,7 +256,7 @@ def test_a_pool_tells_who_matches_what_loses_the_others_and_what_would_help(
         (["--peer", "relation=self"], "a user", "3 of 12"),
     ],
 )
-def test_a_pool_says_whose_rules_lose_its_machines(
+def test_a_pool_shows_whose_rules_exclude_machines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], peer: list[str], asker: str, matched: str
 ) -> None:
     policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
@@ -298,7 +298,7 @@ def test_the_views_of_a_running_module_are_a_pool(
         ),
     ],
 )
-def test_what_is_no_pool_is_told(
+def test_an_invalid_pool_is_reported(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     (tmp_path / "pool.json").write_text(text)

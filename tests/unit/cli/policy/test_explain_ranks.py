@@ -1,4 +1,4 @@
-"""`messiahs policy explain`: orders with what each key came to, and what whoever asks is answered."""
+"""`messiahs policy explain`: orders with the value of each key, and the answer to the sender."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def _neighbors(count: int) -> dict[str, Any]:
     return {"up": {"machines": 0, "classes": []}, "views": views}
 
 
-def test_orders_are_told_with_what_each_key_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_orders_are_shown_with_the_value_of_each_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = tmp_path / "a.policy"
     policy.write_text(RANKS)
     assert main(["policy", "explain", str(policy), "--task", "user=ann"]) == 0
@@ -55,7 +55,7 @@ def test_orders_are_told_with_what_each_key_came_to(tmp_path: Path, capsys: pyte
     ]
 
 
-def test_of_candidates_the_first_ten_are_shown_and_a_document_has_all(
+def test_the_first_ten_candidates_are_shown_and_a_document_has_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
@@ -89,7 +89,7 @@ def test_of_candidates_the_first_ten_are_shown_and_a_document_has_all(
         (["name=x", "relation=self"], ["s03", "s02", "s01", "s00"]),
     ],
 )
-def test_whoever_sent_the_task_is_not_asked_and_for_a_parent_only_children_are(
+def test_the_sender_of_a_task_is_not_asked_and_for_a_parent_only_children_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], peer: list[str], asked: list[str]
 ) -> None:
     policy, pool = tmp_path / "a.policy", tmp_path / "pool.json"
@@ -108,7 +108,7 @@ def test_whoever_sent_the_task_is_not_asked_and_for_a_parent_only_children_are(
         ("parent", ("accept from parent", "accepted")),
     ],
 )
-def test_whoever_asks_is_answered_though_no_rule_is_about_him(
+def test_a_sender_is_answered_although_no_rule_is_about_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], relation: str, told: tuple[str, str]
 ) -> None:
     policy = tmp_path / "a.policy"
@@ -117,7 +117,7 @@ def test_whoever_asks_is_answered_though_no_rule_is_about_him(
     assert (block["block"], block["verdict"], block["rules"]) == (*told, [])
 
 
-def test_a_peer_is_told_whether_it_might_join_and_by_which_rules(
+def test_a_peer_is_shown_whether_it_may_join_and_by_which_rules(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy = tmp_path / "a.policy"

@@ -64,7 +64,7 @@ def _values(document: dict[str, Any]) -> dict[str, Value]:
     return {name: value for each in compared for name, value in each["values"].items()}
 
 
-def test_what_status_prints_of_a_task_is_the_task_that_is_explained(
+def test_the_output_of_status_is_the_task_that_is_explained(
     file: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -83,7 +83,7 @@ def test_what_status_prints_of_a_task_is_the_task_that_is_explained(
     assert document["blocks"][0]["rules"][-1]["note"] == "0 of 4 slots taken, 6 wanted"
 
 
-def test_it_may_come_over_standard_input_and_what_is_stated_after_it_counts(
+def test_a_document_may_come_from_standard_input_and_later_statements_override_it(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(f"\ufeff\n{json.dumps(_status())}".replace("\n", "", 1).encode()))
@@ -92,7 +92,7 @@ def test_it_may_come_over_standard_input_and_what_is_stated_after_it_counts(
     assert _values(document) == {"$mem": 9 << 30, "$bid": 2, "$user": "ann"}
 
 
-def test_statements_may_come_over_standard_input_too_but_it_is_read_once_only(
+def test_statements_may_come_from_standard_input_once(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"mem = 1GiB\nbid = 9\n")))
@@ -115,7 +115,7 @@ def _pool() -> dict[str, Any]:
     return {"up": {"machines": 4, "classes": [one["classes"][0] for one in views.values()]}, "views": views}
 
 
-def test_what_the_task_requires_of_its_machine_counts_in_orders_and_pools(
+def test_the_requirement_of_a_task_applies_to_orders_and_pools(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "pool.json").write_text(json.dumps(_pool()))
@@ -148,7 +148,7 @@ def test_what_the_task_requires_of_its_machine_counts_in_orders_and_pools(
         ("mem = 3 {}", "this is not a statement"),
     ],
 )
-def test_other_documents_are_told_apart(
+def test_other_documents_are_reported(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     (tmp_path / "task.json").write_text(text)
@@ -156,7 +156,7 @@ def test_other_documents_are_told_apart(
     assert told in capsys.readouterr().err
 
 
-def test_a_task_of_several_slots_wants_as_many(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_of_several_slots_requests_as_many(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(file), "--task", "mem=1B", "--task", "bid=4", "--task", "user=ann", "--task", "cpus=5"]
     (block,) = _explained(capsys, *words)["blocks"]
     assert (block["verdict"], block["rules"][-1]["note"]) == ("refused", "0 of 4 slots taken, 5 wanted")

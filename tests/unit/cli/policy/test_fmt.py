@@ -19,7 +19,9 @@ def _file(folder: Path, name: str, text: str) -> Path:
     return file
 
 
-def test_a_file_is_written_in_its_form_and_keeps_its_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_written_in_canonical_form_and_keeps_its_mode(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = _file(tmp_path, "a", ILL)
     file.chmod(0o640)
     assert main(["policy", "fmt", str(file)]) == 0
@@ -28,7 +30,7 @@ def test_a_file_is_written_in_its_form_and_keeps_its_mode(tmp_path: Path, capsys
     assert [each.name for each in tmp_path.iterdir()] == ["a.policy"]
 
 
-def test_a_file_in_its_form_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_in_canonical_form_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _file(tmp_path, "a", WELL)
     before = file.stat()
     assert main(["policy", "fmt", str(file)]) == 0
@@ -54,9 +56,7 @@ def test_a_check_shows_the_difference_and_changes_nothing(tmp_path: Path, capsys
     assert ill.read_text() == ILL
 
 
-def test_an_ill_formed_file_is_left_alone_and_the_others_are_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_file_is_not_written_and_the_others_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad, ill = _file(tmp_path, "bad", BAD), _file(tmp_path, "ill", ILL)
     assert main(["policy", "fmt", str(bad), str(tmp_path / "missing"), str(ill)]) == 1
     assert (bad.read_text(), ill.read_text()) == (BAD, WELL)
@@ -65,7 +65,7 @@ def test_an_ill_formed_file_is_left_alone_and_the_others_are_written(
     assert "missing:1:1: error[P001]: the file cannot be read" in told
 
 
-def test_what_is_no_mistake_of_form_is_formatted(tmp_path: Path) -> None:
+def test_a_file_with_mistakes_of_meaning_is_formatted(tmp_path: Path) -> None:
     file = _file(tmp_path, "a", "accept  from any { require $nothing <= 8min; }")
     assert main(["policy", "fmt", str(file)]) == 0
     assert file.read_text() == "accept from any { require $nothing <= 8min; }\n"
@@ -117,7 +117,7 @@ test "x" {
 """
 
 
-def test_tests_are_written_in_their_form_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_are_written_in_canonical_form_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.policytest"
     file.write_text(TEST_ILL)
     assert main(["policy", "fmt", "--check", str(file)]) == 1
@@ -127,7 +127,7 @@ def test_tests_are_written_in_their_form_too(tmp_path: Path, capsys: pytest.Capt
     assert main(["policy", "fmt", "--check", str(file)]) == 0
 
 
-def test_tests_may_come_over_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdin", _Stdin(TEST_ILL.encode()))
     assert main(["policy", "fmt"]) == 0
     assert capsys.readouterr().out == TEST_WELL
@@ -147,7 +147,7 @@ def test_tests_may_come_over_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ('test "x" { } }', "a.policytest:1:14: error[P106]: `}` has nothing to end"),
     ],
 )
-def test_ill_formed_tests_are_left_alone(
+def test_invalid_tests_are_not_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
 ) -> None:
     file = tmp_path / "a.policytest"
@@ -158,7 +158,7 @@ def test_ill_formed_tests_are_left_alone(
 
 
 @pytest.mark.parametrize("words", [["fmt"], ["fmt", "--check", "-"], ["explain", "FILE", "--task", "-"]])
-def test_standard_input_that_is_closed_is_told(
+def test_a_closed_standard_input_is_reported(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = _file(tmp_path, "a", WELL)
@@ -167,7 +167,7 @@ def test_standard_input_that_is_closed_is_told(
     assert capsys.readouterr().err == "messiahs: <stdin>: standard input is closed\n"
 
 
-def test_a_byte_order_mark_is_told_once_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_byte_order_mark_is_reported_once_with_its_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _file(tmp_path, "a", f"\ufeff{WELL}")
     assert main(["policy", "fmt", str(file)]) == 1
     told = capsys.readouterr().err

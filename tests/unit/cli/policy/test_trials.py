@@ -1,4 +1,4 @@
-"""`messiahs policy test`: what is printed of tests that hold and of tests that do not."""
+"""`messiahs policy test`: output for tests that pass and for tests that fail."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("a.policytest")
 
 
-def test_a_failure_is_told_with_what_came_and_the_rules_that_were_judged(
+def test_a_failure_is_shown_with_the_result_and_the_rules_that_were_evaluated(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["policy", "test"]) == 1
@@ -44,9 +44,7 @@ def test_a_failure_is_told_with_what_came_and_the_rules_that_were_judged(
     ]
 
 
-def test_rules_that_were_not_seen_both_ways_fail_when_coverage_is_asked_for(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_uncovered_rules_fail_with_coverage(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(TESTS.replace("expect accept;\n", 'expect refuse "too large";\n'))
     assert main(["policy", "test", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "2 tests, all ok"
@@ -88,7 +86,9 @@ def test_everything_is_in_the_document(file: Path, capsys: pytest.CaptureFixture
         ('policy "missing";\n', "missing:1:1: error[P001]: the file cannot be read"),
     ],
 )
-def test_mistakes_are_told_at_their_place(file: Path, capsys: pytest.CaptureFixture[str], text: str, told: str) -> None:
+def test_mistakes_are_reported_at_their_position(
+    file: Path, capsys: pytest.CaptureFixture[str], text: str, told: str
+) -> None:
     file.write_text(text)
     assert main(["policy", "test", str(file)]) == 1
     assert told in capsys.readouterr().err
@@ -105,7 +105,7 @@ def test_mistakes_are_told_at_their_place(file: Path, capsys: pytest.CaptureFixt
         (["load", "missing"], "P001", ("missing", 1)),
     ],
 )
-def test_mistakes_are_told_as_json_too(
+def test_mistakes_are_printed_as_json_too(
     file: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: str, place: tuple[str, int]
 ) -> None:
     file.write_text('policy "rules/a.policy";\ntest "t" { expect acept; }')
@@ -118,7 +118,7 @@ def test_mistakes_are_told_as_json_too(
 
 
 @pytest.mark.parametrize("words", [["check"], ["explain"], ["diff", "rules/a.policy", "--replay", "."]])
-def test_tests_in_place_of_a_policy_are_told_so(
+def test_tests_in_place_of_a_policy_are_reported(
     file: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert main(["policy", *words, str(file)]) == 1
@@ -127,14 +127,14 @@ def test_tests_in_place_of_a_policy_are_told_so(
     assert f"`messiahs policy test {file}` runs them" in told
 
 
-def test_a_policy_in_place_of_tests_is_told_so(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_in_place_of_tests_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert file.exists()
     assert main(["policy", "test", "rules/a.policy"]) == 1
     told = "rules/a.policy is not a test file; `messiahs policy check rules/a.policy` checks policies"
     assert told in capsys.readouterr().err
 
 
-def test_without_a_file_there_must_be_some_here(
+def test_without_a_file_there_must_be_some_in_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,7 @@ def submitted(peer: Peer) -> dict[str, object]:
     return next(body for method, _, body in peer.asked if method == "POST")
 
 
-def test_a_submit_prints_the_id_alone(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_submit_prints_only_the_id(state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]) -> None:
     start_peer((200, {"id": "left.1"}), state=state)
     assert main(["submit", "--", "echo", "--json"]) == 0
     assert capsys.readouterr().out == "left.1\n"
@@ -62,7 +62,7 @@ def test_a_submit_hands_over_its_options_in_base_units(state: Path, start_peer: 
     }
 
 
-def test_what_was_not_said_is_not_in_the_tdv(state: Path, start_peer: StartPeer) -> None:
+def test_options_that_are_not_given_are_not_in_the_tdv(state: Path, start_peer: StartPeer) -> None:
     peer = start_peer((200, {"id": "left.1"}), state=state)
     assert main(["task", "submit", "ls"]) == 0
     assert submitted(peer)["tdv"] == {}
@@ -91,7 +91,7 @@ def test_a_mistake_in_the_options_is_a_usage_error(
     assert hint in capsys.readouterr().err
 
 
-def test_a_predicate_that_the_module_refuses_is_a_usage_error_with_its_words(
+def test_a_predicate_that_the_module_refuses_is_a_usage_error_with_the_modules_text(
     state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start_peer((400, {"error": "1:3: expected a number"}), state=state)
@@ -155,7 +155,7 @@ def test_the_end_of_a_task_decides_the_exit_code(ended: dict[str, Any], code: in
 
 
 @pytest.mark.parametrize("code", [0, 3, 125])
-def test_a_missing_output_is_told_beside_the_exit_code(
+def test_a_missing_output_is_reported_beside_the_exit_code(
     state: Path, start_peer: StartPeer, capsys: pytest.CaptureFixture[str], code: int
 ) -> None:
     ended = {"id": "left.1", "state": "aborted", "cause": "output_missing", "text": "not there: out", "exit_code": code}
@@ -165,7 +165,7 @@ def test_a_missing_output_is_told_beside_the_exit_code(
     assert f"{code} (output_missing)" in capsys.readouterr().out
 
 
-def test_a_failure_of_the_federation_is_told_with_every_hop() -> None:
+def test_a_failure_of_the_federation_is_reported_with_every_hop() -> None:
     hop = {"module": "leaf", "code": "no_class", "rule": "", "text": ""}
     reason = {"module": "middle", "code": "no_capacity", "rule": "", "text": "", "hops": [hop]}
     told = failure_of({"id": "root.1", "state": "denied", "cause": "", "reasons": [reason]})
@@ -173,24 +173,24 @@ def test_a_failure_of_the_federation_is_told_with_every_hop() -> None:
 
 
 @pytest.mark.parametrize("code", [126, 127])
-def test_a_program_that_cannot_be_run_is_told_with_its_reason(code: int) -> None:
+def test_a_program_that_cannot_be_run_is_reported_with_its_reason(code: int) -> None:
     task = {"id": "left.1", "state": "aborted", "cause": "not_found", "exit_code": code, "text": "./x: no permission"}
     assert failure_of(task) == "left.1 aborted: not_found: ./x: no permission"
 
 
-def test_a_task_that_itself_gives_125_is_no_failure_of_the_federation() -> None:
+def test_a_task_that_itself_exits_with_125_is_not_a_failure_of_the_federation() -> None:
     assert failure_of({"id": "left.1", "state": "finished", "exit_code": 125}) == ""
 
 
 @pytest.mark.parametrize(("codes", "code"), [([4], 4), ([0, 0], 0), ([0, 4], 1)])
-def test_wait_gives_the_code_of_one_task_and_a_verdict_on_several(
+def test_wait_returns_the_exit_code_of_one_task_and_a_summary_of_several(
     state: Path, start_peer: StartPeer, codes: list[int], code: int
 ) -> None:
     start_peer(*((200, {**DONE, "exit_code": each}) for each in codes), state=state)
     assert main(["wait", *(f"left.{number}" for number, _ in enumerate(codes, start=1))]) == code
 
 
-def test_run_shows_both_streams_and_gives_the_exit_code(
+def test_run_shows_both_streams_and_returns_the_exit_code(
     state: Path, start_peer: StartPeer, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     peer = start_peer((200, {"id": "left.1"}), (200, {**DONE, "exit_code": 5}), state=state)
@@ -200,7 +200,7 @@ def test_run_shows_both_streams_and_gives_the_exit_code(
     assert (printed.out, printed.err) == (b"out\n", b"err\n")
 
 
-def test_run_tells_why_the_federation_failed(
+def test_run_reports_why_the_federation_failed(
     state: Path, start_peer: StartPeer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lost = {**DONE, "state": "aborted", "exit_code": None, "cause": "time_limit", "text": "ran 5 s"}
@@ -211,11 +211,11 @@ def test_run_tells_why_the_federation_failed(
 
 
 @pytest.mark.parametrize("command", [["run", "--", "ls"], ["wait", "left.1"]])
-def test_without_any_module_run_and_wait_say_125(state: Path, command: list[str]) -> None:
+def test_without_any_module_run_and_wait_exit_with_125(state: Path, command: list[str]) -> None:
     assert main(command) == 125
 
 
-def test_logs_are_given_byte_by_byte(
+def test_logs_are_printed_byte_for_byte(
     state: Path, start_peer: StartPeer, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     peer = start_peer((200, {}), state=state)
@@ -225,7 +225,7 @@ def test_logs_are_given_byte_by_byte(
     assert capfdbinary.readouterr().out == b"\x00\xffe"
 
 
-def test_cancel_goes_on_after_a_task_that_is_unknown(state: Path, start_peer: StartPeer) -> None:
+def test_cancel_continues_after_an_unknown_task(state: Path, start_peer: StartPeer) -> None:
     peer = start_peer((404, {"error": "unknown"}), (200, {"id": "left.2"}), state=state)
     assert main(["cancel", "left.1", "left.2"]) == 1
     assert [path for _, path, _ in peer.asked] == ["/v1/tasks/left.1/cancel", "/v1/tasks/left.2/cancel"]

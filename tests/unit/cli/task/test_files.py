@@ -47,7 +47,7 @@ def test_inputs_are_uploaded_before_the_task_is_submitted(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("words", [["submit"], ["run"]])
-def test_an_input_that_is_not_there_ends_it_before_anything_is_submitted(
+def test_a_missing_input_stops_the_command_before_anything_is_submitted(
     peer: Peer, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*words, "--input", "gone", "--", "cat"]) == {"submit": 1, "run": 125}[words[0]]
@@ -55,7 +55,7 @@ def test_an_input_that_is_not_there_ends_it_before_anything_is_submitted(
     assert peer.asked == []
 
 
-def test_a_place_that_is_taken_twice_is_a_usage_error(peer: Peer) -> None:
+def test_two_inputs_with_one_name_are_a_usage_error(peer: Peer) -> None:
     Path("a").touch()
     assert main(["submit", "--input", "a", "--input", "a", "--", "cat"]) == 2
     assert peer.asked == []
@@ -113,7 +113,7 @@ def test_an_array_that_begins_later_has_its_numbers_as_items(peer: Peer) -> None
     assert (submitted(peer)["members"], submitted(peer)["items"]) == (3, ["8", "9", "10"])
 
 
-def test_an_array_and_lines_exclude_each_other(peer: Peer) -> None:
+def test_an_array_and_lines_cannot_be_combined(peer: Peer) -> None:
     Path("list").write_text("x")
     assert main(["submit", "--array", "1-2", "--each-line", "list", "--", "echo"]) == 2
 
@@ -145,13 +145,13 @@ def test_a_further_attribute_is_an_integer_or_a_string(peer: Peer, word: str, va
 @pytest.mark.parametrize(
     "word", [f"k={2**63}", f"k={-(2**63) - 1}", "k=" + "9" * 20, "k=-" + "9" * 20, "k:=" + "9" * 20]
 )
-def test_an_integer_beyond_64_bits_is_a_usage_error_and_no_string(peer: Peer, word: str) -> None:
+def test_an_integer_beyond_64_bits_is_a_usage_error_and_not_a_string(peer: Peer, word: str) -> None:
     assert main(["submit", "--set", word, "--", "ls"]) == 2
     assert peer.asked == []
 
 
 @pytest.mark.parametrize("word", ["k", "=5", "k k=5", "5k=1", "k:=five", 'k:="a', 'k:="a" or "b" eq "b"', "k:=$x"])
-def test_what_is_no_attribute_is_a_usage_error(peer: Peer, word: str) -> None:
+def test_an_invalid_attribute_is_a_usage_error(peer: Peer, word: str) -> None:
     assert main(["submit", "--set", word, "--", "ls"]) == 2
     assert peer.asked == []
 
@@ -189,14 +189,14 @@ def test_run_writes_the_outputs_where_it_was_called(peer: Peer) -> None:
     assert Path("out/run.sh").read_bytes() == b"x"
 
 
-def test_run_without_outputs_asks_for_none(peer: Peer) -> None:
+def test_run_without_outputs_fetches_none(peer: Peer) -> None:
     peer.by_path = {"/wait": DONE}
     peer.logs = {"stdout": b"", "stderr": b""}
     assert main(["run", "--", "true"]) == 0
     assert not [path for _, path, _ in peer.asked if "outputs" in path]
 
 
-def test_fetch_writes_outputs_and_says_where(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fetch_writes_outputs_and_prints_where(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
     peer.answers = [(200, {"tasks": [DONE], "unknown": []})]
     peer.outputs = {"left.1": {"out": b"xy"}}
     assert main(["fetch", "left.1"]) == 0
@@ -239,7 +239,7 @@ def test_fetch_of_nothing_is_a_negative_answer(
     assert json.loads(printed.out)["outputs"] == []
 
 
-def test_retry_says_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_retry_prints_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixture[str]) -> None:
     peer.answers = [(200, {"id": "left.1", "retried": 4})]
     assert main(["retry", "left.1", "--failed"]) == 0
     assert main(["retry", "left.1", "--failed", "--json"]) == 0
@@ -247,6 +247,6 @@ def test_retry_says_how_many_run_again(peer: Peer, capsys: pytest.CaptureFixture
     assert (first, json.loads(second)) == ("left.1: 4 run again", {"schema": 1, "id": "left.1", "retried": 4})
 
 
-def test_retry_wants_to_be_told_what(peer: Peer) -> None:
+def test_retry_requires_failed(peer: Peer) -> None:
     assert main(["retry", "left.1"]) == 2
     assert peer.asked == []

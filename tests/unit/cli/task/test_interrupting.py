@@ -66,7 +66,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def started_into_a_pipe(tmp_path: Path) -> Iterator[Callable[[], tuple["subprocess.Popen[bytes]", int]]]:
-    """Start the command with stdout and stderr on one pipe, as `2>&1 |` does, and give who reads from it as well."""
+    """Start the command with stdout and stderr on one pipe, as `2>&1 |` does, and return the read end as well."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> tuple["subprocess.Popen[bytes]", int]:
@@ -96,7 +96,7 @@ def was_asked(peer: Peer, part: str) -> Callable[[], bool]:
 
 
 def is_full(reader: int) -> bool:
-    """Say whether a pipe takes nothing more."""
+    """Return whether a pipe is full."""
     writer = os.open(f"/proc/self/fd/{reader}", os.O_WRONLY)
     try:
         return not select.select([], [writer], [], 0)[1]
@@ -119,7 +119,7 @@ def test_the_first_signal_cancels_the_task_and_waits_for_its_end(
     assert process.wait(10) == 130
 
 
-def test_the_second_signal_leaves_at_once(
+def test_the_second_signal_returns_at_once(
     tmp_path: Path, start_peer: StartPeer, started: Callable[[], "subprocess.Popen[bytes]"]
 ) -> None:
     peer = start_peer(state=tmp_path)
@@ -134,7 +134,7 @@ def test_the_second_signal_leaves_at_once(
     assert b"Traceback" not in process.communicate()[1]
 
 
-def test_no_signal_is_lost_that_comes_in_a_destructor(
+def test_a_signal_during_a_destructor_is_not_lost(
     tmp_path: Path, start_peer: StartPeer, started: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
     peer = start_peer(state=tmp_path)
@@ -145,7 +145,7 @@ def test_no_signal_is_lost_that_comes_in_a_destructor(
     eventually(was_asked(peer, "/cancel"))
 
 
-def test_a_second_signal_leaves_although_nobody_reads_the_output(
+def test_a_second_signal_returns_although_the_output_is_not_read(
     tmp_path: Path, start_peer: StartPeer, started: Callable[..., "subprocess.Popen[bytes]"]
 ) -> None:
     peer = start_peer(state=tmp_path)
@@ -161,7 +161,7 @@ def test_a_second_signal_leaves_although_nobody_reads_the_output(
 
 
 @pytest.mark.parametrize("logs", [{"stdout": b"x", "stderr": b"x"}, {"stdout": b"x", "stderr": b""}])
-def test_a_reader_that_goes_ends_the_task_although_it_read_our_words_as_well(
+def test_a_reader_that_closes_ends_the_task_although_it_also_read_our_messages(
     tmp_path: Path,
     start_peer: StartPeer,
     started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]],
@@ -178,7 +178,7 @@ def test_a_reader_that_goes_ends_the_task_although_it_read_our_words_as_well(
     assert process.wait(30) == 141
 
 
-def test_output_that_a_full_disk_does_not_take_ends_the_task(tmp_path: Path, start_peer: StartPeer) -> None:
+def test_output_to_a_full_disk_ends_the_task(tmp_path: Path, start_peer: StartPeer) -> None:
     peer = start_peer(state=tmp_path)
     peer.by_path = {"/cancel": {"id": "left.1"}, "/wait": RUNNING, "/v1/tasks": {"id": "left.1"}}
     peer.logs = {"stdout": b"x", "stderr": b""}
@@ -194,7 +194,7 @@ def test_output_that_a_full_disk_does_not_take_ends_the_task(tmp_path: Path, sta
         assert "stdout cannot be written: [Errno 28] No space left on device" in process.stderr.read()
 
 
-def test_that_a_task_waits_may_be_said_to_nobody(
+def test_a_message_about_a_waiting_task_may_have_no_reader(
     tmp_path: Path, start_peer: StartPeer, started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]]
 ) -> None:
     peer = start_peer(state=tmp_path)
@@ -208,7 +208,7 @@ def test_that_a_task_waits_may_be_said_to_nobody(
     assert process.wait(30) == 3
 
 
-def test_a_second_signal_leaves_although_nobody_reads_our_words(
+def test_a_second_signal_returns_although_our_messages_are_not_read(
     tmp_path: Path, start_peer: StartPeer, started_into_a_pipe: Callable[[], tuple["subprocess.Popen[bytes]", int]]
 ) -> None:
     peer = start_peer(state=tmp_path)

@@ -1,4 +1,4 @@
-"""What people read about their tasks."""
+"""Output about tasks for people."""
 
 import json
 import sys
@@ -57,12 +57,12 @@ def test_tasks_and_arrays_are_one_table_in_their_order(capsys: pytest.CaptureFix
         ("2026-03-01T08:55:30Z", "2026-03-01T12:00:00Z", "3 h 04 min"),
     ],
 )
-def test_how_long_a_task_ran_is_told_in_few_letters(begun: str | None, ended: str | None, told: str) -> None:
+def test_the_run_time_of_a_task_is_shown_briefly(begun: str | None, ended: str | None, told: str) -> None:
     state = "finished" if ended else "executing"
     assert ran_of({**TASK, "state": state, "started_at": begun, "ended_at": ended}, NOW) == told
 
 
-def test_the_time_for_which_a_task_was_suspended_is_shown_apart() -> None:
+def test_the_suspended_time_of_a_task_is_shown_separately() -> None:
     begun = "2026-03-01T11:57:30Z"
     running = {**TASK, "state": "executing", "started_at": begun, "ended_at": None, "suspended_s": 60.0}
     assert ran_of(running, NOW) == "2 min 00 s + 60.0 s suspended"
@@ -72,7 +72,7 @@ def test_the_time_for_which_a_task_was_suspended_is_shown_apart() -> None:
     assert ran_of(over, NOW) == "60.0 s + 60.0 s suspended"
 
 
-def test_reasons_that_many_tasks_share_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reasons_that_many_tasks_share_are_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     hop = {"module": "leaf", "code": "requirement_unmet", "rule": "", "text": "add --mem", "hops": []}
     reason = {"module": "right", "code": "refused_by_policy", "rule": "accept", "text": "guests", "hops": [hop]}
     waiting = {**TASK, "state": "executing", "substate": "queued", "ended_at": None, "reasons": [reason]}
@@ -97,7 +97,7 @@ def test_progress_counts_single_tasks_and_members() -> None:
     assert told == "7 of 9 ended, 2 running, 4 failed"
 
 
-def test_a_task_that_its_machines_owner_holds_says_so_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_held_by_its_machines_owner_is_shown_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     held = {**TASK, "state": "executing", "ended_at": None, "exit_code": None}
     suspended = {**held, "substate": "suspended", "text": "the owner is back"}
     show_tasks([suspended, {**held, "id": "left.3", "substate": "vacating", "text": ""}, TASK], now=NOW)
@@ -107,7 +107,7 @@ def test_a_task_that_its_machines_owner_holds_says_so_and_why(capsys: pytest.Cap
     assert told.count("owner of") == 2
 
 
-def test_the_whole_story_of_a_task_has_what_owners_did_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_history_of_a_task_includes_the_acts_of_owners(capsys: pytest.CaptureFixture[str]) -> None:
     entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right"}
     history = [
         {**entry, "event": "bound", "text": ""},
@@ -124,7 +124,7 @@ def test_the_whole_story_of_a_task_has_what_owners_did_to_it(capsys: pytest.Capt
 STEERING = "\x1b[2J\x9b31m\u202e\nleft.9: finished"
 
 
-def test_no_text_of_others_steers_the_terminal_or_makes_lines_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_text_of_others_controls_the_terminal_or_adds_lines(capsys: pytest.CaptureFixture[str]) -> None:
     reason = {"module": "right", "code": "no_class", "rule": STEERING, "text": STEERING, "why": STEERING, "hops": []}
     entry = {"at": "2026-03-01T12:00:00.000Z", "attempt": 1, "module": "right", "event": "vacated", "text": STEERING}
     denied = {**TASK, "state": "denied", "reasons": [reason], "history": [entry], "executed_on": STEERING}
@@ -139,7 +139,7 @@ def test_no_text_of_others_steers_the_terminal_or_makes_lines_of_its_own(capsys:
     assert has_control(told.replace("\n", "")) is False
 
 
-def test_json_is_safe_to_show_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_safe_to_show_and_has_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
     print_document({"text": STEERING})
     told = capsys.readouterr().out
     assert has_control(told.removesuffix("\n")) is False

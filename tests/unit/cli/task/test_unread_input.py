@@ -1,4 +1,4 @@
-"""Data on standard input that no task would get is refused, and only where it would be lost."""
+"""Data on standard input is refused only where it would be lost."""
 
 import os
 import pty
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 MESSIAHS = (sys.executable, "-m", "messiahs.cli.main")
 REFUSED = "there is data on standard input, and tasks have no standard input yet"
 WENT_ON = "no module has ever run"
-"""Where no module has ever run, that is what a command says that was not refused."""
+"""Message of a command that is not refused, where no module has ever run."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_socket_with_data_is_refused(place: Path) -> None:
     assert (place.is_dir(), code, REFUSED in told) == (True, 2, True)
 
 
-def test_what_holds_no_data_is_left_alone(place: Path) -> None:
+def test_an_input_without_data_is_accepted(place: Path) -> None:
     (place / "empty").write_text("")
     (place / "read").write_text("hello")
     reader, writer = os.pipe()
@@ -78,7 +78,7 @@ def test_what_holds_no_data_is_left_alone(place: Path) -> None:
         os.close(descriptor)
 
 
-def test_a_closed_standard_input_is_left_alone(place: Path) -> None:
+def test_a_closed_standard_input_is_accepted(place: Path) -> None:
     code, told = _done(subprocess.DEVNULL, ("sh", "-c", "exec $RUN <&-"))
     assert (place.is_dir(), code, WENT_ON in told) == (True, 125, True)
 
@@ -93,13 +93,13 @@ def test_a_loop_that_reads_lines_gets_all_of_them(place: Path, shell: str, sourc
     assert done.stdout == "125 one\n125 two\n125 three\n"
 
 
-def test_a_script_that_is_read_from_a_pipe_goes_on(place: Path) -> None:
+def test_a_script_that_is_read_from_a_pipe_continues(place: Path) -> None:
     script = "$RUN\necho first $?\n$RUN\necho second $?\n"
     done = subprocess.run(["bash"], input=script, cwd=place, capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout == "first 125\nsecond 125\n"
 
 
-def test_each_line_of_standard_input_is_no_lost_data(place: Path) -> None:
+def test_each_line_from_standard_input_is_not_refused(place: Path) -> None:
     command = [*MESSIAHS, "submit", "--each-line", "-", "--", "echo", "{}"]
     done = subprocess.run(command, input="a\nb\n", capture_output=True, text=True, check=False, timeout=60)
     assert (place.is_dir(), WENT_ON in done.stderr) == (True, True)

@@ -84,12 +84,12 @@ def run(rig: Rig, *members: int, number: int = 1, **said: object) -> SchedAccept
 
 
 def named(actions: tuple[Action, ...]) -> list[int]:
-    """Give the members that are offered."""
+    """Return the members that are offered."""
     return [each.task.member for _, revoke in sent(actions, TaskRevoke) for each in revoke.attempts]
 
 
 def told_of_offers(actions: tuple[Action, ...]) -> dict[SystemId, bool]:
-    """Give what each neighbor was told last of whether tasks that run here may go."""
+    """Return what each neighbor was last sent about offers of running tasks."""
     return {action.to: action.message.lets_go for action in only(actions, SendVector)}
 
 

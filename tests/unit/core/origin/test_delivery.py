@@ -149,7 +149,7 @@ def waiting_for(chain: Chain) -> list[Reason]:
 
 
 def leaves(reason: Reason) -> list[Reason]:
-    """Give the reasons of those that were asked last."""
+    """Return the reasons of those that were asked last."""
     return [leaf for hop in reason.hops for leaf in leaves(hop)] if reason.hops else [reason]
 
 

@@ -32,7 +32,7 @@ def rows(actions: tuple[Action, ...]) -> list[tuple[int, str]]:
 
 
 def runs(actions: tuple[Action, ...]) -> list[tuple[int, int, str]]:
-    """Give the members that ended without a row, by what was stored last of their submission."""
+    """Return the members that ended without a row, by what was stored last of their submission."""
     *_, last = [action.row for action in only(actions, Store) if isinstance(action.row, SubmissionRow)]
     return [(run.first, run.last, run.state) for run in last.untried]
 

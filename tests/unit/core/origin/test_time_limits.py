@@ -97,7 +97,7 @@ def rows_in(actions: tuple[Action, ...]) -> list[TaskRow]:
 
 
 def ends(actions: tuple[Action, ...]) -> list[tuple[str, str]]:
-    """Give how tasks ended, for good or at first only for their users."""
+    """Return how tasks ended, finally or at first only for their users."""
     return [(row.result.state, row.result.cause) for row in rows_in(actions) if row.result is not None]
 
 

@@ -19,7 +19,7 @@ TURNS = "accept from any { limit 100 tasks; } rank candidates by round_robin();"
 
 
 def _asked_first(rig: Rig, number: int) -> SystemId:
-    """Give the child that the module asks first for a search of its parent."""
+    """Return the child that the module asks first for a search of its parent."""
     return next(each.to for each in only(_search(rig, number), SendControl))
 
 

@@ -26,7 +26,7 @@ class Rule:
     reads_waiting: bool = False
 
     def is_due(self, query: RunningQuery, /) -> bool:
-        """Say what the test wants."""
+        """Return what the test wants."""
         del query
         return self.is_on
 
@@ -53,7 +53,7 @@ class Task:
         return due
 
     def next_after(self, second: int) -> float | None:
-        """Give the second of the next end of a `for` or a grace."""
+        """Return the second of the next end of a `for` or a grace."""
         instant = next_evaluation(self.rules, self.memory, Instant(second * SECOND))
         return None if instant is None else instant / SECOND
 

@@ -18,7 +18,7 @@ NAMES = "abcdefghijklmnopqrstuvw"
 
 
 def _saying_much(least: int) -> Vector:
-    """Give a view of as many classes as there may be, which say the same of each attribute and differ in it.
+    """Return a view of as many classes as there may be, which say the same of each attribute and differ in it.
 
     Buckets from 8 on are several numbers wide, so that each class has two values.
     """

@@ -23,7 +23,7 @@ DOWN, UP = VectorKind.FOR_CHILDREN, VectorKind.FOR_PARENTS
 
 
 def circle_of(child: SystemId) -> tuple[SystemId, ...]:
-    """Give the siblings that a child hears: ten children hear each other."""
+    """Return the siblings that a child hears: ten children hear each other."""
     first = CHILDREN.index(child) // 10 * 10
     return tuple(other for other in CHILDREN[first : first + 10] if other != child)
 

@@ -11,7 +11,7 @@ NONE, FIRST, SECOND, BOTH = 0, 0b01, 0b10, 0b11
 
 
 def _vector(*values: ClassValue | None, some_lack: tuple[str, ...] = ()) -> IndexedVector:
-    """Give a vector of one class for each value of `a`; None is not said."""
+    """Return a vector of one class for each value of `a`; None is not said."""
     said: list[tuple[tuple[str, ClassValue], ...]] = [(("a", value),) if value is not None else () for value in values]
     return IndexedVector(Vector(tuple(MachineClass(count=1, attributes=pairs, some_lack=some_lack) for pairs in said)))
 

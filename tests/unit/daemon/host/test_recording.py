@@ -34,7 +34,7 @@ class Process:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Process]:
-    """Give a process whose recording has ended when the test has."""
+    """Return a process whose recording has ended when the test has."""
     made = Process(tmp_path / "trace")
     yield made
     made.tracing.stop()

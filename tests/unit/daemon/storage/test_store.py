@@ -22,7 +22,7 @@ PAGE_BYTES = 4_096
 
 
 def batch(number: int) -> list[Store]:
-    """Give one transaction: rows of several pages."""
+    """Return one transaction: rows of several pages."""
     first = number * MEMBERS + 1
     members = range(first, first + MEMBERS)
     return [Store(row=TaskRow(id=SUBMISSION._replace(member=member), executed_on="x" * 200)) for member in members]

@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a pipe: a line from it lets the starter begin, for which its daemon waits."""
+    """Return a pipe: a line from it lets the starter begin, for which its daemon waits."""
     unshare = shutil.which("unshare")
     made = tmp_path / "gate"
     os.mkfifo(made)

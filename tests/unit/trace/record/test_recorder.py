@@ -172,7 +172,7 @@ def test_another_policy_does_something_else() -> None:
 
 
 def _with_last(tape: Taping, **changes: object) -> list[Segment]:
-    """Give the recorded segment, with a last record that was changed."""
+    """Return the recorded segment, with a last record that was changed."""
     (segment,) = tape.files.segments()
     record = replace(list(segment.records())[-1], **changes)  # type: ignore[arg-type]
     return [replace(segment, frames=(*segment.frames[:-1], encode(record, contents())))]
