@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from messiahs.core.executor.reservations import withhold_reservations
 from messiahs.core.executor.revocation import revocation
+from messiahs.core.executor.suspended_attempts import reclaim_slots
 from messiahs.core.interface.actions import (
     Action,
     Decision,
@@ -33,7 +34,7 @@ from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import QUANTUM_NS, GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
 from messiahs.core.state.module import ModuleState
-from messiahs.core.task_filter.local_resources import free_here, reserved_places, wake
+from messiahs.core.task_filter.local_resources import free_here, reserved_places
 from messiahs.core.task_filter.matching import has_room, need_of
 from messiahs.core.task_filter.task_order import is_outranked
 
@@ -333,7 +334,7 @@ def end_claim(state: ModuleState, claim: GrantedClaim, now: Instant, *, cause: C
         if row is None or row.claim != claim.row.id:
             continue
         if row.status.state is TaskState.EXECUTING:
-            is_awake = cause is Cause.UNBOUND and wake(state, claim, attempt, now)
+            is_awake = cause is Cause.UNBOUND and reclaim_slots(state, claim, attempt, now)
             grace_ns = state.policy.timeouts.kill_grace_ns if is_awake else 0
             actions.append(EndAttempt(attempt=attempt, grace_ns=grace_ns, cause=cause))
         else:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from messiahs.core.executor.claims import status_actions
 from messiahs.core.executor.revocation import is_moving_out, revocation
 from messiahs.core.executor.running_facts import running_attempts, running_queries
+from messiahs.core.executor.suspended_attempts import reclaim_slots
 from messiahs.core.interface.actions import (
     Action,
     Answer,
@@ -34,7 +35,6 @@ from messiahs.core.state.executor import GrantedClaim, Guard
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.rule_timing import Due, Memory, Standing, acted, decide, next_evaluation
 from messiahs.core.task_filter.local_facts import own_facts
-from messiahs.core.task_filter.local_resources import wake
 
 _EVALUATION_INTERVAL_NS = 1 * SECOND
 _SHORTEST_INTERVAL_NS = 50 * MILLISECOND
@@ -221,7 +221,7 @@ def end_action(
     state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, *, grace_ns: int, cause: Cause, now: Instant
 ) -> EndAttempt:
     """Return the action that ends an attempt; a suspended one gets no grace if its slots are lent out."""
-    is_awake = wake(state, claim, attempt, now)
+    is_awake = reclaim_slots(state, claim, attempt, now)
     if state.policy.running or state.executor.guards:
         guard = state.executor.guards.setdefault(attempt, Guard(slots=claim.need.slots))
         guard.memory = replace(guard.memory, standing=Standing.VACATING, moving=None, moving_until=None)
@@ -319,7 +319,7 @@ def _resume(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now:
     guard = state.executor.guards[attempt]
     if guard.suspended_at is None:
         return ()
-    if not wake(state, claim, attempt, now):
+    if not reclaim_slots(state, claim, attempt, now):
         guard.is_waiting = True
         mark_changed(state, now)
         return None

@@ -6,8 +6,7 @@ An attempt suspended by the owner gives up its slots, but not its memory and dis
 
 from messiahs.core.model.attributes import OWNERS_FACTS, Value
 from messiahs.core.model.descriptions import SDV, sorted_pairs
-from messiahs.core.model.ids import AttemptId
-from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.instants import SECOND
 from messiahs.core.state.executor import GrantedClaim, Guard, Reservation
 from messiahs.core.state.module import ModuleState
 
@@ -112,22 +111,6 @@ def has_room_for(state: ModuleState, guard: Guard) -> bool:
     measured = state.updates.measured
     slots = measured.description().get("slots") if measured is not None else None
     return isinstance(slots, int) and promised_slots(state, slots, woken=guard.slots) <= slots
-
-
-def wake(state: ModuleState, claim: GrantedClaim, attempt: AttemptId, /, now: Instant) -> bool:
-    """Let a suspended attempt take its slots again; False, without effect, if they are not free.
-
-    True for a running attempt, which has its slots.
-    """
-    guard = state.executor.guards.get(attempt)
-    if guard is None or guard.suspended_at is None:
-        return True
-    if not has_room_for(state, guard):
-        return False
-    guard.paused_ns += now - guard.suspended_at
-    guard.suspended_at, guard.is_waiting = None, False
-    claim.suspended -= 1
-    return True
 
 
 def _awaited_slots(state: ModuleState) -> int:
