@@ -1,1 +1,1 @@
-"""The paper's predicates: text in, something that judges descriptions and classes out (MESSIAHS 5.4)."""
+"""The paper's predicates: parses a text, and evaluates it over descriptions and classes (MESSIAHS 5.4)."""

@@ -1,7 +1,7 @@
-"""Judging all classes of a vector at once, of which only intervals are known (MESSIAHS 5.4, 7.1).
+"""Evaluate a predicate over all classes of a vector at once, of which only intervals are known (MESSIAHS 5.4, 7.1).
 
-The columns of the variables stand in the order of `places`. Comparisons are judged apart from each other, so something
-may be neither surely true nor surely false where a closer look would decide.
+The columns of the variables are in the order of `places`. Comparisons are evaluated independently, so the result may
+be neither certainly true nor certainly false where a closer analysis would decide.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,15 +19,15 @@ Columns = Sequence[Column]
 ClassTruth = Callable[[Columns], Judged]
 
 Pairs = dict[tuple[int, bool, int], int]
-"""Comparisons of two variables, at least or (with True) above, each numbered: they cost most, and are made once."""
+"""Comparisons of two variables, at least or (with True) above, each with an index: they cost most, and run once."""
 
 _Beside = Sequence[Judged]
-"""What was found of every pair."""
+"""The result of every pair."""
 _Truth = Callable[[Columns, _Beside], Judged]
 
 
 class _Bound(NamedTuple):
-    """A variable is on one side of a literal; `search` finds where the greater side begins, at the literal or after."""
+    """A bound of a variable by a literal; `search` finds where the greater side begins, at the literal or after it."""
 
     place: int
     value: Value
@@ -61,14 +61,14 @@ _MIRRORED: Final = {
 
 
 def class_truth_of(expression: Expression, places: Places) -> ClassTruth:
-    """Give the function that judges classes by an expression.
+    """Return a function that evaluates an expression over classes.
 
-    Of classes that may lack a variable, or have it in the other type, it is not surely true; and of those that have
-    none, it could not be. What it says of places beyond the last class means nothing.
+    An expression is not certain for classes that may lack a variable, or have it in the other type, and impossible for
+    classes that have none. Bits beyond the last class are meaningless.
     """
     pairs: Pairs = {}
     bounds, others = _parted(expression, places, pairs)
-    # Where a floor is kept, there is a value.
+    # A variable with a lower bound has a value.
     floored = {bound.place for bound in bounds.floors}
     truth = _all(bounds, others, present=tuple(sorted({*places.values()} - floored)))
     if not pairs:
@@ -77,7 +77,7 @@ def class_truth_of(expression: Expression, places: Places) -> ClassTruth:
 
 
 def pairs_in(expression: Expression, places: Places) -> Pairs:
-    """Give the comparisons of two variables that judging classes by an expression makes."""
+    """Return the comparisons of two variables that the evaluation of an expression makes."""
     pairs: Pairs = {}
     _truth_of(expression, places, pairs)
     return pairs
@@ -89,7 +89,7 @@ def _found(columns: Columns, place: int, is_above: bool, other: int) -> Judged: 
 
 
 def _parted(expression: Expression, places: Places, pairs: Pairs) -> tuple[_Bounds, tuple[_Truth, ...]]:
-    """Give what is true with an expression: bounds, and whatever else there is."""
+    """Split an expression into bounds and other terms, all of which it implies."""
     match expression:
         case Chain(Connective.AND, terms):
             pass
@@ -130,7 +130,7 @@ def _comparison(comparison: Comparison, places: Places, pairs: Pairs) -> _Truth:
 
 
 def _bounds(term: Expression, places: Places) -> _Bounds | None:
-    """Give the bounds that together say the same as a comparison with a literal; None for what is anything else."""
+    """Return the bounds that are equivalent to a comparison with a literal; None for any other term."""
     match term:
         case Comparison(left=Variable(name), order=order, right=int() | str() as value):
             pass
@@ -163,7 +163,7 @@ def _negation(truth: _Truth) -> _Truth:
 
 
 def _all(bounds: _Bounds, truths: tuple[_Truth, ...], *, present: tuple[int, ...] = ()) -> _Truth:
-    """Join terms by `and`; bounds are most of what is ever asked, and judged in loops that call nothing of ours."""
+    """Join terms by `and`; most terms are bounds, which are evaluated in loops without function calls."""
     floors, ceilings = bounds.floors, bounds.ceilings
 
     def judge(columns: Columns, beside: _Beside) -> Judged:

@@ -1,4 +1,4 @@
-"""What it costs to judge classes by a predicate, known before it is done (MESSIAHS 5.4)."""
+"""The cost of evaluating a predicate over classes, known in advance (MESSIAHS 5.4)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from messiahs.language.predicate.truth import Places
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One look for each comparison, and beside another variable one more for each value of that one.
+    """One step for each comparison, and for a comparison of two variables one more for each value of the second.
 
-    `walked` says how often the column at a place is walked through; equal comparisons are made once.
+    `walked` is the number of iterations over the column at each place; equal comparisons are evaluated once.
     """
 
     comparisons: int
     walked: tuple[tuple[int, int], ...]
 
     def over(self, columns: Sequence[Column]) -> int:
-        """Give how many looks it takes at most."""
+        """Return the maximum number of steps."""
         return self.comparisons + sum(times * len(columns[place].values) for place, times in self.walked)
 
 
@@ -30,7 +30,7 @@ NOTHING: Final = Cost(comparisons=0, walked=())
 
 
 def cost_of(expression: Expression, places: Places) -> Cost:
-    """Give the cost of an expression whose variables stand at these places."""
+    """Return the cost of an expression whose variables are at these places."""
     comparisons = tuple(comparisons_of(expression))
     has_pairs = any(isinstance(each.left, Variable) and isinstance(each.right, Variable) for each in comparisons)
     walked = Counter(other for _, _, other in pairs_in(expression, places)) if has_pairs else Counter[int]()

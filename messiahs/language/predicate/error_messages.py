@@ -1,4 +1,4 @@
-"""What is wrong with a predicate that the grammar refuses, and what to write instead."""
+"""Errors of predicates that the grammar refuses, with hints."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -48,16 +48,16 @@ _MEANT: Final = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What the author may have meant where no word of the language begins."""
+"""Possible intentions of the author where no word of the language begins."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ESCAPE: Final = re.compile(r"\\(.)")
 _OPERANDS: Final = frozenset({"VARIABLE", "INTEGER", "TEXT"})
 
 
 def misplaced(token: Token, accepted: AbstractSet[str], *, example: str) -> tuple[str, str] | None:
-    """Explain a word that stands where only the `accepted` terminals may: what is wrong, and a hint.
+    """Explain a word where only the `accepted` terminals are allowed: a message and a hint.
 
-    `example` is a comparison for the hint. None if what is missing follows from the list of accepted words alone.
+    `example` is a comparison for the hint. None if the list of accepted words is the explanation.
     """
     where = before(token)
     if "COMPARATOR" in accepted:
@@ -76,14 +76,14 @@ def misplaced(token: Token, accepted: AbstractSet[str], *, example: str) -> tupl
 
 
 def before(token: Token) -> str:
-    """Name the place before a word; the end of a text is an empty word."""
+    """Return the text for the position before a word; the end of a text is an empty word."""
     return "at the end" if token.type == "$END" and not token else f"before {quoted(token)}"
 
 
 def no_word(text: str, start: int, /) -> PredicateError:
-    """Return the error for a place where no word of the language begins."""
+    """Return the error for a position where no word of the language begins."""
     meant = _MEANT.match(text, start)
-    assert meant is not None, "every character is a symbol at least"
+    assert meant is not None, "every character is at least a symbol"
     word = meant[0]
     match meant.lastgroup:
         case "string":
@@ -114,7 +114,7 @@ def _no_string(text: str, word: str, start: int) -> PredicateError:
             hint = r"the escapes are \" \\ \n \t; write \\ for a backslash"
             return error_at(text, start + escape.start(), f"{quoted(escape[0])} is not an escape", hint)
     control = CONTROL.search(word)
-    assert control is not None, "nothing else can be wrong with a string"
+    assert control is not None, "a string has no other mistakes"
     message = f"the string contains the control character U+{ord(control[0]):04X}"
     return error_at(text, start + control.start(), message, r"a tab is written \t, a new line \n")
 

@@ -1,6 +1,6 @@
-"""The one way to write a predicate: parsing what is written here gives the same tree.
+"""The canonical form of a predicate; parsing it gives the same tree.
 
-Parentheses stand where they are needed, and around `xor` beside `or`: other languages rank those two differently.
+Parentheses are written where they are needed, and around `xor` beside `or`, which other languages order differently.
 """
 
 from typing import Final
@@ -22,11 +22,11 @@ _BARE_TERMS: Final = {
     Connective.XOR: frozenset({Connective.AND}),
     Connective.OR: frozenset({Connective.AND}),
 }
-"""The chains that stand without parentheses in a chain of each connective."""
+"""The chains that need no parentheses in a chain of each connective."""
 
 
 def format_predicate(expression: Expression) -> str:
-    """Write an expression in its one form; it may need more bytes or parentheses than the text that it came from."""
+    """Return an expression in canonical form, which may have more bytes or parentheses than its source."""
     match expression:
         case Comparison():
             spelling = SPELLINGS[expression.kind, expression.order]
@@ -38,7 +38,7 @@ def format_predicate(expression: Expression) -> str:
 
 
 def format_string(value: str) -> str:
-    """Write a string as a literal."""
+    """Return a string as a literal."""
     return f'"{value.translate(_ESCAPES)}"'
 
 

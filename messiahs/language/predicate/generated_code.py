@@ -1,7 +1,7 @@
-"""Judging one row of values by code that is made for an expression: for predicates that are used again and again.
+"""Evaluate one row of values by generated code, for predicates that are used repeatedly.
 
-The code is put together from nodes of Python's own syntax tree, never from text. Literals go into it as objects, and
-variables as positions in the row, so nothing that a stranger wrote is ever read as Python.
+The code is built from nodes of Python's syntax tree, never from text. Literals are inserted as objects, and variables
+as positions in the row, so no text of a stranger is ever read as Python.
 """
 
 import ast
@@ -26,8 +26,8 @@ _OPERATORS: Final[dict[Order, type[ast.cmpop]]] = {
 class Binding:
     """An expression bound to the places of its variables (mutable).
 
-    Whoever comes first gets a walk through the tree; who comes again, code: making it takes as long as some hundred
-    walks.
+    The first use gets a function that walks the tree; later uses get generated code, which takes as long to make as
+    some hundred walks.
     """
 
     __slots__ = ("_expression", "_places", "_truth", "_uses")
@@ -37,7 +37,7 @@ class Binding:
         self._truth, self._uses = truth_of(expression, places), 0
 
     def truth(self) -> Truth:
-        """Give the function that judges a row."""
+        """Return a function that evaluates a row."""
         self._uses += 1
         if self._uses == 2:  # noqa: PLR2004 - the second time
             self._truth = generated_truth(self._expression, self._places)
@@ -45,12 +45,12 @@ class Binding:
 
 
 def generated_truth(expression: Expression, places: Places) -> Truth:
-    """Give a function like that of `truth_of`, as code."""
+    """Return a function equal to that of `truth_of`, as generated code."""
     row = ast.arguments(posonlyargs=[ast.arg(arg=_ROW)], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     tree = ast.Expression(ast.Lambda(args=row, body=_code_of(expression, places)))
     module = compile(ast.fix_missing_locations(tree), "<predicate>", "eval")
     (code,) = (constant for constant in module.co_consts if isinstance(constant, CodeType))
-    # It calls nothing and names nothing, so it gets nothing.
+    # The code calls and names nothing, so it needs no globals.
     return FunctionType(code, {})
 
 
@@ -78,7 +78,7 @@ def _operand(operand: Operand, places: Places) -> ast.expr:
 
 
 def _parity(terms: list[ast.expr]) -> ast.expr:
-    """Join terms by halves: a long chain must not become a deep tree."""
+    """Join terms by halves, so that a long chain does not become a deep tree."""
     if len(terms) == 1:
         return terms[0]
     middle = len(terms) // 2

@@ -1,4 +1,4 @@
-"""Limits of every predicate, counted before the parser sees a word, so that they bound its work and all recursion."""
+"""Limits of predicates, counted before the parser sees a word, so that they bound its work and all recursion."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -11,7 +11,7 @@ COMPARISON_LIMIT: Final = 256
 
 
 class TooMuchError(Exception):
-    """A word goes beyond a limit; the text of the exception says which limit."""
+    """A word exceeds a limit; the text of the exception names the limit."""
 
     def __init__(self, message: str, word: Token) -> None:
         super().__init__(message)
@@ -19,15 +19,15 @@ class TooMuchError(Exception):
 
 
 def is_too_long(text: str) -> bool:
-    """Say whether a text has more bytes than a predicate may have."""
+    """Return whether a text has more bytes than a predicate may have."""
     return len(text) > LENGTH_LIMIT_BYTES or len(text.encode(errors="surrogatepass")) > LENGTH_LIMIT_BYTES
 
 
 def bounded(words: Iterable[Token]) -> Iterator[Token]:
-    """Give the words one by one while they keep the limits, so that a parser behind this never sees a text beyond them.
+    """Yield the words while they are within the limits, so that a parser never sees a text beyond them.
 
     Parentheses and `not` nest; each comparator, `has` and `like`, and each value of a list after `in`, is a comparison.
-    Raises TooMuchError instead of giving a word that goes beyond a limit.
+    Raises TooMuchError at a word that exceeds a limit.
     """
     depth, comparisons = 0, 0
     negations = [0]  # of the current term, one number for each open parenthesis

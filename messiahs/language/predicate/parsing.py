@@ -1,4 +1,4 @@
-"""From text to syntax tree, by the grammar beside this module (MESSIAHS 5.4)."""
+"""Parse a text to a syntax tree, by the grammar in this folder (MESSIAHS 5.4)."""
 
 import re
 from functools import cache
@@ -31,7 +31,7 @@ _ESCAPED: Final = {"n": "\n", "t": "\t"}
 
 
 def parse_expression(text: str) -> Expression:
-    """Give the tree of a text; a text of white space only asks for nothing. Raises PredicateError."""
+    """Return the tree of a text; a text of white space is always true. Raises PredicateError."""
     try:
         return cast("Expression", predicate_grammar().parse(text, "start"))
     except UnexpectedToken as mistake:
@@ -43,7 +43,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def parse_literal(text: str) -> Value:
-    """Give the value of an integer or of a string in double quotes. Raises PredicateError."""
+    """Return the value of an integer or of a string in double quotes. Raises PredicateError."""
     try:
         return cast("Value", predicate_grammar().parse(text, "literal"))
     except UnexpectedToken:
@@ -51,13 +51,13 @@ def parse_literal(text: str) -> Value:
 
 
 def unescaped(quoted_string: str) -> str:
-    """Give the string that a literal in double quotes stands for."""
+    """Return the string of a literal in double quotes."""
     return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), quoted_string[1:-1])
 
 
 @cache
 def predicate_grammar() -> Lark:
-    """Give the grammar of predicates, which makes their trees; it is built once."""
+    """Return the grammar of predicates, which builds their trees; it is created once."""
     builder = cast("Transformer[Token, Expression]", _Builder())
     starts = ["start", "literal"]
     return Lark.open_from_package(
@@ -66,10 +66,10 @@ def predicate_grammar() -> Lark:
 
 
 def _misplaced(text: str, mistake: UnexpectedToken) -> PredicateError:
-    """Tell by what could have stood in the place of a word why that one cannot."""
+    """Return the error for a word that is not allowed in its position, based on the allowed ones."""
     token = mistake.token
-    told = misplaced(token, mistake.accepts, example="$mem <= 4000000")
-    message, hint = told or (f"`and`, `xor` or `or` is missing {before(token)}", "")
+    explanation = misplaced(token, mistake.accepts, example="$mem <= 4000000")
+    message, hint = explanation or (f"`and`, `xor` or `or` is missing {before(token)}", "")
     return error_at(text, len(text.rstrip()) if token.type == "$END" else token.start_pos, message, hint)
 
 

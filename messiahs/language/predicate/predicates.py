@@ -1,7 +1,8 @@
-"""The predicate as the core sees it (MESSIAHS 5.4); use of an uninitialised field makes all of it false.
+"""The predicate as the core sees it (MESSIAHS 5.4); an uninitialised field makes all of it false.
 
-A variable is initialised if the description has it in the type of its comparators. Nothing excuses another one: not an
-operator around it, nor that the result does not depend on it. So order and short-circuiting cannot be observed.
+A variable is initialised if the description has it in the type of its comparators. A variable that is not makes the
+predicate false whatever the operators around it, and even if the result does not depend on it. So order and
+short-circuiting cannot be observed.
 """
 
 from dataclasses import dataclass, field
@@ -19,18 +20,18 @@ from messiahs.language.predicate.limits import is_too_long
 from messiahs.language.predicate.parsing import parse_expression
 from messiahs.language.predicate.syntax import Expression, uses_of
 
-# A hostile predicate takes some 300 KB once it is parsed.
+# A hostile predicate takes some 300 KB after parsing.
 _CACHED = 256
 _CACHED_BINDINGS = 64
-"""A module judges its own machine and nothing else one by one, so a predicate has one layout."""
+"""A module evaluates only its own machine as a row, so a predicate normally has one layout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPredicate:
-    """A predicate ready to be judged; implements `core.ports.Predicate`.
+    """A parsed predicate; implements `core.ports.Predicate`.
 
-    Everything in it follows from its text. A name in both `integers` and `strings` is compared as both types, which no
-    value can satisfy.
+    All fields follow from the text. A name in both `integers` and `strings` is compared as both types, which no value
+    can satisfy.
     """
 
     text: str
@@ -41,29 +42,29 @@ class ParsedPredicate:
     looks: Cost = field(compare=False, repr=False)
 
     def holds(self, description: Description, /) -> bool:
-        """Say whether the predicate is true; False if a variable has no value, or one of the wrong type."""
+        """Return whether the predicate is true; False if a variable has no value, or one of the wrong type."""
         return self.bound_to(layout_of(description))(tuple(description.values()))
 
     def bound_to(self, layout: Layout, /) -> Truth:
-        """Give what `holds` says of descriptions of one layout, as a function of their values."""
+        """Return `holds` for descriptions of one layout, as a function of their values."""
         binding = _binding(self, layout)
         return binding.truth() if binding is not None else _never
 
     def over(self, classes: Classes, /) -> Judged:
-        """Say of which classes it is surely true, for every machine, and of which it could be, for one.
+        """Return the classes of which it is certainly true, for every machine, and possibly true, for at least one.
 
-        It is not sure where a machine may lack a variable.
+        It is not certain where a machine may lack a variable.
         """
         surely, could = self.class_truth(self._columns(classes))
         every_class = classes.every_class
         return surely & every_class, could & every_class
 
     def cost(self, classes: Classes, /) -> int:
-        """Give how many looks `over` takes: one for each comparison, and for each value of another attribute."""
+        """Return the maximum number of steps of `over`: one per comparison, and per value of a second variable."""
         return self.looks.over(self._columns(classes) if self.looks.walked else ())
 
     def unset_in(self, description: Description, /) -> tuple[str, ...]:
-        """Name the variables without a value, each once, in order of name.
+        """Return the variables without a value, each once, in order of name.
 
         A value of the wrong type is not among them, although it makes the predicate false as well.
         """
@@ -78,7 +79,7 @@ class ParsedPredicate:
 
 
 def parse_predicate(text: str) -> ParsedPredicate:
-    """Give the predicate that a text says; the empty text is always true. Raises PredicateError."""
+    """Parse a predicate; the empty text is always true. Raises PredicateError."""
     expression = parse_expression(text)
     uses = uses_of(expression)
     integers = tuple(name for name, kind in uses if kind is Kind.INTEGER)
@@ -96,8 +97,8 @@ def parse_predicate(text: str) -> ParsedPredicate:
 
 
 def predicate_parser(text: str) -> Predicate | BadPredicate:
-    """Give the predicate of a stranger's text, or say in one line why it is none; a `core.ports.PredicateParser`."""
-    # What is too long is refused in no time, and is not worth a place in the cache.
+    """Parse a stranger's predicate, or return a one-line error; a `core.ports.PredicateParser`."""
+    # A text that is too long is refused quickly, and not worth a place in the cache.
     return _parsed.__wrapped__(text) if is_too_long(text) else _parsed(text)
 
 
@@ -129,5 +130,5 @@ def _nowhere(_: object) -> Judged:
 
 
 def _is_set(value: Value | None) -> bool:
-    # An integer of more than 64 bits cannot have been received: it counts as none.
+    # An integer of more than 64 bits cannot have been received: it counts as unset.
     return isinstance(value, str) or (isinstance(value, int) and INTEGER_LOWEST <= value <= INTEGER_HIGHEST)

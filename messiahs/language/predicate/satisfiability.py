@@ -1,8 +1,8 @@
-"""Whether a predicate can be true at all, given what each of its variables may be (MESSIAHS 5.4).
+"""Decide whether a predicate can be true, given the possible values of each variable (MESSIAHS 5.4).
 
-What concerns one variable is one set of values, exactly. What is left are sets, orders between two variables, and
-alternatives, which are tried one after the other. So the answer no is certain, and the answer yes means that nothing
-speaks against it: sets with holes may hide what orders between variables rule out, and the trying is bounded.
+Comparisons of one variable are one exact set of values. The rest are orders between two variables, and alternatives,
+which are tried one after the other. The answer no is certain; the answer yes means that no contradiction was found:
+sets with gaps may hide contradictions between orders, and the number of trials is bounded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from messiahs.language.predicate.truth import OPERATIONS
 from messiahs.language.predicate.value_sets import ValueSet, from_on, those, union_of, up_to
 
 Domains = Mapping[str, ValueSet]
-"""What each variable may be."""
+"""The possible values of each variable."""
 
 _TRIALS: Final = 500
 _ROUNDS: Final = 16
@@ -48,7 +48,7 @@ _MIRRORED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Within:
-    """A variable is one of some values."""
+    """A variable has one of some values."""
 
     name: str
     values: ValueSet
@@ -66,14 +66,14 @@ class _Ordered:
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    """Every term holds."""
+    """All terms hold."""
 
     terms: "tuple[_Formula, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class _Either:
-    """A term holds at least."""
+    """At least one term holds."""
 
     terms: "tuple[_Formula, ...]"
 
@@ -85,7 +85,7 @@ _FALSE: Final = _Either(())
 
 @dataclass(slots=True)
 class _Trial:
-    """One way in which it might be true; mutable."""
+    """One combination of alternatives (mutable)."""
 
     sets: dict[str, ValueSet]
     orders: set[_Ordered] = field(default_factory=set)
@@ -95,18 +95,18 @@ class _Trial:
 
 @dataclass(slots=True)
 class Effort:
-    """What may still be spent on finding out, in steps of some microseconds; mutable."""
+    """The remaining effort, in steps of some microseconds (mutable)."""
 
     left: int
 
     def spend(self, steps: int) -> bool:
-        """Spend some; False if nothing is left."""
+        """Use up some effort; False if none is left."""
         self.left -= steps
         return self.left > 0
 
 
 def can_be_true(expression: Expression, domains: Domains, effort: Effort, /) -> bool:
-    """Say whether some values make an expression true; it says so too of what is too tangled to be decided."""
+    """Return whether some values make an expression true; True also if it is too complex to decide."""
     forming = _Forming(domains)
     if not effort.spend(sum(1 for _ in comparisons_of(expression))):
         return True
@@ -133,13 +133,13 @@ def can_be_true(expression: Expression, domains: Domains, effort: Effort, /) -> 
 
 @dataclass(slots=True)
 class _Forming:
-    """Makes formulas of expressions, each part once per sign; mutable."""
+    """Converts expressions to formulas, each part once per sign (mutable)."""
 
     domains: Domains
     known: dict[tuple[Expression, bool], _Formula] = field(default_factory=dict)
 
     def formula(self, expression: Expression, *, is_wanted: bool) -> _Formula:
-        """Give what an expression being true, or with `is_wanted` false its being false, asks for."""
+        """Return the formula for an expression being true, or false if `is_wanted` is False."""
         key = (expression, is_wanted)
         if key not in self.known:
             self.known[key] = self._new(expression, is_wanted=is_wanted)
@@ -203,7 +203,7 @@ class _Forming:
         return self._joined(ways, is_all=False)
 
     def _joined(self, parts: list[_Formula], *, is_all: bool) -> _Formula:
-        """Join formulas: what is settled goes, and what concerns one variable becomes one set."""
+        """Join formulas: constants are removed, and terms about one variable become one set."""
         neutral, deciding = (_TRUE, _FALSE) if is_all else (_FALSE, _TRUE)
         sets: dict[str, list[ValueSet]] = {}
         others: list[_Formula] = []
@@ -242,7 +242,7 @@ def _shared_by(sets: list[ValueSet]) -> ValueSet:
 
 
 def _narrowed(trial: _Trial, domains: Domains) -> bool:
-    """Settle everything but alternatives; False if that cannot be."""
+    """Apply all terms except alternatives; False if they contradict each other."""
     while trial.todo:
         match trial.todo.pop():
             case _Within(name, values):
@@ -261,7 +261,7 @@ def _narrowed(trial: _Trial, domains: Domains) -> bool:
 
 
 def _alternatives_fit(trial: _Trial) -> bool:
-    """Leave out what the sets rule out already."""
+    """Remove alternatives that the sets exclude."""
     kept: list[_Either] = []
     for alternative in trial.alternatives:
         terms = tuple(term for term in alternative.terms if not _is_excluded(term, trial))
@@ -283,7 +283,7 @@ def _is_excluded(formula: _Formula, trial: _Trial) -> bool:
 
 
 def _is_circular(orders: set[_Ordered]) -> bool:
-    """Say whether something would have to be less than itself."""
+    """Return whether a variable would have to be less than itself."""
     above: dict[str, set[str]] = {}
     for order in orders:
         above.setdefault(order.left, set()).add(order.right)
@@ -300,7 +300,7 @@ def _reached(start: str, above: Mapping[str, set[str]]) -> set[str]:
 
 
 def _orders_fit(trial: _Trial, domains: Domains) -> bool:
-    """Narrow the sets of variables that are ordered, until bounds have spread or for some rounds."""
+    """Narrow the sets of ordered variables, until the bounds no longer change or for a fixed number of rounds."""
     orders = sorted(trial.orders, key=lambda order: (order.left, order.right, order.is_strict))
     for order in orders:
         for name in (order.left, order.right):

@@ -1,4 +1,4 @@
-"""Errors that show their place in a text."""
+"""Errors that show their position in a text."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _UNSHOWABLE: Final = re.compile(
 
 
 def error_at(text: str, offset: int, message: str, hint: str = "", /) -> PredicateError:
-    """Give the error for the character at `offset`; the text in it is safe to print and keeps its columns."""
+    """Return the error for the character at `offset`; its text is safe to print and keeps the columns."""
     return PredicateError(
         message,
         line=text.count("\n", 0, offset) + 1,
@@ -23,14 +23,14 @@ def error_at(text: str, offset: int, message: str, hint: str = "", /) -> Predica
 
 
 def quoted(word: str) -> str:
-    """Give a word of the text for a message: shortened, and safe to print."""
+    """Return a word for a message: shortened, and safe to print."""
     if len(word) == 1 and not word.isprintable():
         return f"U+{ord(word):04X}"
     return f"`{showable(word[:_WORD_SHOWN])}{'...' if len(word) > _WORD_SHOWN else ''}`"
 
 
 def showable(text: str) -> str:
-    """Give a text that is safe to print, with every character in its column."""
-    # One character for one, so that a caret under the line stands right. A carriage return or a form feed would
-    # end a line for `splitlines` and not for us, and a tab is wider than its caret.
+    """Return a text that is safe to print, with every character in its column."""
+    # Characters are replaced one for one, so that a caret below the line is in the right column. A carriage return or a
+    # form feed would end a line for `splitlines` but not here, and a tab is wider than its caret.
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", " ").replace("\r", " "))

@@ -1,6 +1,6 @@
-"""What a predicate says, as a tree of values (MESSIAHS 5.4).
+"""The syntax tree of a predicate (MESSIAHS 5.4).
 
-Chains of one connective are kept flat, so the depth of a tree is the nesting of its text.
+Chains of one connective are flat, so the depth of a tree is the nesting of its text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from messiahs.core.model.attributes import Kind, Value
 
 
 class Order(StrEnum):
-    """What a comparator asks of two values, whatever their type; strings are ordered by code point."""
+    """The relation that a comparator tests, for both types; strings are ordered by code point."""
 
     LESS = "less"
     LESS_OR_EQUAL = "less or equal"
@@ -44,14 +44,14 @@ COMPARATORS: Final = {
     "ge": (Kind.STRING, Order.GREATER_OR_EQUAL),
     "gr": (Kind.STRING, Order.GREATER),
 }
-"""The comparators, each with the type that it gives to both of its operands."""
+"""The comparators, each with the type of both its operands."""
 
 SPELLINGS: Final = {meaning: word for word, meaning in COMPARATORS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An attribute to be filled in from a description; `name` is written without `$`."""
+    """An attribute whose value comes from a description; `name` is written without `$`."""
 
     name: str
 
@@ -87,7 +87,7 @@ class Chain:
 Expression = Comparison | Not | Chain
 
 ALWAYS: Final = Chain(Connective.AND, ())
-"""The empty predicate: nothing is asked."""
+"""The empty predicate, which is always true."""
 
 
 def chain(connective: Connective, terms: Iterable[Expression]) -> Chain:
@@ -102,7 +102,7 @@ def chain(connective: Connective, terms: Iterable[Expression]) -> Chain:
 
 
 def comparisons_of(expression: Expression) -> Iterator[Comparison]:
-    """Give every comparison, in the order of the text."""
+    """Yield every comparison, in the order of the text."""
     waiting: list[Expression] = [expression]
     while waiting:
         match waiting.pop():
@@ -115,7 +115,7 @@ def comparisons_of(expression: Expression) -> Iterator[Comparison]:
 
 
 def uses_of(expression: Expression) -> tuple[tuple[str, Kind], ...]:
-    """Give every variable with the type that its comparators ask for, sorted; twice when they ask for both."""
+    """Return every variable with the type of its comparators, sorted; twice if it is compared as both."""
     return tuple(
         sorted(
             {
@@ -129,5 +129,5 @@ def uses_of(expression: Expression) -> tuple[tuple[str, Kind], ...]:
 
 
 def kind_of(value: Value) -> Kind:
-    """Give the type of a literal."""
+    """Return the type of a literal."""
     return Kind.STRING if isinstance(value, str) else Kind.INTEGER

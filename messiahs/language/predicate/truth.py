@@ -1,7 +1,7 @@
-"""Judging one row of values: what a task filter does (MESSIAHS 5.4).
+"""Evaluate a predicate over one row of values, as a task filter does (MESSIAHS 5.4).
 
-The paper fills in all variables first and evaluates then, so a row has a value for every variable, in its type. By
-`places` an expression knows where in a row its variables stand.
+The paper fills in all variables before the evaluation, so a row has a value for every variable, in its type. `places`
+maps the variables of an expression to positions in the row.
 """
 
 import operator
@@ -24,7 +24,7 @@ OPERATIONS: Final[dict[Order, Callable[[Any, Any], bool]]] = {
 
 
 def truth_of(expression: Expression, places: Places) -> Truth:
-    """Give a function that walks through an expression: soon made, and several times slower than a generated one."""
+    """Return a function that walks an expression: quick to create, and several times slower than generated code."""
     match expression:
         case Comparison():
             return _comparison(expression, places)

@@ -1,7 +1,7 @@
-"""Sets of integers, or of strings, as unions of intervals: what a variable may be while comparisons narrow it.
+"""Sets of integers, or of strings, as unions of intervals: the possible values of a variable.
 
-A cut is a place between values, `(number, "")` before an integer and `(0, text)` before a string. The string after `s`
-in the order of code points is `s` and a NUL, so both types have half-open intervals from one cut to another.
+A cut is a position between values, `(number, "")` before an integer and `(0, text)` before a string. The string after
+`s` in the order of code points is `s` and a NUL, so intervals of both types are half-open, from one cut to another.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class ValueSet:
     intervals: tuple[Interval, ...]
 
     def __and__(self, other: "ValueSet") -> "ValueSet":
-        """Give what is in both."""
+        """Return the intersection."""
         common: list[Interval] = []
         mine, others = iter(self.intervals), iter(other.intervals)
         one, two = next(mine, None), next(others, None)
@@ -37,30 +37,30 @@ class ValueSet:
         return ValueSet(tuple(common))
 
     def __or__(self, other: "ValueSet") -> "ValueSet":
-        """Give what is in one of them at least."""
+        """Return the union."""
         return union_of((self, other))
 
     def __contains__(self, value: Value) -> bool:
-        """Say whether a value is in it."""
+        """Return whether a value is in the set."""
         return bool(self & only(value))
 
     def __bool__(self) -> bool:
-        """Say whether anything is in it."""
+        """Return whether the set is not empty."""
         return bool(self.intervals)
 
     @property
     def first(self) -> Cut:
-        """The cut before all of it; there is something in it."""
+        """The cut before all values of a set that is not empty."""
         return self.intervals[0][0]
 
     @property
     def last(self) -> Cut:
-        """The cut behind all of it; there is something in it."""
+        """The cut after all values of a set that is not empty."""
         return self.intervals[-1][1]
 
 
 def union_of(sets: Iterable[ValueSet]) -> ValueSet:
-    """Give what is in one of the sets at least."""
+    """Return the union of sets."""
     joined: list[Interval] = []
     for start, end in sorted(interval for each in sets for interval in each.intervals):
         if joined and start <= joined[-1][1]:
@@ -75,32 +75,32 @@ _TOP: Final[dict[Kind, Cut]] = {Kind.INTEGER: (INTEGER_HIGHEST + 1, ""), Kind.ST
 
 
 def everything(kind: Kind) -> ValueSet:
-    """Give all values of a type."""
+    """Return all values of a type."""
     return ValueSet(((_BOTTOM[kind], _TOP[kind]),))
 
 
 def only(value: Value) -> ValueSet:
-    """Give the set of one value."""
+    """Return the set of one value."""
     return ValueSet(((before(value), after(value)),))
 
 
 def integers(low: int, high: int) -> ValueSet:
-    """Give the integers from `low` to `high`, both included."""
+    """Return the integers from `low` to `high`, both included."""
     return ValueSet(((before(low), after(high)),) if low <= high else ())
 
 
 def before(value: Value) -> Cut:
-    """Give the cut before a value."""
+    """Return the cut before a value."""
     return (0, value) if isinstance(value, str) else (value, "")
 
 
 def after(value: Value) -> Cut:
-    """Give the cut after a value."""
+    """Return the cut after a value."""
     return (0, f"{value}\0") if isinstance(value, str) else (value + 1, "")
 
 
 def those(order: Order, value: Value) -> ValueSet:
-    """Give the values that stand in an order to `value`, as its left operand."""
+    """Return the values that are in an order to `value`, as its left operand."""
     kind = Kind.STRING if isinstance(value, str) else Kind.INTEGER
     bottom, top = _BOTTOM[kind], _TOP[kind]
     cuts: dict[Order, tuple[Interval, ...]] = {
@@ -115,7 +115,7 @@ def those(order: Order, value: Value) -> ValueSet:
 
 
 def up_to(last: Cut, *, is_strict: bool, kind: Kind) -> ValueSet:
-    """Give what can be less than (or equal to) something before a cut."""
+    """Return the values less than (or equal to) some value before a cut."""
     end = last
     if is_strict and kind is Kind.INTEGER:
         end = (last[0] - 1, "")
@@ -125,7 +125,7 @@ def up_to(last: Cut, *, is_strict: bool, kind: Kind) -> ValueSet:
 
 
 def from_on(first: Cut, *, is_strict: bool, kind: Kind) -> ValueSet:
-    """Give what can be greater than (or equal to) something behind a cut."""
+    """Return the values greater than (or equal to) some value after a cut."""
     start = first
     if is_strict:
         start = (first[0] + 1, "") if kind is Kind.INTEGER else (first[0], f"{first[1]}\0")

@@ -18,20 +18,20 @@ _NO_WORD: Final = "no_word"
 
 
 class Words(Lexer):
-    """Finds the words of a text by one regular expression that is made of the terminals of a grammar.
+    """Splits a text into words by one regular expression, made from the terminals of a grammar.
 
-    Lark's own lexer finds the same words, but slower: it counts lines, and leaves no time for the limits.
+    Lark's own lexer finds the same words, but is slower: it counts lines, and does not allow for checking the limits.
     """
 
     def __init__(self, conf: LexerConf) -> None:
         patterns = {terminal.name: terminal.pattern.to_regexp() for terminal in conf.terminals}
         space = "|".join(patterns.pop(name) for name in conf.ignore)
         words = "|".join(f"(?P<{name}>{pattern})" for name, pattern in patterns.items())
-        # Every character belongs to a word or to the space before it, so none is tried more than a few times.
+        # Every character is part of a word or of the space before it, so none is tried more than a few times.
         self._find = re.compile(rf"(?:{space})*(?:{words}|(?P<{_NO_WORD}>.)|\Z)", re.DOTALL).finditer
 
     def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]  # lark documents this signature
-        """Give the words of a text within all limits. Raises PredicateError and TooMuchError."""
+        """Yield the words of a text within all limits. Raises PredicateError and TooMuchError."""
         _check_characters(text)
         return bounded(self._words(text))
 
@@ -59,7 +59,7 @@ def _token(terminal: str, word: str, start: int) -> Token:
 def _check_characters(text: str) -> None:
     if is_too_long(text):
         message = f"the predicate is longer than {LENGTH_LIMIT_BYTES} bytes"
-        # A megabyte would be kept and searched for a few words of it.
+        # Otherwise a megabyte would be kept and searched for an excerpt of a few words.
         raise error_at(text[:LENGTH_LIMIT_BYTES], 0, message, "ask for less, or in fewer words")
     forbidden = FORBIDDEN.search(text)
     if forbidden:

@@ -1,7 +1,7 @@
-"""What each block of a policy file says of itself: its word, the other words that it brings, and whether it has a body.
+"""The syntax of each block of a policy file: its word, its other keywords, and whether it has a body.
 
-From this the words of the language, the grammar's starts and the checks of bodies follow. What a block means stands in
-a file of its own (`compiler/`), and `compiler/files.py` names the function that reads it.
+The keywords of the language, the starts of the grammar and the checks of bodies follow from it. The meaning of a block
+is in a file of its own (`compiler/`), and `compiler/files.py` names the function that reads it.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Body(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of policy files; of two that bring the same word either may name it."""
+    """A block of policy files; a keyword of two blocks may be listed in either."""
 
     word: str
     body: Body
@@ -50,4 +50,4 @@ BLOCKS: Final = {
         Block("timeouts", Body.ALWAYS),
     )
 }
-"""In the order in which they are told to people."""
+"""In the order in which they are listed for users."""
