@@ -73,7 +73,7 @@ def main(names: tuple[str, ...], *, repeats: int, sizes: str, json_file: Path | 
                 _measured(row, sizes=sizes, repeats=repeats, profiles=profiles, console=console) for row in wanted
             )
     finally:
-        # What was measured before something went wrong is shown all the same.
+        # Results before a failure are shown, too.
         console.print(table_of(measured))
         for line in skipped_lines(measured):
             console.print(line, style="dim", markup=False)

@@ -1,4 +1,4 @@
-"""What it costs to ask for the status of a large array that has ended."""
+"""The cost of a status query for a large array that has ended."""
 
 import subprocess
 import sys

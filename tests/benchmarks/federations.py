@@ -19,22 +19,22 @@ _MACHINE = f"machine: {{slots: {SLOTS}}}"
 LONE = f"{ORIGIN}: {{{_MACHINE}}}"
 """One module with a machine."""
 PAIR = f"{EXECUTOR}: {{{_MACHINE}}}\n  {ORIGIN}: {{parent: {EXECUTOR}}}"
-"""What is submitted at a module without a machine runs at its parent."""
+"""Tasks submitted at a module without a machine run at its parent."""
 CHAIN = f"{EXECUTOR}: {{{_MACHINE}}}\n  hop: {{parent: {EXECUTOR}}}\n  {ORIGIN}: {{parent: hop}}"
-"""The machine is two hops away from where tasks are submitted."""
+"""The machine is two hops away from the module at which tasks are submitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurable:
-    """A federation that is up, and its processes by what they are: `daemon of origin`, `starter of executor`."""
+    """A running federation, and its processes by their roles: `daemon of origin`, `starter of executor`."""
 
     federation: Federation
     folder: Path
-    """A scratch folder that goes with it."""
+    """A temporary folder that is removed with it."""
     processes: dict[str, int]
 
     def client(self) -> ModuleClient:
-        """Ask the module at which tasks are submitted."""
+        """Return a client of the module at which tasks are submitted."""
         return ModuleClient(self.federation.state / self.federation.name / f"{self.federation.module}.sock")
 
 

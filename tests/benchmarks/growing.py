@@ -1,4 +1,4 @@
-"""A parent with many children whose vectors change: what that costs it, and how soon what they say gets above it.
+"""A parent with many children whose vectors change: its cost, and how soon changes are known above it.
 
 Simulated, in virtual time: `parent` has all the others as children, in circles of siblings as a topology makes them. It
 is the root, or the one child of `above`. Only the time inside the parent's module counts; what its messages take to and
@@ -47,22 +47,22 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brood:
-    """So many children of one parent, and what is wanted of it."""
+    """A number of children of one parent, and the targets of its figures."""
 
     children: int
     changed: str
-    """What of all machines changes every ten seconds."""
+    """The attributes of all machines that change every ten seconds."""
     at_least: float
     aim: float
     latency_ms: float
 
     @property
     def name(self) -> str:
-        """How many, and what changes."""
+        """The number of children, and what changes."""
         return f"{self.children:,} children, {self.changed}"
 
     def budgets(self) -> tuple[Budget, ...]:
-        """Give what is wanted of a root and, but for the sum, of a parent that is below another."""
+        """Return the targets of a root and, except for the sum, of a parent that is below another."""
         latencies = (f"{self.name}: news at the root", f"{self.name}: news above the parent")
         return (
             Budget(figure=f"{self.name}: root, a virtual minute", at_least=self.at_least, aim=self.aim),
@@ -104,7 +104,7 @@ def measured(brood: Brood, sizes: Sizes) -> list[Reading]:
 
 
 def _measured(brood: Brood, sizes: Sizes, *, is_root: bool) -> Iterator[Reading]:
-    """Let virtual seconds pass once everybody knows everybody, and scale what was used to a minute."""
+    """Let virtual seconds pass once all modules know each other, and scale the use to a minute."""
     federation = _federation(max(2, brood.children // sizes.brood_part), is_root=is_root)
     changes = _Changes(federation, brood.changed)
     federation.run(lambda: False, until=Instant(SETTLING_NS))
@@ -127,7 +127,7 @@ def _measured(brood: Brood, sizes: Sizes, *, is_root: bool) -> Iterator[Reading]
 
 
 class _Timed(SchedulingModule):
-    """A module that notes how long each of its turns took, in seconds of processor time (mutable)."""
+    """A module that records how long each of its events took, in seconds of processor time (mutable)."""
 
     def __init__(self, module: SchedulingModule) -> None:
         super().__init__(module.state)
@@ -135,7 +135,7 @@ class _Timed(SchedulingModule):
         self.sent = 0
 
     def handle(self, event: Event, now: Instant) -> tuple[Action, ...]:
-        """Take in an event."""
+        """Handle an event."""
         return self._timed(lambda: super(_Timed, self).handle(event, now))
 
     def expire(self, now: Instant) -> tuple[Action, ...]:
@@ -143,7 +143,7 @@ class _Timed(SchedulingModule):
         return self._timed(lambda: super(_Timed, self).expire(now))
 
     def _timed(self, turn: Callable[[], tuple[Action, ...]]) -> tuple[Action, ...]:
-        # A collection of garbage would go through what all the other modules have made in this process.
+        # A garbage collection would visit the objects of all other modules in this process.
         gc.disable()
         begun_at = time.process_time()
         actions = turn()
@@ -154,7 +154,7 @@ class _Timed(SchedulingModule):
 
 
 def _timed_coding(federation: SimulatedFederation) -> list[float]:
-    """Note what the parent's vectors take from and to their bytes; the far ends' halves are in it, too."""
+    """Record the time to encode and decode the parent's vectors, including the far ends' halves."""
     took: list[float] = []
     send = federation.connections.send_vector
 
@@ -200,7 +200,7 @@ class _Changes:
         self.federation.later(HERALD_NS, partial(self._herald_news, herald))
 
     def _look(self, herald: SystemId, since: Instant, octave: int) -> None:
-        """Look every millisecond whether it is known above; what was overtaken by the next news counts as late."""
+        """Check every millisecond whether it is known above; a change overtaken by the next one counts as late."""
         place, child = (ABOVE, PARENT) if ABOVE in self.federation.members else (PARENT, herald)
         view = self.federation.members[place].module.state.updates.views.get((child, VectorKind.FOR_PARENTS))
         highest = max(_highest_memory(view.message.vector), default=0) if view is not None else 0

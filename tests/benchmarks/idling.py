@@ -1,4 +1,4 @@
-"""What a module costs while nothing happens but its updates, every 2 s, to and from one neighbor."""
+"""The cost of an idle module, with updates every 2 s to and from one neighbor."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A predicate: read from its text, and judged over one machine, in processor time."""
+"""A predicate: parsed, and evaluated over one machine, in processor time."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading
 from tests.benchmarks.predicates import CLASSADS, EXAMPLE, MACHINE, PREDICATES, TEN_TERMS, classads, translated
 
 _PARSED_FOR = 100
-"""So many judgements take about as long as reading a predicate."""
+"""The number of evaluations that take about as long as parsing a predicate."""
 
 
 def rows() -> tuple[Row, ...]:
@@ -51,7 +51,7 @@ def _read(parse: Callable[[str], object], texts: Mapping[str, str], times: int) 
 
 @contextmanager
 def _over_a_machine(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
-    """Have us judge as a module judges its own machine: the predicate is bound to the names and types before."""
+    """Evaluate as a module evaluates its own machine: the predicate is bound to the names and types before."""
     description = SDV(sorted_pairs(MACHINE)).description()
     layout, values = layout_of(description), tuple(description.values())
 
@@ -65,7 +65,7 @@ def _over_a_machine(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _classads(judgements: int) -> Entrant:
-    """Give HTCondor's own judge: an expression evaluated against an ad, both parsed before."""
+    """Return HTCondor's own evaluator: an expression evaluated against an ad, both parsed before."""
     binding = classads()
     if isinstance(binding, Skipped):
         return binding

@@ -71,7 +71,7 @@ def _ours(measurable: Measurable, sizes: Sizes) -> Contender:
 
 def _one(client: ModuleClient) -> dict[str, float]:
     """Return the milliseconds of a task by its parts; those that modules recorded are whole."""
-    # What the last task left to do is done by then, and nothing is in flight.
+    # The work after the last task is done by then, and no message is in transit.
     let_pass(_IDLE_SECONDS)
     begun_at = time.monotonic()
     task = client.submit(Submission(argv=("true",)))

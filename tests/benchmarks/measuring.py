@@ -1,4 +1,4 @@
-"""What a benchmark is: a row of figures, those who compete in it, and repeats in which everybody takes turns."""
+"""The parts of a benchmark: a row of figures, contenders, and repeats in which they alternate."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ OURS = "messiahs"
 
 
 class Reading(NamedTuple):
-    """One number that one repeat gave."""
+    """One number from one repeat."""
 
     figure: str
     unit: str
@@ -20,7 +20,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a figure is to reach; with `times_peer` the numbers are multiples of that peer's speed in the same run."""
+    """The target of a figure; with `times_peer` the numbers are multiples of that peer's speed in the same run."""
 
     figure: str
     at_least: float
@@ -31,7 +31,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """One who is measured; `processes` are those a profile would look into, by name.
+    """A measured program; `processes` are those to profile, by name.
 
     What is over before a profiler could attach gives instead by `imports` what Python says of one start, import by
     import.
@@ -45,7 +45,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """One who is not measured, and why, and what would help."""
+    """A contender that is not measured, the reason, and a remedy."""
 
     name: str
     reason: str
@@ -56,7 +56,7 @@ Entrant = Contender | Skipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How much each row does in one repeat."""
+    """The amount of work of each row in one repeat."""
 
     tasks: int = 3000
     latency_tasks: int = 50
@@ -70,7 +70,7 @@ class Sizes:
     simulated_tasks: int = 2000
     ended_members: int = 100_000
     brood_part: int = 1
-    """Of many children, one of so many is there."""
+    """The fraction of children that exist, as its reciprocal."""
     brood_seconds: float = 20.0
 
 
@@ -108,7 +108,7 @@ TINY = Sizes(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Something worth a number; `enter` brings up what is needed and gives who competes, our own first."""
+    """A measured property; `enter` starts what is needed and returns the contenders, our own first."""
 
     name: str
     what: str
@@ -117,7 +117,7 @@ class Row:
 
 
 class Verdict(StrEnum):
-    """How a figure stands against its budget."""
+    """Comparison of a figure with its budget."""
 
     AIM = "aim reached"
     REACHED = "reached"
@@ -128,7 +128,7 @@ class Verdict(StrEnum):
 
 @dataclass(slots=True)
 class Measured:
-    """What came of one row; values by figure and contender, in order of appearance (mutable while it is measured)."""
+    """Results of one row; values by figure and contender, in order of appearance (mutable while it is measured)."""
 
     row: Row
     skipped: tuple[Skipped, ...] = ()
@@ -136,7 +136,7 @@ class Measured:
     values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
     def add(self, contender: str, readings: Iterable[Reading]) -> None:
-        """Take in one repeat of one contender."""
+        """Record one repeat of one contender."""
         for reading in readings:
             self.units[reading.figure] = reading.unit
             self.values.setdefault(reading.figure, {}).setdefault(contender, []).append(reading.value)
@@ -178,7 +178,7 @@ def measure(
     profiled: Callable[[Contender], AbstractContextManager[None]] | None = None,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> Measured:
-    """Measure a row: in each repeat everybody has one turn, so that what disturbs the machine disturbs all of them.
+    """Measure a row: each repeat measures every contender once, so that disturbances affect all of them.
 
     With `profiled` only our own is measured, within the context that it gives.
     """

@@ -1,4 +1,4 @@
-"""The files of tasks: a large input to where the task runs, a large output home, and many small inputs."""
+"""The files of tasks: a large input, a large output, and many small inputs."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ def _many_small(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _brought(measurable: Measurable, folder: Path, count: int) -> list[Reading]:
-    """Bring files that are new to both modules to a task, and give how long that took."""
+    """Send files that are new to both modules to a task, and return the time."""
     _fill(folder, count)
     with measurable.client() as client:
         prepared = prepare_inputs([Source(path=str(folder))])
@@ -149,7 +149,7 @@ def _copied(folder: Path, size_bytes: int) -> list[Reading]:
 
 
 def _sent(folder: Path, size_bytes: int) -> list[Reading]:
-    """Send a file over loopback without encryption or hash: what nobody can be faster than by much."""
+    """Send a file over loopback without encryption or hash: a practical lower bound."""
     path = _fresh_file(folder, size_bytes)
     listener = socket.create_server(("127.0.0.1", 0))
     receiving = threading.Thread(target=_receive, args=(listener, folder / "copy"))

@@ -1,4 +1,4 @@
-"""The predicates that are measured, in our language and in HTCondor's, and a machine of which they are true."""
+"""The measured predicates, in our language and in HTCondor's, and a machine for which they are true."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -32,7 +32,7 @@ PREDICATES: Mapping[str, str] = {
 
 
 def classads() -> Any | Skipped:  # noqa: ANN401 - the binding has no types
-    """Give HTCondor's binding, or say why there is none."""
+    """Return HTCondor's binding, or the reason why it is missing."""
     if find_spec("classad2") is None:
         return Skipped(name=CLASSADS, reason="not installed: pip install '.[benchmarks]'")
     return import_module("classad2")

@@ -1,4 +1,4 @@
-"""What processes have used so far, as the kernel counts it (Linux, /proc)."""
+"""The use of processes so far, as counted by the kernel (Linux, /proc)."""
 
 import os
 from collections import Counter
@@ -11,7 +11,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one process has used since it began: all its threads, and the children that it has waited for."""
+    """The use of one process since its start: all its threads, and the children that it has waited for."""
 
     cpu_seconds: float
     children_cpu_seconds: float
@@ -29,10 +29,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What a process holds now; `proportional_bytes` counts what it shares with n others to one n-th."""
+    """The memory of a process; `proportional_bytes` divides shared memory by the number of processes that share it."""
 
     own_bytes: int
-    """Of no file: heaps and stacks."""
+    """Memory without a file: heaps and stacks."""
     file_bytes: int
     """Programs and libraries, which other processes may have mapped as well."""
     proportional_bytes: int
@@ -44,7 +44,7 @@ class Memory:
 
 
 def usage_of(pid: int) -> Usage:
-    """Look at what a process has used."""
+    """Read the use of a process."""
     # The second field is the name of the program, in parentheses, and may hold anything.
     fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     user, system, children_user, children_system = map(int, fields[11:15])
@@ -57,7 +57,7 @@ def usage_of(pid: int) -> Usage:
 
 
 def memory_of(pid: int) -> Memory:
-    """Look at what a process holds."""
+    """Read the memory of a process."""
     status = _amounts((_PROC / str(pid) / "status").read_text())
     mapped = _amounts((_PROC / str(pid) / "smaps_rollup").read_text())
     return Memory(

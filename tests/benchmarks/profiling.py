@@ -1,4 +1,4 @@
-"""Where the time of a row goes: py-spy looks into the processes while they are measured."""
+"""Profile of a row: py-spy samples the processes while they are measured."""
 
 import shutil
 import signal
@@ -22,18 +22,18 @@ _WAITING = (
     "Thread.run (threading.py)",
     "_worker (concurrent/futures/thread.py)",
 )
-"""What is on top of a thread that waits inside a call into C, which py-spy takes for work."""
+"""The top frames of threads that wait in a C call, which py-spy counts as work."""
 _STOPPING_SECONDS = 60.0
 
 
 def py_spy() -> str | None:
-    """Find py-spy, beside this interpreter or on the PATH."""
+    """Find py-spy, next to this interpreter or on the PATH."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 
 @contextmanager
 def profiled(contender: Contender, *, row: str, into: Path, console: Console) -> Iterator[None]:
-    """Record the stacks of a contender's processes into files, and print what was on top most often."""
+    """Record the stacks of a contender's processes in files, and print the most frequent top functions."""
     program = py_spy()
     assert program is not None, "who profiles has asked for py-spy before"
     into.mkdir(parents=True, exist_ok=True)

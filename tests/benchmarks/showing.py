@@ -1,4 +1,4 @@
-"""What was measured, as a table for people and as JSON."""
+"""Results as a table for people and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def skipped_lines(measured: Sequence[Measured]) -> list[str]:
 
 
 def document_of(measured: Sequence[Measured], *, around: Surroundings, repeats: int, sizes: str) -> dict[str, Any]:
-    """Give everything, each repeat included, as one JSON document."""
+    """Return all results, including each repeat, as one JSON document."""
     return {
         "schema": 1,
         "machine": around.document(),
@@ -98,7 +98,7 @@ def _with_spread(values: Sequence[float]) -> str:
 
 
 def _number(amount: float) -> str:
-    """Give three digits that count, and all those before the point."""
+    """Format with three significant digits, and all digits before the point."""
     if amount == 0 or abs(amount) >= 100:
         return f"{amount:,.0f}"
     return f"{amount:.{1 if abs(amount) >= 10 else 2 if abs(amount) >= 1 else 3}f}"

@@ -52,7 +52,7 @@ def _with_module(sizes: Sizes) -> Iterator[Sequence[Entrant]]:
 
 
 def _program() -> list[str]:
-    """Return the installed program beside this interpreter: what a user types starts that."""
+    """Return the installed program next to this interpreter, as users start it."""
     beside = shutil.which("messiahs", path=str(Path(sys.executable).parent))
     return [beside] if beside else [sys.executable, "-m", "messiahs.cli.main"]
 
@@ -60,7 +60,7 @@ def _program() -> list[str]:
 def _contender(
     name: str, figure: str, command: Sequence[str], *, starts: int, environment: Mapping[str, str] = os.environ
 ) -> Contender:
-    # A checkout may be told not to write compiled modules; users are not.
+    # In a checkout, compiled modules may be disabled; for users they are not.
     compiling = {variable: value for variable, value in environment.items() if variable != "PYTHONDONTWRITEBYTECODE"}
 
     def start(**more: str) -> str:

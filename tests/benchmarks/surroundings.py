@@ -12,7 +12,7 @@ _BUSY_PERCENT = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where and in what company numbers were taken."""
+    """The machine and its other load during the measurement."""
 
     processor: str
     cores: int
@@ -21,7 +21,7 @@ class Surroundings:
     python: str
     load_average: float
     busy_percent: float
-    """Share of all cores that others used in the second before the start."""
+    """Share of all cores that other processes used in the second before the start."""
 
     @property
     def warning(self) -> str:
@@ -34,12 +34,12 @@ class Surroundings:
         )
 
     def document(self) -> dict[str, object]:
-        """Give it as JSON."""
+        """Return it as JSON."""
         return {**asdict(self), "warning": self.warning}
 
 
 def look_around() -> Surroundings:
-    """Look for a second at where we are."""
+    """Measure the surroundings for a second."""
     return Surroundings(
         processor=_processor(),
         cores=os.cpu_count() or 1,

@@ -1,4 +1,4 @@
-"""Others that run many commands on one machine, two at a time. None of them would survive a crash as we do."""
+"""Other programs that run many commands on one machine, two at a time. None survives a crash as MESSIAHS does."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ with LocalCluster() as cluster:
 
 
 def peers(tasks: int) -> Iterator[Entrant]:
-    """Give those that are here; each runs as many tasks as it takes to see its rate."""
+    """Return the installed ones; each runs enough tasks to measure its rate."""
     yield _contender("raw spawn", tasks, _spawn)
     if shutil.which("xargs"):
         yield _contender("xargs -P2", tasks, _xargs)
@@ -45,7 +45,7 @@ def peers(tasks: int) -> Iterator[Entrant]:
 
 
 def gnu_parallel(tasks: int) -> Entrant:
-    """Give GNU parallel, unless it is not here."""
+    """Return GNU parallel, if installed."""
     if not shutil.which("parallel"):
         return Skipped(name="GNU parallel", reason="not installed: the package `parallel` of most distributions")
     version = subprocess.run(["parallel", "--version"], capture_output=True, text=True, check=False).stdout
@@ -55,7 +55,7 @@ def gnu_parallel(tasks: int) -> Entrant:
 
 
 def hyperqueue(tasks: int) -> Entrant:
-    """Give HyperQueue's server and worker as its wheel carries them, unless they are not here."""
+    """Return HyperQueue's server and worker from its wheel, if installed."""
     if find_spec("hyperqueue") is None:
         return Skipped(name="HyperQueue", reason="not installed: pip install '.[benchmarks]'")
     return _contender("HyperQueue", tasks, _hyperqueue)

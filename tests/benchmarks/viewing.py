@@ -31,7 +31,7 @@ FIRST_RANKED = "ten terms when all views came just now"
 _NEW_SPEED = 500
 _NOON = CalendarTime(clock=12 * 60, weekday=3, day=15)
 _PART = 10
-"""Of all ads a tenth is made: they are large, and each takes as long as the other."""
+"""A tenth of all ads is created: they are large, and all take equally long."""
 
 
 def rows() -> tuple[Row, ...]:
@@ -67,7 +67,7 @@ def _ours(said: Sequence[Candidate]) -> Contender:
         took = {}
         for figure, text in texts.items():
             need = need_of(text)
-            gc.collect()  # each pays for its own garbage
+            gc.collect()  # each contender pays for its own garbage
             begun_at = time.process_time()
             evaluate(need, {each.system: each.view for each in fresh}, overview)
             query = RankQuery(candidates=fresh, need=need, tdv=TDV(()), here=None, now=_NOON)
@@ -82,7 +82,7 @@ def _ours(said: Sequence[Candidate]) -> Contender:
 
 
 def _one_by_one(said: Sequence[Candidate]) -> Entrant:
-    """Give HTCondor's judge, which knows single machines: one ad stands for each class."""
+    """Return HTCondor's evaluator, which knows single machines: one ad represents each class."""
     binding = classads()
     if isinstance(binding, Skipped):
         return binding
@@ -127,7 +127,7 @@ class _Drawn:
 
 
 def candidates(views: int) -> Iterator[Candidate]:
-    """Give neighbors, the same in every run."""
+    """Return neighbors, the same in every run."""
     random = Random(2)
     for number in range(views):
         classes = tuple(_machine_class(random) for _ in range(CLASSES))

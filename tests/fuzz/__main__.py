@@ -17,7 +17,7 @@ from tests.fuzz.targets import TARGETS
 SEEDS = Path(__file__).with_name("seeds")
 _WORDS = Path(__file__).with_name("words.dict")
 _LENGTHS: Final = {"predicate": 4200, "policy": 600, "policytest": 600, "wire": 2000}
-"""What is longer is rarely different, and a policy of 2 KB takes a tenth of a second under the fuzzer."""
+"""Longer inputs rarely find more, and a policy of 2 KB takes a tenth of a second under the fuzzer."""
 _HANGS_SECONDS = 20
 _ONE = "tests.fuzz.fuzzing"
 

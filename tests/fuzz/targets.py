@@ -1,4 +1,4 @@
-"""Targets of fuzzing: functions of bytes that return, or raise what must never be raised.
+"""Fuzz targets: functions of bytes that raise only if a guarantee is broken.
 
 They need no fuzzer: every finding becomes a seed, and an ordinary test tries every seed.
 """
@@ -30,7 +30,7 @@ _ACCEPTS_ALL: Final = parse_policy("accept from any { }", file="all.policy")
 
 
 def fuzz_predicate(data: bytes) -> None:
-    """Read a predicate as a neighbor's; if it is one, all ways of judging it agree, and it is what its format says."""
+    """Parse a predicate as a neighbor's; if valid, all evaluators agree, and its canonical form parses to it."""
     text = predicate_text(data)
     answer = predicate_parser(text)
     if isinstance(answer, BadPredicate):
@@ -44,7 +44,7 @@ def fuzz_predicate(data: bytes) -> None:
 
 
 def fuzz_policy(data: bytes) -> None:
-    """Read a policy file; it is a policy or its mistakes can be shown, and if it has a form, that has the same form."""
+    """Parse a policy file; it is valid or its mistakes can be shown, and formatting is idempotent."""
     text = data.decode(errors="replace")
     with suppress(PolicyError):
         formatted = format_policy(text, file="fuzz.policy")
@@ -58,7 +58,7 @@ def fuzz_policy(data: bytes) -> None:
 
 
 def fuzz_policytest(data: bytes) -> None:
-    """Read the tests of a policy that accepts everything; whatever they are, their mistakes can be shown."""
+    """Parse tests of a policy that accepts everything; their mistakes can always be shown."""
     text = data.decode(errors="replace")
     try:
         read_trials(text, file="fuzz.policytest", policy_of=lambda _: _ACCEPTS_ALL)
@@ -67,7 +67,7 @@ def fuzz_policytest(data: bytes) -> None:
 
 
 def fuzz_wire(data: bytes) -> None:
-    """Read bytes as a message of the kind that the first byte picks; what is one comes back when it is sent again."""
+    """Decode bytes as a message of the kind selected by the first byte; a valid message survives a round trip."""
     readers = tuple(_CODECS)
     read = readers[data[0] % len(readers)] if data else readers[0]
     try:
@@ -98,13 +98,13 @@ def _check_format(predicate: ParsedPredicate) -> None:
     try:
         assert parse_predicate(formatted).expression == predicate.expression
     except PredicateError as error:
-        # It may need more bytes or parentheses than the text that it came from.
+        # The formatted text may have more bytes or parentheses than its source.
         if "nested deeper" not in error.message and "longer" not in error.message:
             raise
 
 
 def _judge(predicate: ParsedPredicate, description: Description) -> None:
-    """Judge by a walk, by generated code, as the task filter does, and as a class of one machine."""
+    """Evaluate by a walk, by generated code, as the task filter does, and as a class of one machine."""
     held = predicate.holds(description)
     names = {name: place for place, name in enumerate(description)}
     if _has_all(predicate, description):

@@ -1,11 +1,11 @@
-"""How many examples a law is tried with."""
+"""Number of examples with which a law is tested."""
 
 from hypothesis import settings
 
 FULL = 100
-"""Examples of a law that names no number, in the full profile."""
+"""Default number of examples of a law in the full profile."""
 
 
 def examples(number: int) -> settings:
-    """Give settings for this many examples in the full profile, and for the same share of them in another one."""
+    """Return settings for this many examples in the full profile, and for a proportional number in another one."""
     return settings(max_examples=max(1, number * settings().max_examples // FULL))

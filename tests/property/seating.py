@@ -1,4 +1,4 @@
-"""Whether the machines of a vector are those that it was made of."""
+"""Check whether a vector contains given machines."""
 
 from collections.abc import Sequence
 

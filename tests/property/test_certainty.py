@@ -1,4 +1,4 @@
-"""What is said of predicates beforehand is so: compared with trying all values, on small ranges of integers."""
+"""Static statements about predicates are true: compared with trying all values, on small ranges of integers."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -68,7 +68,7 @@ def _is_true_somewhere(expression: Expression) -> bool:
 
 @examples(1000)
 @given(_expressions(VARIABLES))
-def test_what_can_never_be_true_is_not_true_of_any_values(expression: Expression) -> None:
+def test_a_predicate_that_is_never_true_is_false_for_all_values(expression: Expression) -> None:
     if not can_be_true(expression, DOMAINS, Effort(10_000)):
         assert not _is_true_somewhere(expression)
 
@@ -77,14 +77,14 @@ def test_what_can_never_be_true_is_not_true_of_any_values(expression: Expression
 @given(_expressions({Kind.INTEGER: NAMES[:3]}))
 def test_of_integers_without_gaps_the_answer_is_exact(expression: Expression) -> None:
     pairs = [(each.left, each.right) for each in comparisons_of(expression)]
-    # Orders between variables that may not be this or that are beyond it.
+    # Orders between variables with gaps in their values are beyond it.
     if not any(isinstance(left, Variable) and isinstance(right, Variable) for left, right in pairs):
         assert can_be_true(expression, DOMAINS, Effort(100_000)) == _is_true_somewhere(expression)
 
 
 @examples(200)
 @given(_expressions(VARIABLES), st.integers(0, 30))
-def test_who_cannot_go_on_says_that_it_may_be(expression: Expression, effort: int) -> None:
+def test_without_effort_the_answer_is_that_it_may_be_true(expression: Expression, effort: int) -> None:
     if not can_be_true(expression, DOMAINS, Effort(effort)):
         assert not _is_true_somewhere(expression)
 
@@ -123,10 +123,10 @@ def _machines() -> Iterator[dict[str, Value]]:
 
 @examples(500)
 @given(WORDS)
-def test_a_policy_is_told_only_what_is_so(predicate: str) -> None:
+def test_warnings_about_a_policy_are_true(predicate: str) -> None:
     compiled = _policy_of(predicate)
     if isinstance(compiled, CompiledPolicy):
-        # Of the whole predicate, and not of a part.
+        # About the whole predicate, not a part of it.
         told = [each for each in compiled.warnings if (each.code, each.width) == (Code.ALWAYS_TRUE, len(predicate))]
     else:
         assert {each.code for each in compiled.problems if not each.is_warning} == {Code.NEVER_TRUE}
@@ -144,7 +144,7 @@ def _policy_of(predicate: str) -> CompiledPolicy | PolicyError:
 
 
 def _judged(ranking: object, machine: dict[str, Value]) -> bool | None:
-    """Judge the one key of a ranking; None if something is unset."""
+    """Evaluate the only key of a ranking; None if an attribute is unset."""
     assert isinstance(ranking, tuple)
     (key,) = ranking
     assert isinstance(key, First)

@@ -1,4 +1,4 @@
-"""One compaction for many children: without some of them, it keeps all that a compacted vector promises."""
+"""One compaction for many children: without some of them, it keeps the guarantees of a compacted vector."""
 
 from collections.abc import Mapping, Sequence
 from random import Random
@@ -68,9 +68,7 @@ def _many(seed: int, children: int) -> list[list[SDV]]:
 
 
 @given(st.lists(MACHINES, max_size=3), BROODS, st.sets(st.integers(0, 9)))
-def test_what_fits_is_the_sum_of_all_others_without_any_loss(
-    own: list[SDV], brood: list[list[SDV]], numbers: set[int]
-) -> None:
+def test_a_sum_that_fits_has_no_loss(own: list[SDV], brood: list[list[SDV]], numbers: set[int]) -> None:
     vectors, fixed = _vectors(brood), coalesce(map(vector_of, own), keys=KEYS)
     kept = frozenset(map(_name, numbers))
     others = (vector for child, vector in vectors.items() if child not in kept)
@@ -79,7 +77,7 @@ def test_what_fits_is_the_sum_of_all_others_without_any_loss(
 
 @given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
 @examples(25)
-def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_counts_it(
+def test_without_some_children_every_machine_of_the_others_is_in_a_class_that_counts_it(
     seed: int, children: int, numbers: set[int]
 ) -> None:
     brood, kept = _many(seed, children), frozenset(map(_name, numbers))
@@ -89,16 +87,14 @@ def test_without_some_children_every_machine_of_the_others_lies_in_a_class_that_
     assert len(left.classes) <= 64
     assert encoded_size(left) <= 4096
     assert left == coalesce([left], keys=keys)
-    # Extensions for which there is no room are left out of all classes, so they are not looked for.
+    # Extensions without room are left out of all classes, so they are not checked.
     names = {name for each in left.classes for name, _ in each.attributes}
     assert can_hold_all([_only(machine, names) for machine in machines], left)
 
 
 @given(st.integers(0, 2**32), st.integers(60, 120), st.sets(st.integers(0, 80), max_size=40))
 @examples(25)
-def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
-    seed: int, children: int, numbers: set[int]
-) -> None:
+def test_a_division_does_not_depend_on_the_order_of_children(seed: int, children: int, numbers: set[int]) -> None:
     vectors, kept = _vectors(_many(seed, children)), frozenset(map(_name, numbers))
     names = list(vectors)
     Random(seed).shuffle(names)
@@ -110,12 +106,10 @@ def test_a_division_does_not_depend_on_the_order_in_which_children_spoke(
 
 @given(st.integers(0, 2**32), st.integers(70, 120), st.lists(st.integers(0, 200), min_size=1, max_size=5))
 @examples(25)
-def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_not(
-    seed: int, children: int, changes: list[int]
-) -> None:
+def test_a_division_with_a_memory_equals_one_without(seed: int, children: int, changes: list[int]) -> None:
     brood, memory = _many(seed, children), Memory()
     for change in changes:
-        # Some children say something else, and one comes or goes.
+        # Some children send other values, and one comes or goes.
         brood = [
             _many(seed + change, children)[number] if number % 97 == change % 97 else machines
             for number, machines in enumerate(brood)
@@ -130,7 +124,7 @@ def test_a_division_that_remembers_the_last_ones_is_the_same_as_one_that_does_no
 
 @given(st.integers(0, 2**32), st.integers(1, 120), st.integers(MILLISECOND // 2, 10 * MILLISECOND))
 @examples(25)
-def test_a_division_made_in_many_steps_while_others_use_its_memory_is_the_same(
+def test_a_division_in_many_steps_is_the_same_while_others_use_its_memory(
     seed: int, children: int, enough_ns: int
 ) -> None:
     vectors, memory = _vectors(_many(seed, children)), Memory()

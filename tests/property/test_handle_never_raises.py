@@ -1,4 +1,4 @@
-"""Whatever neighbors send, in whatever order: a module never raises, and every invariant holds after each event.
+"""For any messages of neighbors in any order, a module never raises, and every invariant holds after each event.
 
 What it says in answer can always be written on the wire and on disk. Ids are drawn from those that the module knows, so
 that messages hit conversations that are going on.
@@ -125,7 +125,7 @@ def writable(actions: tuple[Action, ...]) -> None:
 
 
 class Drawing:
-    """Draws events that concern what a module is busy with."""
+    """Draws events about a module's present conversations."""
 
     def __init__(self, data: st.DataObject, rig: Rig) -> None:
         self._data = data
@@ -270,7 +270,7 @@ def _far(number: int) -> TaskId:
 
 @settings(examples(20), suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_a_module_never_raises_and_stays_sound_whatever_it_hears(data: st.DataObject) -> None:
+def test_a_module_never_raises_and_keeps_its_invariants_for_all_messages(data: st.DataObject) -> None:
     first: Policy = data.draw(st.sampled_from(POLICIES))
     rig = Rig(module=make_module(policy=first))
     rig.resume()

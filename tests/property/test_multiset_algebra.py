@@ -1,4 +1,4 @@
-"""The algebra of update vectors (MESSIAHS 7.1): the sum is one of multisets, and compaction keeps what it promises."""
+"""The algebra of update vectors (MESSIAHS 7.1): the sum of multisets, and the guarantees of compaction."""
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -99,17 +99,17 @@ def test_places_are_equal_exactly_if_the_keys_are(one: MachineClass, other: Mach
 
 
 @given(CLASS_LISTS)
-def test_the_hull_of_many_is_that_of_pair_after_pair(many: list[MachineClass]) -> None:
+def test_the_hull_of_many_equals_the_hull_of_successive_pairs(many: list[MachineClass]) -> None:
     assert hull_of(many) == reduce(lambda one, other: hull_of((one, other)), many) == hull_of(many[::-1])
 
 
 @given(MACHINES)
-def test_every_machine_lies_inside_a_class_of_the_sum_that_counts_it(machines: list[SDV]) -> None:
+def test_every_machine_is_inside_a_class_of_the_sum_that_counts_it(machines: list[SDV]) -> None:
     assert can_hold_all(machines, coalesce(map(vector_of, machines), keys=KEYS))
 
 
 @given(MACHINES, st.integers(1, 8), st.integers(120, 400))
-def test_every_machine_lies_inside_a_class_after_compaction(machines: list[SDV], limit: int, byte_limit: int) -> None:
+def test_every_machine_is_inside_a_class_after_compaction(machines: list[SDV], limit: int, byte_limit: int) -> None:
     vector = coalesce(map(vector_of, machines), keys=KEYS)
     compacted = compact(vector, keys=KEYS, class_limit=limit, byte_limit=byte_limit)
     assert len(compacted.classes) <= limit
@@ -129,7 +129,7 @@ def test_compaction_does_not_depend_on_the_order_of_classes(
 
 
 @given(CLASS_LISTS, st.integers(1, 8))
-def test_compaction_counts_exactly_and_changes_nothing_the_second_time(many: list[MachineClass], limit: int) -> None:
+def test_compaction_counts_exactly_and_is_idempotent(many: list[MachineClass], limit: int) -> None:
     vector = Vector(tuple(many))
     compacted = compact(vector, keys=KEYS, class_limit=limit)
     assert compacted.machines == vector.machines
@@ -177,7 +177,7 @@ def _divisions(many: list[MachineClass]) -> Iterator[list[MachineClass]]:
 
 
 @given(st.lists(PLAIN_CLASSES, min_size=3, max_size=12))
-def test_no_other_way_to_make_two_classes_loses_less(many: list[MachineClass]) -> None:
+def test_no_other_division_into_two_classes_loses_less(many: list[MachineClass]) -> None:
     keys = ("arch", "load", "os", "speed")
     vector = coalesce([Vector(tuple(many))], keys=keys)
     if len(vector.classes) > 2:

@@ -1,4 +1,4 @@
-"""Whatever stands in a policy file, the answer is a policy or an error whose every problem can be shown."""
+"""For any text, a policy file is either a policy or an error whose every problem can be shown."""
 
 import pytest
 from hypothesis import given
@@ -106,7 +106,7 @@ def _can_be_shown(problem: Problem, text: str) -> None:
     ],
     ids=lambda text: f"{text[:12]!r} and {len(text)} more",
 )
-def test_texts_that_were_made_to_hurt_are_refused(text: str) -> None:
+def test_hostile_texts_are_refused(text: str) -> None:
     with pytest.raises(PolicyError):
         parse_policy(text, file="hostile.policy")
 
@@ -171,7 +171,7 @@ migrate { ask every 1min when $here.load < 5% wanting { }; offer when $task.ran 
 
 @examples(300)
 @given(st.text(st.characters(exclude_categories=())) | st.lists(TRIAL_WORDS, max_size=40).map(" ".join) | WHOLE_TESTS)
-def test_any_test_file_is_tried_or_refused_with_problems_that_can_be_shown(text: str) -> None:
+def test_any_test_file_is_run_or_refused_with_problems_that_can_be_shown(text: str) -> None:
     problems: tuple[Problem, ...] = ()
     whole = f'policy "p";{text}'
     try:

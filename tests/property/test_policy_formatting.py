@@ -1,4 +1,4 @@
-"""Laws of formatting on random policies and tests, ill written: one form, one meaning, no comment lost."""
+"""Laws of formatting on random, badly formatted policies and tests: one form, one meaning, no comment lost."""
 
 import re
 from dataclasses import fields, is_dataclass
@@ -63,7 +63,7 @@ def _meaning(value: object) -> object:
         case Condition():
             return (_meaning(value.readings), value.expression)
         case Amount():
-            # Arithmetic is code; it is told apart by what it gives.
+            # Arithmetic is code; it is compared by its results.
             names = {reading.name: 3 + 7 * place for place, reading in enumerate(value.readings)}
             facts = {reading.scope: dict[str, Value](names) for reading in value.readings}
             return (_meaning(value.readings), value.value_in(facts))
@@ -91,11 +91,11 @@ def _stated(text: str) -> object:
 
 
 def _ill_written(text: str, chance: Random) -> str:
-    """Write the words of a text anew, with any gaps and comments between them."""
+    """Return the words of a text with random gaps and comments between them."""
     written = before = ""
     for word in WORD.findall(text):
         gap = "\n" if before.startswith("#") else chance.choice(GAPS)
-        # Words must not grow together, nor a minus sign with what follows.
+        # Words must not join, nor a minus sign with the next word.
         written += (gap if gap or written.endswith("\n") else " ") + word
         before = word
     return f"{written}\n{chance.choice(GAPS)}"
@@ -103,7 +103,7 @@ def _ill_written(text: str, chance: Random) -> str:
 
 @examples(60)
 @given(st.randoms(use_true_random=True), st.sampled_from([MADE, *CORPUS]))
-def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
+def test_a_policy_has_one_canonical_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
     written = _ill_written(text, chance)
     formatted = format_policy(written, file="x.policy")
     assert format_policy(formatted, file="x.policy") == formatted
@@ -115,7 +115,7 @@ def test_a_policy_has_one_form_with_the_same_meaning_and_all_comments(chance: Ra
 
 @examples(60)
 @given(st.randoms(use_true_random=True), st.sampled_from([MADE_TESTS, *TESTS]))
-def test_tests_have_one_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
+def test_tests_have_one_canonical_form_with_the_same_meaning_and_all_comments(chance: Random, text: str) -> None:
     written = _ill_written(text, chance)
     formatted = format_trials(written, file="x.policytest")
     assert format_trials(formatted, file="x.policytest") == formatted
@@ -125,7 +125,7 @@ def test_tests_have_one_form_with_the_same_meaning_and_all_comments(chance: Rand
     assert are_trials(formatted)
 
 
-def test_tests_that_differ_have_two_meanings_and_no_policy_is_taken_for_one() -> None:
+def test_different_tests_have_different_meanings_and_no_policy_is_taken_for_tests() -> None:
     for before, after in (("8.50GiB", "8GiB"), ("expect accept", "expect refuse"), ("2026-1-07", "2026-1-08")):
         assert _stated(MADE_TESTS.replace(before, after)) != _stated(MADE_TESTS)
     assert not any(are_trials(text) for text in [MADE, *CORPUS])
@@ -140,7 +140,7 @@ def test_the_corpus_keeps_its_meaning(number: int) -> None:
     assert all(len(line) <= 120 for line in formatted.splitlines() if "#" not in line)
 
 
-def test_two_policies_that_differ_have_two_meanings() -> None:
+def test_different_policies_have_different_meanings() -> None:
     for before, after in (("64.50GiB", "64GiB"), ("/ 4", "/ 5"), ("few xor night grace", "few and night grace")):
         changed = MADE.replace(before, after)
         assert _meaning(parse_policy(changed, file="x")) != _meaning(parse_policy(MADE, file="x"))

@@ -1,4 +1,4 @@
-"""Laws of what policies read: classes are judged soundly, arithmetic keeps its ranges, `like` is what it seems."""
+"""Laws of policies: evaluation over classes is sound, arithmetic keeps its ranges, and `like` matches like a regex."""
 
 import re
 
@@ -62,7 +62,7 @@ def _policy(key: str) -> CompiledPolicy:
 
 @examples(200)
 @given(PREDICATES, MACHINES)
-def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: dict[str, Value]) -> None:
+def test_an_explanation_agrees_with_the_decision(predicate: str, machine: dict[str, Value]) -> None:
     (key,) = keys_of(_policy(f"first where {predicate}").location)
     assert isinstance(key, First)
     explained = explain(key.condition, {MACHINE: machine})
@@ -74,7 +74,7 @@ def test_an_explanation_says_the_same_as_the_decision(predicate: str, machine: d
 
 @examples(200)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4))
-def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[dict[str, Value]]) -> None:
+def test_the_evaluation_of_a_class_agrees_with_its_machines(predicate: str, machines: list[dict[str, Value]]) -> None:
     (key,) = keys_of(_policy(f"first where {predicate}").location)
     assert isinstance(key, First)
     whole = IndexedVector(coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()))
@@ -89,7 +89,7 @@ def test_a_class_is_judged_as_its_machines_allow(predicate: str, machines: list[
 
 @examples(200)
 @given(SUMS, st.lists(MACHINES, min_size=1, max_size=3))
-def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
+def test_an_amount_of_a_machine_is_in_the_range_of_its_class(text: str, machines: list[dict[str, Value]]) -> None:
     (key,) = keys_of(_policy(f"most {text}").location)
     assert isinstance(key, Most)
     whole = IndexedVector(coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()))
@@ -103,6 +103,6 @@ def test_what_a_machine_is_worth_lies_in_the_range_of_its_class(text: str, machi
 
 
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
-def test_a_pattern_matches_what_the_same_regular_expression_does(pattern: str, text: str) -> None:
+def test_a_pattern_matches_like_the_same_regular_expression(pattern: str, text: str) -> None:
     expected = re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text)
     assert matches(pattern, text) is (expected is not None)

@@ -1,4 +1,4 @@
-"""Whatever arrives as a predicate, the answer is a predicate or an error that can be shown."""
+"""For any text, the parser returns a predicate or an error that can be shown."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -57,11 +57,11 @@ MACHINES = st.fixed_dictionaries(
 
 Part = TypeVar("Part")
 Word = str | tuple[Value]
-"""A word as it was written, or (in a tuple) the value of an operand."""
+"""A word as written, or (in a tuple) the value of an operand."""
 
 
 def _naive(words: list[str], description: Description) -> bool:
-    """Do as the paper says: fill in every variable, then evaluate; False if one cannot be filled in."""
+    """Evaluate as in the paper: fill in every variable first; False if one cannot be filled in."""
     filled: list[Word] = []
     for place, word in enumerate(words):
         beside = words[max(0, place - 1) : place + 2]
@@ -119,14 +119,12 @@ def _split(words: Sequence[Part], connective: str) -> list[list[Part]]:
 
 
 @given(PREDICATES, MACHINES)
-def test_a_predicate_holds_where_the_naive_evaluator_says_so(words: list[str], machine: dict[str, Value]) -> None:
+def test_a_predicate_agrees_with_the_naive_evaluator(words: list[str], machine: dict[str, Value]) -> None:
     assert parse_predicate(" ".join(words)).holds(machine) is _naive(words, machine)
 
 
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=3))
-def test_code_is_generated_at_the_second_use_and_says_the_same(
-    words: list[str], machines: list[dict[str, Value]]
-) -> None:
+def test_code_is_generated_at_the_second_use_and_agrees(words: list[str], machines: list[dict[str, Value]]) -> None:
     predicate = parse_predicate(" ".join(words))
     for machine in machines:
         layout, values = layout_of(machine), tuple(machine.values())
@@ -135,7 +133,7 @@ def test_code_is_generated_at_the_second_use_and_says_the_same(
 
 
 @given(PREDICATES)
-def test_parsing_what_was_formatted_gives_the_same_tree(words: list[str]) -> None:
+def test_parsing_a_formatted_predicate_gives_the_same_tree(words: list[str]) -> None:
     expression = parse_expression(" ".join(words))
     formatted = format_predicate(expression)
     assert parse_expression(formatted) == expression
@@ -149,7 +147,7 @@ def test_every_string_can_be_written(value: str) -> None:
 
 
 def _class_of(machines: list[dict[str, Value]], withheld: set[str]) -> MachineClass:
-    """Return the one class that holds all machines; what is withheld is not said of any of them."""
+    """Return the one class that contains all machines; no machine has the withheld attributes."""
     (whole,) = coalesce((vector_of(SDV(sorted_pairs(machine))) for machine in machines), keys=()).classes
     return MachineClass(
         count=whole.count,
@@ -160,7 +158,7 @@ def _class_of(machines: list[dict[str, Value]], withheld: set[str]) -> MachineCl
 
 @examples(300)
 @given(PREDICATES, st.lists(MACHINES, min_size=1, max_size=4), st.sets(st.sampled_from("abcd"), max_size=1))
-def test_a_class_is_judged_as_its_machines_allow(
+def test_the_evaluation_of_a_class_agrees_with_its_machines(
     words: list[str], machines: list[dict[str, Value]], withheld: set[str]
 ) -> None:
     predicate, machine_class = parse_predicate(" ".join(words)), _class_of(machines, withheld)
@@ -178,9 +176,7 @@ CLASSES = st.builds(_class_of, st.lists(MACHINES, min_size=1, max_size=3), st.se
 
 @examples(300)
 @given(PREDICATES, st.lists(CLASSES, max_size=6))
-def test_the_classes_of_a_vector_are_judged_at_once_as_each_by_itself(
-    words: list[str], classes: list[MachineClass]
-) -> None:
+def test_all_classes_at_once_are_evaluated_like_each_by_itself(words: list[str], classes: list[MachineClass]) -> None:
     surely, could = parse_predicate(" ".join(words)).over(IndexedVector(Vector(tuple(classes))))
     expected = [_naive_of_class(words, machine_class) for machine_class in classes]
     assert [(surely >> place & 1, could >> place & 1) for place in range(len(classes))] == expected
@@ -192,7 +188,7 @@ VIEWS = st.dictionaries(st.sampled_from("ABCD"), st.lists(CLASSES, max_size=3).m
 
 @examples(200)
 @given(st.lists(st.tuples(VIEWS, PREDICATES), min_size=1, max_size=5))
-def test_views_side_by_side_are_judged_as_each_by_itself_however_they_change(
+def test_joined_views_are_evaluated_like_each_by_itself_after_any_change(
     steps: list[tuple[dict[str, Vector], list[str]]],
 ) -> None:
     overview = Overview()
@@ -209,7 +205,7 @@ Verdict = bool | None
 
 
 def _naive_of_class(words: list[str], machine_class: MachineClass) -> tuple[bool, bool]:
-    """Look at the ends of every interval, one comparison after the other: surely, and could."""
+    """Evaluate the ends of every interval, one comparison after the other: certain and possible."""
     said = dict(machine_class.attributes)
     kinds: dict[str, type] = {}
     spans: dict[str, Span] = {}

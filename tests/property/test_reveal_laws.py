@@ -1,4 +1,4 @@
-"""Whatever a policy reveals, nothing is made up: counts, classes, and what is surely so (MESSIAHS 5, 7.1)."""
+"""Revealed vectors are true: counts, classes, and certain values (MESSIAHS 5, 7.1)."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -51,7 +51,7 @@ def _less(machine: SDV, disclosure: Disclosure) -> SDV:
 @given(MACHINES, DISCLOSURES)
 @example([SDV(()), SDV((("speed", 3),))], Disclosure(least_count=2))
 @example([SDV((("speed", 3),))], Disclosure(only=()))
-def test_every_machine_lies_in_exactly_one_class_that_is_told_and_counts_are_exact(
+def test_every_machine_is_in_exactly_one_revealed_class_and_counts_are_exact(
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
     told = disclosure.of(_vector(machines), keys=KEYS)
@@ -64,7 +64,7 @@ def test_every_machine_lies_in_exactly_one_class_that_is_told_and_counts_are_exa
 
 
 @given(MACHINES, DISCLOSURES)
-def test_what_is_told_is_a_vector_that_can_leave(machines: list[SDV], disclosure: Disclosure) -> None:
+def test_a_revealed_vector_is_within_the_limits_of_the_wire(machines: list[SDV], disclosure: Disclosure) -> None:
     told = disclosure.of(_vector(machines), keys=KEYS)
     assert told == coalesce([told], keys=KEYS)
     assert len(told.classes) <= 64
@@ -75,7 +75,7 @@ def test_what_is_told_is_a_vector_that_can_leave(machines: list[SDV], disclosure
 
 
 @given(MACHINES, DISCLOSURES)
-def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machine_out(
+def test_certain_never_exceeds_the_truth_and_possible_never_omits_a_machine(
     machines: list[SDV], disclosure: Disclosure
 ) -> None:
     told = disclosure.of(_vector(machines), keys=KEYS)
@@ -89,7 +89,7 @@ def test_surely_never_promises_more_than_there_is_and_could_never_leaves_a_machi
 
 
 @given(MACHINES, DISCLOSURES, DISCLOSURES)
-def test_a_neighbor_of_two_relations_is_told_no_attribute_that_one_of_them_is_not(
+def test_a_neighbor_with_two_relations_receives_no_attribute_that_one_of_them_withholds(
     machines: list[SDV], one: Disclosure, other: Disclosure
 ) -> None:
     revealing = Revealing(by_relation=((Relation.CHILD, one), (Relation.SIBLING, other)))

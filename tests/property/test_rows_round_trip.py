@@ -120,7 +120,7 @@ ROW: st.SearchStrategy[Row] = st.one_of(
 
 
 @given(ROW)
-def test_a_row_comes_back_as_it_was_and_lies_under_its_key(row: Row) -> None:
+def test_a_row_survives_a_round_trip_under_its_key(row: Row) -> None:
     kind, key, body = encode_row(row)
     assert (kind, key) == encode_key(key_of(row))
     assert decode_row(kind, key, body) == row

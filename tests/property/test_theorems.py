@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 and corollary 5 (MESSIAHS 7.4), and what follows from them, on random federations.
+"""Theorems 1 and 2 and corollary 5 (MESSIAHS 7.4), and their consequences, on random federations.
 
 Every system tells its neighbors its vectors, as a running module computes them (`vector_for`), until nobody has
 anything new to say. Each machine carries its own name as an extension attribute that classes split on, so that a vector
@@ -156,7 +156,7 @@ def _bag(vector: Vector) -> Counter[str]:
 
 @given(federations())
 @examples(60)
-def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above(federation: Federation) -> None:
+def test_u_and_s_contain_the_primary_tree_below_exactly_once_and_nothing_from_above(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
         own, neighbors = federation.own(system), federation.neighbors(system)
@@ -172,7 +172,7 @@ def test_u_and_s_hold_the_primary_tree_below_exactly_once_and_nothing_from_above
 
 @given(federations())
 @examples(60)
-def test_d_holds_nothing_twice_and_no_primary_descendant(federation: Federation) -> None:
+def test_d_contains_nothing_twice_and_no_primary_descendant(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
         own, neighbors = federation.own(system), federation.neighbors(system)
@@ -186,7 +186,7 @@ def test_d_holds_nothing_twice_and_no_primary_descendant(federation: Federation)
 
 @given(federations())
 @examples(60)
-def test_what_a_parent_sends_its_child_holds_nothing_twice(federation: Federation) -> None:
+def test_a_vector_from_a_parent_contains_nothing_twice(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
         for neighbor in federation.neighbors(system):
@@ -214,7 +214,7 @@ def test_a_system_knows_every_machine_of_its_primary_tree_exactly_once(federatio
 
 @given(federations())
 @examples(30)
-def test_every_neighbor_has_a_view_that_holds_nothing_twice(federation: Federation) -> None:
+def test_every_view_of_a_neighbor_contains_nothing_twice(federation: Federation) -> None:
     heard = _talked_out(federation)
     for system in federation.systems():
         for neighbor in federation.neighbors(system):

@@ -1,4 +1,4 @@
-"""Whatever happens to a module: its state can be written and read in the midst of it, and its trace replays."""
+"""For any events, the state of a module can be written and read between them, and its trace replays."""
 
 from copy import deepcopy
 
@@ -38,7 +38,7 @@ def busy_rig(data: st.DataObject) -> Rig:
 
 
 def step(data: st.DataObject, rig: Rig) -> Event | int:
-    """Draw an event, or how much time passes."""
+    """Draw an event, or an amount of time."""
     if data.draw(st.integers(0, 9)):
         return Drawing(data, rig).event()
     return data.draw(WAITS)
@@ -62,7 +62,7 @@ def copy_of(rig: Rig) -> Rig:
 
 @settings(examples(25), suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_a_state_that_was_written_and_read_goes_on_as_the_other_does(data: st.DataObject) -> None:
+def test_a_state_that_was_written_and_read_behaves_like_the_original(data: st.DataObject) -> None:
     rig = busy_rig(data)
     for _ in range(data.draw(st.integers(0, 15))):
         take(rig, step(data, rig))
