@@ -5,29 +5,23 @@ A statement holds until it is stated again. `after` advances the clock and the m
 first expectation of acts.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from messiahs.core.interface.policies import Act
 from messiahs.language.explaining.coverage import Sighting, sightings_in
-from messiahs.language.policytest.accept_expectations import judge
-from messiahs.language.policytest.running_expectations import Followed
+from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.situation import Situation
-from messiahs.language.policytest.trials import (
+from messiahs.language.policytest.stated_values import (
     Below,
-    ExpectActs,
     Members,
     NamedTask,
     Place,
     Rival,
     SetClock,
     State,
-    Step,
-    Trial,
-    TrialFile,
     Wait,
 )
+from messiahs.language.policytest.trials import Step, Trial, TrialFile
 from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.runtime.accept_explanation import ExplainedBlock
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
@@ -52,11 +46,9 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class _Course:
-    """A trial in progress (mutable)."""
+class _Results:
+    """What a trial in progress has shown (mutable)."""
 
-    situation: Situation
-    task: Followed | None = None
     failures: list[Failure] = field(default_factory=list)
     seen: set[Sighting] = field(default_factory=set)
 
@@ -67,46 +59,27 @@ def try_out(file: TrialFile, /) -> tuple[Outcome, ...]:
 
 
 def _outcome(policy: CompiledPolicy, trial: Trial) -> Outcome:
-    course = _Course(Situation(policy=policy))
+    course, results = Course(Situation(policy=policy)), _Results()
     for step in trial.steps:
         match step.what:
             case Wait(duration_ns):
-                _wait(course, course.situation.later(duration_ns))
+                _wait(course, course.situation.later(duration_ns), results)
             case SetClock() | State() | Place() | Below() | Rival() | NamedTask() | Members():
                 course.situation.take(step.what)
-            case ExpectActs(acts):
-                _check(course, step, _judge_acts(acts, course))
-            case _:
-                _check(course, step, judge(step.what, course.situation))
-    seen = course.seen if course.task is None else course.seen | course.task.seen
-    return Outcome(trial=trial, failures=tuple(course.failures), seen=frozenset(seen))
+            case expected:
+                _check(step, expected.judge(course), results)
+    seen = results.seen if course.task is None else results.seen | course.task.seen
+    return Outcome(trial=trial, failures=tuple(results.failures), seen=frozenset(seen))
 
 
-def _wait(course: _Course, until: datetime) -> None:
-    task = _followed(course)
-    course.seen.update(sightings_in((task.explained(),)))
+def _wait(course: Course, until: datetime, results: _Results) -> None:
+    task = course.followed()
+    results.seen.update(sightings_in((task.explained(),)))
     task.pass_time(until)
-    course.seen.update(sightings_in((task.explained(),)))
+    results.seen.update(sightings_in((task.explained(),)))
 
 
-def _judge_acts(acts: tuple[Act, ...], course: _Course) -> Verdict:
-    task = _followed(course)
-    task.evaluate()
-    done, task.acts = tuple(task.acts), []
-    return Verdict(is_met=done == acts, came=_told(done), blocks=(task.explained(),))
-
-
-def _followed(course: _Course) -> Followed:
-    if course.task is None:
-        course.task = Followed(course.situation, course.situation.moment)
-    return course.task
-
-
-def _check(course: _Course, step: Step, verdict: Verdict) -> None:
-    course.seen.update(sightings_in(verdict.blocks))
+def _check(step: Step, verdict: Verdict, results: _Results) -> None:
+    results.seen.update(sightings_in(verdict.blocks))
     if not verdict.is_met:
-        course.failures.append(Failure(step=step, came=verdict.came, blocks=verdict.blocks))
-
-
-def _told(acts: Iterable[Act]) -> str:
-    return f"what is done: {', '.join(acts) or 'nothing'}"
+        results.failures.append(Failure(step=step, came=verdict.came, blocks=verdict.blocks))

@@ -1,29 +1,16 @@
-"""The expectations of a `*.policytest` file, each with the statements that must precede it."""
+"""The expectations of a `*.policytest` file: the blocks of policy files each bring their own (`syntax/blocks.py`)."""
 
-from collections.abc import Mapping
+import re
+from functools import cache
+from pkgutil import resolve_name
 from typing import Final
 
-from lark import Token, Tree
-
-from messiahs.core.interface.policies import Act
-from messiahs.core.model.attributes import Attribute, Scope
+from messiahs.language.policytest.expectation_kinds import Expectation, ExpectationKind
 from messiahs.language.policytest.phrases import Phrase
-from messiahs.language.policytest.statements import NAMED_TASK, Scene, body_of, read_values
-from messiahs.language.policytest.trials import (
-    ExpectAccept,
-    ExpectActs,
-    ExpectAsk,
-    Expectation,
-    ExpectEntry,
-    ExpectOffer,
-    ExpectRank,
-    ExpectRefuse,
-    ExpectReveal,
-    ExpectSend,
-)
-from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.policytest.statements import NAMED_TASK, Scene
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, PEER
-from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
+from messiahs.language.syntax.blocks import BLOCKS
+from messiahs.language.syntax.parsing import parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 
 _MISSING: Final = {
@@ -33,21 +20,31 @@ _MISSING: Final = {
     NAMED_TASK: ("no named task is stated", 'write task "a" { mem = 1GiB; } before it'),
     MACHINE: ("no machines are stated", "write machines 5 { load = 10%; } before it"),
 }
-_NEEDS: Final = {
-    "accept": (PEER,),
-    "refuse": (PEER,),
-    "send": (HERE,),
-    "rank": (CANDIDATE,),
-    "rank_tasks": (NAMED_TASK,),
-    "admit": (PEER,),
-    "reveal": (PEER, MACHINE),
-}
-_WITH_BODY: Final = frozenset({"send", "reveal"})
-COUNTED: Final = tuple(
-    Attribute(name=name, scope=Scope.MACHINE, supplier="module", meaning=meaning, low=0)
-    for name, meaning in (("machines", "machines in the vector"), ("classes", "classes in the vector"))
-)
-"""What may be expected of a vector besides its attributes."""
+_NO_WORDS: Final = frozenset({"TEXT", "COMMA"})
+
+
+@cache
+def expectation_kinds() -> dict[str, ExpectationKind]:
+    """Return every kind of expectation by its rule in the grammar."""
+    found: dict[str, ExpectationKind] = {}
+    for name in (block.expectations for block in BLOCKS.values() if block.expectations):
+        kinds: tuple[ExpectationKind, ...] = resolve_name(f"{__package__}.{name}")
+        found.update((kind.rule, kind) for kind in kinds)
+    return found
+
+
+def expected_words() -> frozenset[str]:
+    """Return the words of all expectations, after `expect`, as the grammar names them."""
+    kinds = expectation_kinds().values()
+    return frozenset(word for kind in kinds for word in re.findall(r"\b[A-Z]+\b", kind.grammar)) - _NO_WORDS
+
+
+def expectation_rules() -> str:
+    """Return the rules of the grammar for all expectations, and their words."""
+    kinds = expectation_kinds().values()
+    rules = [f"expect: EXPECT ({' | '.join(kind.rule for kind in kinds)})"]
+    rules += [f"{kind.rule}: {kind.grammar}" for kind in kinds]
+    return "\n".join((*rules, f"%declare {' '.join(sorted(expected_words()))}", ""))
 
 
 def read_expectation(phrase: Phrase, scene: Scene) -> Expectation | None:
@@ -56,41 +53,12 @@ def read_expectation(phrase: Phrase, scene: Scene) -> Expectation | None:
     if tree is None:
         return None
     (said,) = trees_in(tree)
-    rule = str(said.data)
-    is_nothing = bool(tokens_in_tree(said, "NOTHING"))
-    if phrase.body is not None and (rule not in _WITH_BODY or is_nothing):
-        scene.notebook.error(phrase.head.end, Code.SYNTAX, f"`expect {rule}` takes no block", hint="end it with `;`")
-    for scope in _NEEDS.get(rule, ()):
+    kind = expectation_kinds()[str(said.data)]
+    if phrase.body is not None and (not kind.takes_block or tokens_in_tree(said, "NOTHING")):
+        message = f"`expect {kind.rule}` takes no block"
+        scene.notebook.error(phrase.head.end, Code.SYNTAX, message, hint="end it with `;`")
+    for scope in kind.needs:
         if scope not in scene.told:
             message, hint = _MISSING[scope]
             scene.notebook.error(phrase.word, Code.MEANING, message, hint=hint)
-    return _expectation(said, phrase, scene, is_nothing=is_nothing)
-
-
-def _expectation(tree: Tree[Token], phrase: Phrase, scene: Scene, *, is_nothing: bool) -> Expectation:
-    texts = tuple(unescaped(token) for token in tokens_in_tree(tree, "TEXT"))
-    match tree.data:
-        case "accept":
-            return ExpectAccept()
-        case "refuse":
-            return ExpectRefuse(text=texts[0] if texts else None, by_limit=bool(tokens_in_tree(tree, "LIMIT")))
-        case "send":
-            return ExpectSend(read_values(body_of(phrase, scene), scene.known(MACHINE), scene.notebook))
-        case "rank" | "rank_tasks":
-            return ExpectRank(texts, of_tasks=tree.data == "rank_tasks")
-        case "offer":
-            return ExpectOffer(is_offered=bool(tokens_in_tree(tree, "OFFER")))
-        case "ask":
-            return ExpectAsk(is_asking=not is_nothing)
-        case "admit":
-            return ExpectEntry(is_admitted=bool(tokens_in_tree(tree, "ADMIT")))
-        case "reveal":
-            body = () if is_nothing else body_of(phrase, scene)
-            wanted = read_values(body, _revealed(scene), scene.notebook)
-            return ExpectReveal(wanted, name=texts[0] if texts else None, is_nothing=is_nothing)
-        case _:
-            return ExpectActs(tuple(Act(first_token(act)) for act in trees_in(tree)))
-
-
-def _revealed(scene: Scene) -> Mapping[str, Attribute]:
-    return {**scene.known(MACHINE), **{each.name: each for each in COUNTED}}
+    return kind.read(said, phrase, scene)

@@ -6,15 +6,18 @@ Words, quantities and comments are those of policy files. Statements before the 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from typing import Final
 
 from lark import Lark, Token
 
 from messiahs.errors import PolicyError
-from messiahs.language.policytest.expectations import read_expectation
+from messiahs.language.policytest.expectation_kinds import Expectation
+from messiahs.language.policytest.expectations import expectation_rules, expected_words, read_expectation
 from messiahs.language.policytest.phrases import Phrase, phrases_of
+from messiahs.language.policytest.stated_values import Statement
 from messiahs.language.policytest.statements import READERS, Scene
-from messiahs.language.policytest.trials import Expectation, Statement, Step, Trial, TrialFile
+from messiahs.language.policytest.trials import Step, Trial, TrialFile
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
@@ -26,11 +29,7 @@ PolicyOf = Callable[[str], CompiledPolicy]
 """Returns the policy with a name, next to the test file; raises PolicyError."""
 
 _WORDS: Final = ("test", "at", "after", "here", "peer", "task", "placed", "machines", "candidate", "members", "expect")
-_MORE_WORDS: Final = (
-    "policy accept refuse limit send rank tasks nothing suspend resume vacate kill move reveal as "
-    "offer keep ask admit deny"
-)
-KEYWORDS: Final = frozenset((*_WORDS, *_MORE_WORDS.split()))
+KEYWORDS: Final = frozenset((*_WORDS, "policy", *(word.lower() for word in expected_words())))
 
 
 @dataclass(slots=True)
@@ -65,7 +64,8 @@ def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
 def trial_grammar() -> Lark:
     """Return the grammar of the phrases of test files."""
     starts = [*(word for word in _WORDS if word not in {"here", "peer", "task"}), "policy", "state", "rival_task"]
-    return Lark.open_from_package(__name__, "grammar.lark", parser="lalr", lexer="basic", start=starts)
+    own = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(f"{own}{expectation_rules()}", parser="lalr", lexer="basic", start=starts)
 
 
 def _policy_name(phrases: tuple[Phrase, ...], notebook: Notebook) -> str | None:

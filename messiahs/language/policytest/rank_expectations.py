@@ -1,9 +1,13 @@
-"""Compare the order of candidates and tasks under a policy with a trial's expectation; nothing is random.
+"""The expectation `rank`: the order of candidates or of tasks under a policy; nothing is random.
 
 With `random` and `round robin`, candidates are in order of name, and tasks in the order of their statements.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from lark import Token, Tree
 
 from messiahs.core.interface.parts import PartKind
 from messiahs.core.interface.policies import Candidate, RankQuery, TaskOrderQuery
@@ -14,17 +18,36 @@ from messiahs.core.task_filter.matching import fitting, need_of
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import MachineClass, Vector, coalesce
 from messiahs.language.explaining.blocks import block_of
+from messiahs.language.policytest.course import Course
+from messiahs.language.policytest.expectation_kinds import ExpectationKind
+from messiahs.language.policytest.phrases import Phrase
 from messiahs.language.policytest.situation import Situation, machines_of
-from messiahs.language.policytest.trials import Rival
+from messiahs.language.policytest.stated_values import Rival
+from messiahs.language.policytest.statements import NAMED_TASK, Scene
 from messiahs.language.policytest.verdicts import Verdict
+from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.runtime.accept_explanation import ExplainedBlock, explain_below, explain_rule
 from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.candidate_ranking import First, keys_of, link_of, ranking_facts
 from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
+from messiahs.language.syntax.parsing import tokens_in_tree
 
 
-def judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class ExpectRank:
+    """Exactly these candidates are asked, in this order; or the named tasks get places in this order."""
+
+    names: tuple[str, ...]
+    of_tasks: bool = False
+
+    def judge(self, course: Course, /) -> Verdict:
+        """Compare the order of the tasks or candidates."""
+        judge = _judge_tasks if self.of_tasks else _judge_candidates
+        return judge(self.names, course.situation)
+
+
+def _judge_candidates(names: tuple[str, ...], situation: Situation, /) -> Verdict:
     """Compare the order in which candidates are asked; candidates that are not named must not be asked."""
     tdv = situation.tdv
     query = RankQuery(
@@ -64,7 +87,7 @@ def _chosen(classes: tuple[MachineClass, ...], places: int) -> Iterable[MachineC
     return (each for place, each in enumerate(classes) if places >> place & 1)
 
 
-def judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
+def _judge_tasks(names: tuple[str, ...], situation: Situation, /) -> Verdict:
     """Compare the order in which the named tasks get places."""
     order = situation.policy.selection
     tasks = {name: {**situation.stated(named.values)} for name, named in situation.tasks.items()}
@@ -90,3 +113,15 @@ def _first(key: First) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names) or "nobody"
+
+
+def _read_rank(tree: Tree[Token], phrase: Phrase, scene: Scene) -> ExpectRank:
+    del phrase, scene
+    names = tuple(unescaped(token) for token in tokens_in_tree(tree, "TEXT"))
+    return ExpectRank(names, of_tasks=bool(tokens_in_tree(tree, "TASKS")))
+
+
+EXPECTATIONS: Final = (
+    ExpectationKind(rule="rank", grammar="RANK TEXT (COMMA TEXT)*", read=_read_rank, needs=(CANDIDATE,)),
+    ExpectationKind(rule="rank_tasks", grammar="RANK TASKS TEXT (COMMA TEXT)*", read=_read_rank, needs=(NAMED_TASK,)),
+)

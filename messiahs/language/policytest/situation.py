@@ -16,7 +16,7 @@ from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY, MachineClass, Vector, coalesce, vector_of
 from messiahs.language.explaining.ranks import NoChance
-from messiahs.language.policytest.trials import (
+from messiahs.language.policytest.stated_values import (
     Below,
     Members,
     NamedTask,

@@ -12,7 +12,7 @@ from messiahs.core.model.instants import MILLISECOND, Duration
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.compiler.stated_facts import attributes_of, stated
 from messiahs.language.policytest.phrases import Phrase
-from messiahs.language.policytest.trials import (
+from messiahs.language.policytest.stated_values import (
     Below,
     Members,
     NamedTask,

@@ -1,7 +1,7 @@
-"""The syntax of each block of a policy file: its word, its other keywords, and whether it has a body.
+"""Each block of a policy file: its word, its other keywords, whether it has a body, and where its parts are.
 
-The keywords of the language, the starts of the grammar and the checks of bodies follow from it. The meaning of a block
-is in a file of its own (`compiler/`), and `compiler/files.py` names the function that reads it.
+The keywords of the language, the starts of the grammar, the checks of bodies and the words of tests follow from it. The
+parts of a block are in rooms that import this one, so they are named here (`module:name`, as in an entry point).
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,15 @@ class Body(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of policy files; a keyword of two blocks may be listed in either."""
+    """A block of policy files; a keyword of two blocks may be listed in either.
+
+    `expectations` names what a test of a policy may expect of it, in `policytest`.
+    """
 
     word: str
     body: Body
     words: str = ""
+    expectations: str = ""
 
     @property
     def starts(self) -> tuple[str, ...]:
@@ -38,15 +42,50 @@ BLOCKS: Final = {
         Block("policy", Body.NEVER, "version"),
         Block("attribute", Body.NEVER, "string int size duration percent optional"),
         Block("let", Body.NEVER),
-        Block("advertise", Body.ALWAYS, "every or after change of by send all set when else"),
+        Block(
+            "advertise",
+            Body.ALWAYS,
+            "every or after change of by send all set when else",
+            expectations="advertise_expectations:EXPECTATIONS",
+        ),
         Block("combine", Body.ALWAYS, "key carry drop default"),
-        Block("reveal", Body.EITHER, "to nothing all except only hide counts below as"),
-        Block("accept", Body.ALWAYS, "from require else when limit tasks per"),
-        Block("rank", Body.NEVER, "tasks by first where most least random round robin"),
+        Block(
+            "reveal",
+            Body.EITHER,
+            "to nothing all except only hide counts below as",
+            expectations="reveal_expectations:EXPECTATIONS",
+        ),
+        Block(
+            "accept",
+            Body.ALWAYS,
+            "from require else when limit tasks per",
+            expectations="accept_expectations:EXPECTATIONS",
+        ),
+        Block(
+            "rank",
+            Body.NEVER,
+            "tasks by first where most least random round robin",
+            expectations="rank_expectations:EXPECTATIONS",
+        ),
         Block("allocate", Body.NEVER, "by"),
-        Block("migrate", Body.ALWAYS, "by offer when keep at least tasks ask every wanting"),
-        Block("join", Body.ALWAYS, "allow parent when limit"),
-        Block("running", Body.ALWAYS, "tasks where when unless for grace then else suspend resume vacate kill move"),
+        Block(
+            "migrate",
+            Body.ALWAYS,
+            "by offer when keep at least tasks ask every wanting",
+            expectations="migrate_expectations:EXPECTATIONS",
+        ),
+        Block(
+            "join",
+            Body.ALWAYS,
+            "allow parent when limit",
+            expectations="join_expectations:EXPECTATIONS",
+        ),
+        Block(
+            "running",
+            Body.ALWAYS,
+            "tasks where when unless for grace then else suspend resume vacate kill move",
+            expectations="running_expectations:EXPECTATIONS",
+        ),
         Block("timeouts", Body.ALWAYS),
     )
 }

@@ -6,8 +6,9 @@ import pytest
 
 from messiahs.core.model.instants import SECOND, Duration
 from messiahs.errors import PolicyError, Problem
+from messiahs.language.policytest.accept_expectations import ExpectAccept, ExpectRefuse
 from messiahs.language.policytest.files import read_trials
-from messiahs.language.policytest.trials import ExpectAccept, ExpectRefuse, SetClock, State, Wait
+from messiahs.language.policytest.stated_values import SetClock, State, Wait
 from messiahs.language.syntax.problems import Code
 from tests.unit.language.policy_rig import policy
 from tests.unit.language.trial_rig import trials
