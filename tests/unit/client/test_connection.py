@@ -23,7 +23,7 @@ def listener(tmp_path: Path) -> socket.socket:
     return made
 
 
-def test_a_module_that_does_not_answer_is_told_of_and_waited_for(
+def test_a_module_that_does_not_answer_is_reported_and_waited_for(
     listener: socket.socket, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers = []
@@ -49,7 +49,7 @@ def test_time_that_was_spent_without_an_answer_counts_as_patience(listener: sock
 
 
 @pytest.mark.parametrize(("patience", "until"), [(None, "until it is back"), (900.0, r"for 8\d\d s more")])
-def test_a_module_that_is_away_for_a_while_is_told_of_once(
+def test_a_module_that_is_down_for_a_while_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, patience: float | None, until: str
 ) -> None:
     waiting = Waiting(tmp_path / "left.sock", patience=patience, next_pause=0)

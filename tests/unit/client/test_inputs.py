@@ -95,7 +95,7 @@ def test_two_files_in_one_place_are_an_error_that_names_both(
 
 
 @pytest.mark.parametrize("word", ["gone", "data/gone:x", "a.txt/x"])
-def test_what_is_not_there_is_named(here: Path, word: str) -> None:
+def test_a_missing_input_is_named(here: Path, word: str) -> None:
     with pytest.raises(ClientError, match=f"the input `{source_of(word).path}` cannot be read: "):
         names(word)
 
@@ -107,7 +107,7 @@ def test_what_may_not_be_read_is_named(here: Path) -> None:
         names("data")
 
 
-def test_a_device_is_no_input(here: Path) -> None:
+def test_a_device_is_refused_as_an_input(here: Path) -> None:
     with pytest.raises(ClientError, match="neither a file nor a folder"):
         names("/dev/null")
 

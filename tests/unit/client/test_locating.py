@@ -79,7 +79,7 @@ def test_a_name_in_two_federations_must_be_said_with_its_federation(tmp_path: Pa
     assert locate_module("g/left", state=tmp_path, environment=NOTHING).federation == "g"
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
     known(tmp_path, "left")
     with pytest.raises(ClientError, match=r"no module `rihgt` under .*: there are left"):
         locate_module("rihgt", state=tmp_path, environment=NOTHING)
@@ -123,7 +123,7 @@ def as_another_account(state: Path, *words: str) -> subprocess.CompletedProcess[
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 @pytest.mark.parametrize("words", [(), ("blays",)])
 @pytest.mark.parametrize("closed", ["state", "state/campus"])
-def test_another_account_is_told_that_it_has_no_permission(
+def test_another_account_is_informed_that_it_has_no_permission(
     tmp_path_factory: pytest.TempPathFactory, closed: str, words: tuple[str, ...]
 ) -> None:
     base = tmp_path_factory.mktemp("base")

@@ -21,7 +21,7 @@ def connect() -> Iterator[Connect]:
         yield lambda path: clients.enter_context(ModuleClient(path))
 
 
-def test_a_submit_carries_everything_that_was_said(start_peer: StartPeer) -> None:
+def test_a_submit_contains_every_option(start_peer: StartPeer) -> None:
     peer = start_peer((200, {"id": "left.1"}))
     submission = Submission(argv=("echo", "hi"), env={"A": "1"}, tdv={"mem": 5}, members=3, waits=False, retries=2)
     with ModuleClient(peer.socket_path) as module:
@@ -54,7 +54,7 @@ def test_a_submit_that_was_cut_off_is_repeated_with_the_same_key(start_peer: Sta
     assert (len(peer.asked), len(keys)) == (3, 1)
 
 
-def test_a_connection_that_the_module_closed_in_between_is_made_anew(start_peer: StartPeer, connect: Connect) -> None:
+def test_a_connection_that_the_module_closed_is_opened_again(start_peer: StartPeer, connect: Connect) -> None:
     peer = start_peer((200, {"name": "left"}), None, (200, {"name": "left again"}))
     with ModuleClient(peer.socket_path) as module:
         assert module.module() == {"name": "left"}

@@ -37,12 +37,12 @@ def test_a_mistake_has_the_name_of_its_file(tmp_path: Path, content: bytes, plac
     assert message in problem.message
 
 
-def test_a_file_that_is_not_there_is_a_policy_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_policy_error(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="cannot be read: No such file"):
         read_policy(tmp_path / "missing.policy")
 
 
-def test_a_file_that_is_too_long_is_told_so_though_it_is_cut_within_a_character(tmp_path: Path) -> None:
+def test_a_file_that_is_too_long_is_reported_although_it_is_cut_within_a_character(tmp_path: Path) -> None:
     file = tmp_path / "long.policy"
     file.write_bytes(b"#" + "\N{EURO SIGN}".encode() * (256 << 10))
     with pytest.raises(PolicyError) as raised:

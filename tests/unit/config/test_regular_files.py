@@ -43,7 +43,7 @@ def test_a_file_that_is_longer_than_allowed_is_refused(tmp_path: Path) -> None:
         read_regular(tmp_path / "long", limit_bytes=5)
 
 
-def test_what_is_no_regular_file_is_refused_by_its_kind(fifo: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_regular_is_refused_with_its_kind(fifo: Path, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
         for path, kind in (
@@ -129,7 +129,7 @@ def test_no_command_waits_for_a_file_that_is_a_pipe(words: tuple[str, ...], fifo
 
 
 @pytest.mark.processes
-def test_a_device_that_never_ends_is_no_policy_and_no_topology(tmp_path: Path) -> None:
+def test_an_endless_device_is_refused_as_a_policy_and_as_a_topology(tmp_path: Path) -> None:
     for words in (("policy", "check", "/dev/zero"), ("topology", "check", "/dev/zero")):
         done = _messiahs(*words)
         assert done.returncode == 1

@@ -75,7 +75,7 @@ def test_what_does_not_fit_changes_nothing_and_leaves_nothing_behind(tmp_path: P
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_a_crash_left_of_an_attempt_is_no_obstacle_and_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_no_obstacle_and_a_link_is_not_followed(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(b"theirs")
     (tmp_path / f".f.{os.getpid()}").symlink_to(elsewhere)
@@ -84,7 +84,7 @@ def test_what_a_crash_left_of_an_attempt_is_no_obstacle_and_a_link_is_not_follow
     assert elsewhere.read_bytes() == b"theirs"
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "gone" / "f", b"x")
     with pytest.raises(FileNotFoundError):

@@ -43,7 +43,7 @@ def hellos(actions: Iterable[Action]) -> list[Hello]:
     return [message for _, message in sent(actions, Hello)]
 
 
-def test_a_copy_that_its_mark_gives_away_goes_on_in_a_new_epoch_above_all_numbers() -> None:
+def test_a_copy_detected_by_its_mark_continues_in_a_new_epoch_above_all_numbers() -> None:
     rig = started(COPY, forgotten=IdsGiven(submissions=1_024, claims=2_048))
     task = next_task(rig)
     assert (task.number, rig.state.counters.claims) == (1_025, 2_048)
@@ -52,13 +52,13 @@ def test_a_copy_that_its_mark_gives_away_goes_on_in_a_new_epoch_above_all_number
     assert rig.state.counters.renewed_at == rig.now
 
 
-def test_a_state_that_is_no_copy_goes_on_as_it_was() -> None:
+def test_an_original_state_continues_unchanged() -> None:
     rig = started(COPY)
     hear(rig, said(EPOCH, COPY.given))
     assert next_task(rig) == TaskId(ME, EPOCH, 18)
 
 
-def test_a_copy_that_a_neighbor_gives_away_goes_on_in_a_new_epoch_above_what_it_remembers() -> None:
+def test_a_copy_detected_by_a_neighbor_continues_in_a_new_epoch_above_the_remembered_numbers() -> None:
     rig = started(COPY)
     actions = hear(rig, said(EPOCH, LATER))
     assert [each.what for each in only(actions, Decision)] == ["link_up", "older_copy", "numbers_skipped"]
@@ -116,7 +116,7 @@ def test_what_a_neighbor_says_of_its_ids_is_stored_and_said_back_also_after_a_re
     assert (hello.heard_epoch, hello.heard) == (OTHER_EPOCH, LATER)
 
 
-def test_a_neighbor_that_lost_its_state_is_told_what_it_had_given_out_until_it_has_heard_it() -> None:
+def test_a_neighbor_that_lost_its_state_is_sent_its_highest_number_until_it_acknowledges() -> None:
     row = RememberedRow(system=CHILD, epoch=OTHER_EPOCH, given=LATER)
     rig = started(row)
     (hello,) = hellos(rig.handle(LinkUp(neighbor=CHILD)))
@@ -131,7 +131,7 @@ def test_what_a_stranger_said_once_is_not_kept_for_ever() -> None:
     assert rig.state.remembered == {}
 
 
-def test_more_ids_are_told_again_after_a_while_and_nothing_is_when_there_are_none() -> None:
+def test_more_ids_are_sent_again_after_a_while_and_nothing_if_there_are_none() -> None:
     rig = started()
     rig.greet(CHILD)
     next_task(rig)

@@ -34,7 +34,7 @@ from tests.unit.core.rig import (
 UP = VectorKind.FOR_PARENTS
 
 
-def test_more_machines_than_can_be_counted_are_told_as_the_most_that_can(rig: Rig) -> None:
+def test_more_machines_than_can_be_counted_are_sent_as_the_maximum(rig: Rig) -> None:
     (machine,) = view().classes
     crowd = replace(machine, count=MOST_MACHINES)
     message = StatusVector(kind=UP, vector=Vector((crowd, crowd)), period_ns=SECOND, age_ns=0)

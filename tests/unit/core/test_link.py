@@ -42,7 +42,7 @@ def test_a_new_connection_begins_with_hello_and_nothing_else(module: ModuleFacto
     assert only(rig.wait(10_000_000_000), SendVector) == ()
 
 
-def test_a_connection_with_a_system_that_is_no_neighbor_is_refused(module: ModuleFactory) -> None:
+def test_a_connection_with_a_stranger_is_refused(module: ModuleFactory) -> None:
     rig = module()
     (drop,) = rig.handle(LinkUp(neighbor=STRANGER))
     assert isinstance(drop, DropLink)
@@ -93,7 +93,7 @@ def test_a_second_hello_says_nothing_new(rig: Rig) -> None:
     assert rig.hear(CHILD, hello(CHILD)) == ()
 
 
-def test_a_connection_that_replaces_another_begins_anew(rig: Rig) -> None:
+def test_a_connection_that_replaces_another_starts_from_the_beginning(rig: Rig) -> None:
     rig.handle(LinkUp(neighbor=CHILD))
     assert (CHILD, VectorKind.FOR_PARENTS) not in rig.state.updates.views
     assert reported(rig.hear(CHILD, SystemStatusQuery())) == "not_a_neighbor"
@@ -134,6 +134,6 @@ def test_a_link_that_went_down_takes_its_views_out_of_every_sum(rig: Rig) -> Non
     assert [vector.vector.machines for vector in vectors] == [0]
 
 
-def test_the_loss_of_a_link_that_was_none_is_no_news(rig: Rig) -> None:
+def test_the_loss_of_an_unknown_link_changes_nothing(rig: Rig) -> None:
     assert rig.handle(LinkDown(neighbor=STRANGER)) == ()
     assert rig.handle(ControlReceived(sender=CHILD, message=hello(CHILD))) == ()

@@ -51,7 +51,7 @@ def test_every_neighbor_hears_at_once_what_the_new_policy_tells_it(rig: Rig) -> 
     assert {name for each in sends[SIBLING].message.vector.classes for name, _ in each.attributes} == {"arch"}
 
 
-def test_sums_are_computed_anew_with_the_keys_and_drops_of_the_new_policy(rig: Rig) -> None:
+def test_sums_are_recomputed_with_the_keys_and_drops_of_the_new_policy(rig: Rig) -> None:
     rig.see(CHILD, view(gpus=1))
     rig.see(CHILD, view(gpus=2), kind=VectorKind.FOR_PARENTS)
     declared = "attribute $gpus int; combine"
@@ -127,7 +127,7 @@ def test_tasks_that_wait_get_a_new_round_at_once(rig: Rig) -> None:
     assert sent(_load(rig, "accept from any { limit 1 tasks; }"), SchedRequest)
 
 
-def test_a_search_that_goes_on_is_answered_as_before(rig: Rig) -> None:
+def test_a_continued_search_is_answered_as_before(rig: Rig) -> None:
     ((to, ask),) = sent(rig.hear(PARENT, request(41)), SchedRequest)
     rig.handle(PolicyChanged(policy=REFUSING))
     assert told(rig.hear(to, accept(ask.id)), SchedAccept).request == 41

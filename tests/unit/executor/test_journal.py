@@ -35,7 +35,7 @@ def test_a_first_starter_remembers_nothing(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Remembered()
 
 
-def test_what_began_ended_and_was_discarded_is_told_apart(tmp_path: Path) -> None:
+def test_running_ended_and_discarded_attempts_are_distinguished(tmp_path: Path) -> None:
     over = Ended(attempt=attempt(2), exit_code=3)
     spawned = Spawned(attempt=attempt(1), pid=7, started=9)
     written(
@@ -64,7 +64,7 @@ def test_a_record_with_damaged_text_is_not_believed(tmp_path: Path) -> None:
     assert list(remembered(tmp_path).began) == [attempt(1)]
 
 
-def test_every_life_goes_on_from_the_newest_file(tmp_path: Path) -> None:
+def test_every_run_continues_from_the_newest_file(tmp_path: Path) -> None:
     for life in range(1, 6):
         journal = Journal(tmp_path)
         before = journal.read()

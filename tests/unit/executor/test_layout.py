@@ -116,7 +116,7 @@ def test_frames_survive_any_cut_of_the_stream() -> None:
         assert [one for piece in pieces for body in reader.feed(piece) for one in decoder.decode(body)] == messages
 
 
-def test_a_frame_that_is_no_message_is_an_error() -> None:
+def test_an_invalid_frame_is_an_error() -> None:
     with pytest.raises(msgspec.MsgspecError):
         msgspec.msgpack.Decoder(list[Extend]).decode(b"\xc1")
 

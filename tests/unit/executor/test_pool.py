@@ -130,7 +130,7 @@ def test_shared_folders_that_a_task_of_the_same_account_damaged_are_repaired(
     as_ordinary_user(act, public)
 
 
-def test_sizes_are_told_though_a_task_of_the_same_account_closed_the_way_to_them(public: Path) -> None:
+def test_sizes_are_reported_although_a_task_of_the_same_account_removed_the_access(public: Path) -> None:
     def act() -> None:
         pool = opened(public / "tasks")
         os.write(pool.take("first").stdout, b"well")

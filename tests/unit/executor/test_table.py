@@ -107,7 +107,7 @@ def test_an_empty_table_is_never_due() -> None:
     assert Table().next_due == NEVER
 
 
-def test_a_suspended_attempt_keeps_its_place_and_its_limit_stands_still() -> None:
+def test_a_suspended_attempt_keeps_its_place_and_its_limit_does_not_count() -> None:
     table = Table()
     first, _ = (table.queue(start(number, limit_ns=100)) for number in (1, 2))
     table.began(first, 10)
@@ -123,7 +123,7 @@ def test_a_suspended_attempt_keeps_its_place_and_its_limit_stands_still() -> Non
     assert table.due_by(610) == [(first, Cause.TIME_LIMIT)]
 
 
-def test_a_limit_that_begins_while_an_attempt_is_suspended_begins_to_count_when_it_goes_on() -> None:
+def test_a_limit_that_begins_during_a_suspension_counts_from_the_resumption() -> None:
     table = Table()
     first = table.queue(start(1, limit_ns=100))
     table.began(first, 0)

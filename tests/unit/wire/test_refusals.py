@@ -352,7 +352,7 @@ def test_a_predicate_of_the_greatest_length_arrives_whole() -> None:
     assert len(text.encode()) == 4096
 
 
-def test_a_message_that_is_no_unicode_cannot_be_sent_but_raises_only_a_codec_error() -> None:
+def test_a_message_with_invalid_unicode_raises_only_a_codec_error() -> None:
     batch = request()
     message = decode_control(batch)[0]
     assert isinstance(message, SchedRequest)

@@ -32,11 +32,11 @@ def test_a_machine_without_a_console_is_named_once_for_each_policy(tmp_path: Pat
 @pytest.mark.parametrize(
     "machine", ["machine: {console: /run/used}", "machine: {probe: fixed, keyboard_idle: 10min}", "reach: open"]
 )
-def test_a_console_and_a_told_time_and_no_machine_at_all_are_no_warnings(tmp_path: Path, machine: str) -> None:
+def test_a_console_a_fixed_idle_time_and_no_machine_have_no_warning(tmp_path: Path, machine: str) -> None:
     assert _warnings(tmp_path, ASKS, machine) == []
 
 
-def test_a_policy_that_does_not_ask_is_no_warning(tmp_path: Path) -> None:
+def test_a_policy_that_does_not_read_it_has_no_warning(tmp_path: Path) -> None:
     asks_not = "# $here.keyboard_idle\nrunning { suspend when $here.load > 80%; resume when $here.load < 50%; }\n"
     assert _warnings(tmp_path, asks_not, "machine: {}") == []
 

@@ -50,7 +50,7 @@ def _warnings(folder: Path, policy: str, *, leaf: str = "{parent: top, machine: 
         ("attribute $gpus int;\nlet many = $here.gpus > 1;\nrunning { suspend unless many; }\n", "2:12"),
     ],
 )
-def test_what_is_read_and_nobody_says_is_a_warning(tmp_path: Path, policy: str, place: str) -> None:
+def test_an_attribute_that_is_read_and_never_reported_is_a_warning(tmp_path: Path, policy: str, place: str) -> None:
     assert _warnings(tmp_path, policy) == [
         f"top.policy:{place}: warning[P411]: no system of this topology reports $gpus"
     ]
@@ -68,7 +68,9 @@ def test_what_is_read_and_nobody_says_is_a_warning(tmp_path: Path, policy: str, 
         ("{parent: top, external: true}", ""),
     ],
 )
-def test_what_somebody_says_or_another_site_may_say_is_no_warning(tmp_path: Path, leaf: str, other: str) -> None:
+def test_attributes_that_a_system_or_another_site_may_report_have_no_warning(
+    tmp_path: Path, leaf: str, other: str
+) -> None:
     assert _warnings(tmp_path, RANK, leaf=leaf, other=other) == []
 
 
@@ -82,11 +84,11 @@ def test_what_somebody_says_or_another_site_may_say_is_no_warning(tmp_path: Path
         "rank candidates by first where $task.gpus > 1 and $load < 25%;",
     ],
 )
-def test_what_is_asked_of_tasks_is_no_warning(tmp_path: Path, asked: str) -> None:
+def test_attributes_of_tasks_have_no_warning(tmp_path: Path, asked: str) -> None:
     assert _warnings(tmp_path, f"attribute $gpus int;\n{asked}\n") == []
 
 
-def test_each_way_to_write_it_is_told_once_where_it_stands_first(tmp_path: Path) -> None:
+def test_each_spelling_is_reported_once_at_its_first_use(tmp_path: Path) -> None:
     asked = "running { suspend unless $here.gpus > 1; move unless $here.gpus > 2; }\nrank candidates by most $gpus;\n"
     said = "warning[P411]: no system of this topology reports $gpus"
     assert _warnings(tmp_path, f"attribute $gpus int;\n{asked}") == [

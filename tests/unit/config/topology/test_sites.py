@@ -82,7 +82,7 @@ def test_what_is_left_without_other_sites_has_primary_parents_of_its_own() -> No
         ("  a: {policy: [x]}\n", "4:7", "`policy` takes the name of a file"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(body: str, place: str, text: str, tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_its_position(body: str, place: str, text: str, tmp_path: Path) -> None:
     found = problems_of(HEAD + body, tmp_path / "t.yaml")
     assert [problem for problem in found if problem.startswith(f"{place}: {text}")]
 
@@ -123,7 +123,7 @@ def test_a_policy_of_a_system_goes_before_the_default_one_and_both_into_the_sett
     assert load_settings(tmp_path / "settings.json").policy_file == tmp_path / "own.policy"
 
 
-def test_what_is_wrong_with_a_policy_is_told_once_with_its_place_there_and_after_all_else(tmp_path: Path) -> None:
+def test_mistakes_of_a_policy_are_reported_once_with_their_position_after_all_others(tmp_path: Path) -> None:
     (tmp_path / "bad.policy").write_text("\naccpet {\n}\n")
     text = f"{HEAD}  a: {{policy: bad.policy}}\n  b: {{policy: bad.policy, parent: x}}\n  c: {{policy: no.policy}}\n"
     file = tmp_path / "t.yaml"

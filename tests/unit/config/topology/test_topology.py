@@ -107,11 +107,11 @@ def test_the_examples_are_without_problems(name: str) -> None:
         ("  {}\n", "4:3", "`systems:` names no system"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(body: str, place: str, text: str) -> None:
+def test_a_mistake_is_reported_with_its_position(body: str, place: str, text: str) -> None:
     assert [problem for problem in problems_of(HEAD + body) if problem.startswith(f"t.yaml:{place}: {text}")]
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
+def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
     found = problems_of("version: 2\nfederation: F\nsystems:\n  a: {parent: x, reach: outbound}\n")
     assert [problem.split(": ")[0] for problem in found] == ["t.yaml:1:10", "t.yaml:2:13", "t.yaml:4:15", "t.yaml:4:25"]
 
@@ -119,7 +119,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(
     "text", ["", "- a\n", "a: [1\n", "\ta: 1\n", "a: *nowhere\n", "systems: 3\n", "a: " + "[" * 3000, "{a: " * 3000]
 )
-def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
+def test_any_other_text_is_a_topology_error(text: str) -> None:
     assert problems_of(text)
 
 
@@ -143,7 +143,7 @@ def test_what_is_no_topology_at_all_is_a_topology_error(text: str) -> None:
         ("\0", "1:1: this is not YAML: unacceptable character #x0000: special characters are not allowed"),
     ],
 )
-def test_what_is_no_yaml_is_told_in_one_line_with_what_to_do(text: str, told: str) -> None:
+def test_invalid_yaml_is_reported_on_one_line_with_a_remedy(text: str, told: str) -> None:
     (problem,) = problems_of(text)
     assert problem.startswith(f"t.yaml:{told}")
     assert "\n" not in problem
@@ -219,7 +219,7 @@ def test_the_settings_of_a_module_can_be_saved_and_read_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"federation": 1}', b'{"federation": "\xff"}'])
-def test_settings_that_are_damaged_are_told_of_with_their_file(tmp_path: Path, damaged: bytes) -> None:
+def test_damaged_settings_are_reported_with_their_file(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "settings.json").write_bytes(damaged)
     with pytest.raises(MessiahsError, match=r"settings\.json: the module's settings cannot be read: "):
         load_settings(tmp_path / "settings.json")

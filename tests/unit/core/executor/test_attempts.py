@@ -149,7 +149,7 @@ def test_each_task_passes_accept_again_and_one_that_was_refused_is_refused_for_e
     assert remote() in rig.state.executor.attempts
 
 
-def test_an_origin_is_told_neither_the_rule_nor_the_values_that_refused_its_task(
+def test_an_origin_receives_neither_the_rule_nor_the_values_that_refused_its_task(
     rig: Rig, policy: ScriptedPolicy, claim: SchedAccept
 ) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $here.load < 5%")
@@ -209,7 +209,7 @@ def test_a_start_is_reported_only_if_the_task_runs_for_a_while(rig: Rig, claim: 
 
 
 @pytest.mark.parametrize("is_start_told", [True, False])
-def test_the_wait_for_a_place_is_counted_also_if_only_the_end_is_told(
+def test_the_wait_for_a_place_is_counted_even_if_only_the_end_is_reported(
     rig: Rig, claim: SchedAccept, *, is_start_told: bool
 ) -> None:
     bring(rig, claim, remote())

@@ -81,7 +81,7 @@ def test_what_was_bound_before_the_origin_heard_of_it_still_runs(rig: Rig) -> No
     assert (held.is_ending, held.live) == (True, 4)
 
 
-def test_the_place_of_each_task_that_ends_after_the_turn_is_for_whoever_asks_first(rig: Rig) -> None:
+def test_a_place_that_is_free_after_the_quantum_goes_to_the_first_request(rig: Rig) -> None:
     rig.measure()
     granted(rig)
     rig.wait(QUANTUM_NS)
@@ -112,7 +112,7 @@ def test_places_that_went_to_others_are_not_promised_twice_after_a_restart(rig: 
     assert sum(map(reserved_places, resumed)) <= 4
 
 
-def test_a_claim_that_leaves_room_for_others_goes_on(rig: Rig) -> None:
+def test_a_claim_that_leaves_room_for_others_continues(rig: Rig) -> None:
     rig.measure()
     claim = granted(rig, places=3)
     kept_busy(rig, claim, members=range(12, 22), for_ns=MINUTE)

@@ -122,7 +122,7 @@ def test_a_claim_to_which_no_task_comes_ends_after_half_a_minute(rig: Rig) -> No
     assert free_slots(rig) == Interval(bucket_of(4), bucket_of(4))
 
 
-def test_places_that_are_not_filled_are_free_for_others_a_second_after_the_origin_was_told(rig: Rig) -> None:
+def test_unfilled_places_are_free_for_others_a_second_after_the_origin_was_notified(rig: Rig) -> None:
     accept = granted(rig, count=4)
     take(rig, accept, 1, 2, 3)
     shrinking = rig.wait(SECOND)
@@ -134,7 +134,7 @@ def test_places_that_are_not_filled_are_free_for_others_a_second_after_the_origi
     assert told(rig.hear(PARENT, request(2, search=SearchId(b"o" * 16), count=9)), SchedAccept).places == 1
 
 
-def test_tasks_that_were_bound_before_the_origin_was_told_find_their_places(rig: Rig) -> None:
+def test_tasks_bound_before_the_origin_was_notified_find_their_places(rig: Rig) -> None:
     accept = granted(rig, count=2)
     take(rig, accept, 1)
     rig.wait(SECOND)

@@ -104,7 +104,7 @@ def desk(rig: Rig, policy: ScriptedPolicy) -> Rig:
     return rig
 
 
-def test_a_task_is_suspended_when_its_rule_says_so_and_the_origin_is_told_why(desk: Rig) -> None:
+def test_a_task_is_suspended_when_a_rule_is_due_and_the_origin_receives_the_reason(desk: Rig) -> None:
     actions = look(desk, keyboard_idle=3)
     assert only(actions, SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
     (status,) = statuses(actions)
@@ -119,7 +119,7 @@ def test_a_sensor_that_is_lost_suspends_too(desk: Rig) -> None:
     assert only(look(desk), SuspendAttempt)
 
 
-def test_a_suspended_task_goes_on_when_its_rule_says_so(desk: Rig) -> None:
+def test_a_suspended_task_resumes_when_a_rule_is_due(desk: Rig) -> None:
     look(desk, keyboard_idle=3)
     assert look(desk, keyboard_idle=299) == ()
     actions = look(desk, keyboard_idle=300)
@@ -191,7 +191,7 @@ def test_a_suspended_task_whose_slots_are_taken_is_ended_without_grace(rig: Rig,
     assert ends == (EndAttempt(attempt=remote(1), grace_ns=0, cause=Cause.VACATED),)
 
 
-def test_what_a_rule_has_counted_before_a_task_was_told_to_vacate_counts_on(rig: Rig) -> None:
+def test_the_duration_of_a_rule_continues_after_a_task_is_vacated(rig: Rig) -> None:
     vacate, kill = "vacate when $here.keyboard_idle < 30s grace 20s;", "kill when $here.keyboard_idle < 60s for 10s;"
     rig.measure(keyboard_idle=40)
     begin(rig, remote())
@@ -202,7 +202,7 @@ def test_what_a_rule_has_counted_before_a_task_was_told_to_vacate_counts_on(rig:
     assert [(each.cause, each.grace_ns) for each in only(rig.wait(2 * SECOND), EndAttempt)] == [("revoked", 0)]
 
 
-def test_a_kill_is_at_once_and_the_origin_is_told_the_text(rig: Rig, policy: ScriptedPolicy) -> None:
+def test_a_kill_is_immediate_and_its_text_is_reported_to_the_origin(rig: Rig, policy: ScriptedPolicy) -> None:
     rules(policy, 'running { kill when $mem_used > $mem_reserved for 30s else "memory"; }')
     rig.measure()
     begin(rig, remote(), mem=100)
@@ -356,7 +356,7 @@ def test_without_rules_what_is_suspended_goes_on_until_the_next_ones_suspend_it_
     assert only(_load(desk, DESK), SuspendAttempt) == (SuspendAttempt(attempt=remote()),)
 
 
-def test_the_durations_of_loaded_rules_are_counted_anew(desk: Rig) -> None:
+def test_the_durations_of_loaded_rules_start_again(desk: Rig) -> None:
     first = "running { kill when $here.keyboard_idle > 1s for 1min; }"
     _load(desk, first)
     desk.wait(50 * SECOND)

@@ -44,7 +44,7 @@ def revoke(rig: Rig, *attempts: AttemptId, kills: bool = False, text: str = "mai
 
 
 @pytest.mark.parametrize("attempt", [RUNNING, QUEUED])
-def test_a_revoked_attempt_has_the_grace_of_the_policy_and_its_origin_is_told_why(
+def test_a_revoked_attempt_has_the_grace_of_the_policy_and_its_origin_receives_the_reason(
     machine: Rig, attempt: AttemptId
 ) -> None:
     actions = revoke(machine, attempt)
@@ -71,7 +71,7 @@ def test_an_attempt_that_takes_too_long_to_leave_may_be_killed_after_all(machine
     assert (end.grace_ns, end.cause) == (0, "revoked")
 
 
-def test_without_a_reason_the_origin_is_told_who_it_was(machine: Rig) -> None:
+def test_without_a_reason_the_origin_receives_the_name_of_the_administrator(machine: Rig) -> None:
     (said,) = told(revoke(machine, RUNNING, text=""), TaskStatus).attempts
     assert said.text == "the administrator of the machine revoked it"
 

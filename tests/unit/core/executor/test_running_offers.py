@@ -98,7 +98,7 @@ def code(actions: tuple[Action, ...]) -> DenyCode:
     return reason.code
 
 
-def test_what_runs_is_offered_to_whoever_asks_and_its_origin_told_for_whom(module: ModuleFactory) -> None:
+def test_a_running_task_is_offered_to_the_requester_and_its_origin_is_informed(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     granted = run(rig, 1)
     actions = rig.hear(CHILD, wanting(count=1))
@@ -190,7 +190,7 @@ def test_an_attempt_ends_only_when_there_is_another_place(module: ModuleFactory)
     assert sent(rig.wait(_AT_MOST_NS), TaskRevoke) == ()
 
 
-def test_an_offer_that_nobody_takes_ends_and_the_task_goes_on(module: ModuleFactory) -> None:
+def test_an_offer_without_a_taker_ends_and_the_task_continues(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     granted = run(rig, 1)
     rig.hear(CHILD, wanting())
@@ -290,7 +290,7 @@ def test_the_owners_rules_still_act_on_what_is_offered(module: ModuleFactory) ->
     assert granted.claim in rig.state.executor.claims
 
 
-def test_what_the_owner_wants_away_is_told_in_place_of_an_offer(module: ModuleFactory) -> None:
+def test_a_task_that_the_owner_moves_is_reported_instead_of_offered(module: ModuleFactory) -> None:
     rig = machine(module, SHORT + "running { move when $here.load > 50%; }")
     run(rig, 1, 2)
     rig.hear(CHILD, wanting(count=1))
@@ -337,7 +337,7 @@ def test_what_may_go_behind_a_child_is_told_to_parents_and_asked_for_after_what_
     assert [to for to, _ in sent(denied, TaskRequest)] == [CHILD]
 
 
-def test_after_a_restart_there_is_no_offer_and_the_origin_is_told(module: ModuleFactory) -> None:
+def test_after_a_restart_there_is_no_offer_and_the_origin_is_informed(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     granted = run(rig, 1)
     rig.hear(CHILD, wanting())
@@ -365,7 +365,7 @@ def test_a_claim_that_ends_takes_its_offer_along(module: ModuleFactory) -> None:
     assert sent(rig.wait(_AT_MOST_NS), TaskRevoke) == ()
 
 
-def test_a_task_of_an_own_user_moves_from_the_own_machine_to_whoever_asked(module: ModuleFactory) -> None:
+def test_a_task_of_an_own_user_moves_from_the_own_machine_to_the_requester(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     assert only(rig.submit(), StartAttempt)
     rig.handle(AttemptStarted(attempt=attempt()))
@@ -378,7 +378,7 @@ def test_a_task_of_an_own_user_moves_from_the_own_machine_to_whoever_asked(modul
     assert [task.attempt for task in told(moved, TaskTransfer).tasks] == [attempt(2)]
 
 
-def test_a_task_of_an_own_user_stays_if_whoever_asked_has_no_place(module: ModuleFactory) -> None:
+def test_a_task_of_an_own_user_stays_if_the_requester_has_no_place(module: ModuleFactory) -> None:
     rig = machine(module, SHORT)
     rig.submit()
     rig.handle(AttemptStarted(attempt=attempt()))

@@ -85,13 +85,13 @@ def test_an_offered_task_is_looked_a_place_for_by_the_name_of_the_request(origin
     assert (entry.event, entry.text) == ("moving", "idle asked for tasks")
 
 
-def test_the_neighbor_that_brought_an_offer_is_asked_first_for_whoever_asked_is_behind_it(origin: Rig) -> None:
+def test_the_neighbor_that_delivered_an_offer_is_asked_first_since_the_requester_is_behind_it(origin: Rig) -> None:
     for system in (SIBLING, PARENT):
         origin.see(system)
     assert [to for to, _ in sent(origin.hear(CHILD, OFFER), SchedRequest)] == [CHILD]
 
 
-def test_an_offer_may_name_a_neighbor_behind_which_whoever_asked_is(origin: Rig) -> None:
+def test_an_offer_may_name_a_neighbor_in_the_direction_of_the_requester(origin: Rig) -> None:
     asked = sent(origin.hear(CHILD, replace(OFFER, toward=SIBLING)), SchedRequest)
     assert [to for to, _ in asked] == [SIBLING]
 
@@ -153,7 +153,7 @@ def test_an_offered_task_ends_when_there_is_a_place_and_only_then_begins_there(o
     assert (moved.claim, [task.attempt for task in moved.tasks]) == (OTHER, [attempt(2)])
 
 
-def test_without_a_place_an_offered_task_goes_on_and_is_looked_for_no_more(origin: Rig) -> None:
+def test_without_a_place_an_offered_task_continues_and_its_search_ends(origin: Rig) -> None:
     deny_all(origin, origin.hear(CHILD, OFFER))
     assert origin.state.origin.shapes[tdv(), ""].moving == {}
     assert sent(origin.wait(10 * MINUTE), SchedRequest) == ()

@@ -63,7 +63,7 @@ def test_every_task_ends_when_the_origin_returns_to_an_older_copy_of_its_databas
     assert [row.state for row in pair.ended()] == [TaskState.FINISHED] * MEMBERS
 
 
-def test_an_end_without_outputs_is_told_again_to_an_origin_that_has_lost_it(rig: Rig) -> None:
+def test_an_end_without_outputs_is_reported_again_to_an_origin_that_has_lost_it(rig: Rig) -> None:
     claim = claimed(rig)
     run_and_take(rig, claim, Output(name="stdout", size_bytes=0), Output(name="stderr", size_bytes=0))
     for said in (bring(rig, claim), ask(rig, claim)):

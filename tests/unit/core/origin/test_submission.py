@@ -132,7 +132,7 @@ def test_to_cancel_an_array_ends_what_waits_and_kills_what_is_bound(rig: Rig) ->
     assert not (rig.state.origin.claims)
 
 
-def test_one_bound_member_can_be_cancelled_and_the_others_go_on(rig: Rig) -> None:
+def test_one_bound_member_can_be_cancelled_and_the_others_continue(rig: Rig) -> None:
     bind(rig, members=2, places=2)
     assert told(cancel(rig, member=2), TaskKill).attempts == (attempt(member=2),)
     rig.hear(CHILD, statuses(status(attempt(member=2), TaskState.KILLED)))
@@ -156,7 +156,7 @@ def test_to_cancel_what_has_ended_or_never_was_changes_nothing(rig: Rig) -> None
     assert cancel(rig) == (Answer(answer_to=AnswerTo(2), task=TASK),)
 
 
-def test_what_waits_at_its_deadline_is_denied_and_what_runs_goes_on(rig: Rig) -> None:
+def test_a_waiting_task_is_denied_at_its_deadline_and_a_running_one_continues(rig: Rig) -> None:
     ((_, ask),) = sent(rig.submit(3, deadline_ns=5 * SECOND), SchedRequest)
     rig.hear(CHILD, accept(ask.id, places=1))
     assert runs(rig.wait(5 * SECOND)) == [(2, 3, "denied")]

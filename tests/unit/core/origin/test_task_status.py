@@ -226,7 +226,7 @@ def test_a_lease_that_runs_out_while_outputs_come_home_leaves_nothing_behind(bou
     assert bound.handle(OutputsHome(attempt=attempt())) == ()
 
 
-def test_a_renewal_is_answered_and_the_origin_counts_anew(bound: Rig) -> None:
+def test_a_renewal_is_answered_and_restarts_the_origins_timer(bound: Rig) -> None:
     bound.wait(LEASE_NS)
     actions = bound.hear(CHILD, statuses(status(attempt(), TaskState.EXECUTING), renewal=5))
     assert acked(actions) == TaskStatusAck(claim=CLAIM, renewal=5)
@@ -369,7 +369,7 @@ def test_an_attempt_whose_inputs_are_on_their_way_is_not_missed(bound: Rig) -> N
     assert sent(bound.hear(CHILD, statuses(renewal=1)), TaskStatusQuery) == ()
 
 
-def test_what_the_owner_of_its_machine_does_to_a_task_is_told_and_kept(bound: Rig) -> None:
+def test_acts_of_the_machines_owner_are_reported_and_kept(bound: Rig) -> None:
     bound.hear(CHILD, statuses(status(attempt(1), TaskState.EXECUTING, substate=Substate.RUNNING)))
     began_at = bound.now
     bound.wait(SECOND)

@@ -134,7 +134,7 @@ def test_the_time_in_which_a_task_is_suspended_does_not_count(running: Rig) -> N
     assert ends(report(running)) == [("aborted", "time_limit")]
 
 
-def test_the_count_begins_anew_after_a_long_silence_in_which_the_task_may_have_been_suspended(running: Rig) -> None:
+def test_the_count_restarts_after_a_long_silence_in_which_the_task_may_have_been_suspended(running: Rig) -> None:
     running.wait(2 * RENEWAL_NS + 1)
     assert ends(report(running)) == []
     running.wait(ALLOWED_NS)
@@ -149,7 +149,7 @@ def test_a_task_without_a_limit_runs_for_as_long_as_it_likes(rig: Rig) -> None:
         rig.wait(MINUTE)
 
 
-def test_an_overdue_task_is_killed_until_its_executor_answers_and_ends_as_its_user_was_told(overdue: Rig) -> None:
+def test_an_overdue_task_is_killed_until_its_executor_answers_and_ends_as_reported_to_its_user(overdue: Rig) -> None:
     for _ in range(3):
         assert told(overdue.wait(KILL_AGAIN_NS), TaskKill) == KILL
     assert told(report(overdue), TaskKill) == KILL

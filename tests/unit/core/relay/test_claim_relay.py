@@ -110,7 +110,7 @@ def test_a_result_of_a_claim_that_nobody_knows_ends_that_claim(rig: Rig) -> None
     assert rig.hear(CHILD, TO_THE_ORIGIN[0]) == (SendControl(to=CHILD, message=ClaimEnd(claim=CLAIM)),)
 
 
-def test_the_end_of_a_claim_that_nobody_knows_is_no_news(rig: Rig) -> None:
+def test_the_end_of_an_unknown_claim_changes_nothing(rig: Rig) -> None:
     assert rig.hear(CHILD, ClaimEnd(claim=CLAIM)) == ()
 
 

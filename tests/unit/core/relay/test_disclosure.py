@@ -115,7 +115,7 @@ def test_who_asks_for_tasks_has_that_name_too(module: ModuleFactory, asker: Syst
     assert told(actions, TaskRequest).requester == SITE
 
 
-def test_the_text_of_the_border_itself_is_told_and_its_rule_is_not(module: ModuleFactory) -> None:
+def test_the_text_of_the_border_itself_is_sent_and_its_rule_is_not(module: ModuleFactory) -> None:
     rig = _site(module, PARENT)
     refused = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $mem <= 1GiB", text="too large")
     assert isinstance(rig.state.policy, ScriptedPolicy)

@@ -120,7 +120,7 @@ def test_a_search_says_which_roots_its_origin_trusts(ours: Rig) -> None:
     assert (ask.trust, ask.avoids) == (OUR_SITE, ())
 
 
-def test_tasks_are_not_promised_to_whoever_could_not_be_reached(module: ModuleFactory, policy: ScriptedPolicy) -> None:
+def test_tasks_are_not_promised_to_an_unreachable_requester(module: ModuleFactory, policy: ScriptedPolicy) -> None:
     policy.transfer = parse_policy("migrate { }", file="test.policy").transfer
     rig = module(policy=policy, trust=OUR_SITE, apart=(PARENT,))
     rig.greet(PARENT)

@@ -179,7 +179,7 @@ def test_an_executor_that_promises_places_and_takes_nothing_is_not_asked_again_a
     assert sent(rig.hear(to, accept(ask.id, places=ask.count, window=0)), SchedRequest) == ()
 
 
-def test_claims_beyond_a_limit_end_and_tasks_go_on_looking_for_places(rig: Rig) -> None:
+def test_claims_beyond_a_limit_end_and_their_tasks_continue_to_search(rig: Rig) -> None:
     ((to, ask),) = sent(rig.submit(2), SchedRequest)
     (shape,) = rig.state.origin.shapes.values()
     # In place of thousands of claims that are really held.

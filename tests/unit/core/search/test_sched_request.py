@@ -328,7 +328,7 @@ def test_a_hop_denies_before_its_own_time_ends(rig: Rig) -> None:
     assert hops(denial) == [(CHILD, "timed_out")]
 
 
-def test_what_a_lost_neighbor_was_asked_counts_as_denied_and_the_search_goes_on(rig: Rig) -> None:
+def test_a_request_to_a_lost_neighbor_counts_as_denied_and_the_search_continues(rig: Rig) -> None:
     _, ask = asked(rig.hear(CHILD, request()))
     to, ask = asked(rig.handle(LinkDown(neighbor=SIBLING)))
     assert to == PARENT

@@ -35,7 +35,7 @@ def _with_children(module: ModuleFactory, text: str) -> Rig:
     return rig
 
 
-def test_a_part_goes_on_where_it_was(module: ModuleFactory) -> None:
+def test_a_part_continues_from_its_state(module: ModuleFactory) -> None:
     rig = _with_children(module, TURNS)
     assert [_asked_first(rig, number) for number in (1, 2, 3)] == [CHILD, OTHER_CHILD, CHILD]
     assert rig.state.parts.states[PartKind.LOCATION] == ((CHILD,),)
@@ -48,7 +48,7 @@ def test_a_part_that_stands_in_the_next_policy_as_it_was_keeps_what_it_remembers
     assert _asked_first(rig, 2) == OTHER_CHILD
 
 
-def test_another_part_begins_anew(module: ModuleFactory) -> None:
+def test_another_part_starts_with_its_initial_state(module: ModuleFactory) -> None:
     rig = _with_children(module, TURNS)
     assert _asked_first(rig, 1) == CHILD
     for text in ("accept from any { limit 100 tasks; }", TURNS):
@@ -57,7 +57,7 @@ def test_another_part_begins_anew(module: ModuleFactory) -> None:
     assert _asked_first(rig, 2) == CHILD
 
 
-def test_a_part_among_keys_goes_on_too(module: ModuleFactory) -> None:
+def test_a_part_among_keys_continues_too(module: ModuleFactory) -> None:
     rig = _with_children(module, TURNS.replace("by round", 'by first where $cand.relation eq "child", round'))
     assert [_asked_first(rig, number) for number in (1, 2, 3)] == [CHILD, OTHER_CHILD, CHILD]
 

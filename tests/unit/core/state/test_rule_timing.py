@@ -188,7 +188,7 @@ def test_a_suspended_task_for_which_another_place_is_looked_for_has_no_end_of_a_
     assert (task.at(2_004), task.at(2_005)) == ([], [Act.SUSPEND, Act.MOVE])
 
 
-def test_other_rules_than_before_count_anew() -> None:
+def test_changed_rules_restart_their_durations() -> None:
     first = Task((Rule(act=Act.KILL, for_ns=10 * SECOND),))
     assert first.at(0) == []
     second = Task((Rule(act=Act.KILL, for_ns=10 * SECOND), Rule(act=Act.RESUME)), first.memory)

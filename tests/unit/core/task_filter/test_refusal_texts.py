@@ -8,7 +8,7 @@ from tests.unit.core.rig import ME, SIBLING, Rig, only, request, told
 from tests.unit.core.scripted_policy import ScriptedPolicy
 
 
-def test_what_was_against_a_request_is_logged_here_and_told_to_nobody(rig: Rig, policy: ScriptedPolicy) -> None:
+def test_the_reasons_of_a_refusal_are_logged_locally_and_not_sent(rig: Rig, policy: ScriptedPolicy) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $mem <= 8GiB", text="too large")
     policy.why = "$mem <= 8GiB is false ($mem is 9GiB)"
     actions = rig.hear(SIBLING, request())
@@ -17,7 +17,7 @@ def test_what_was_against_a_request_is_logged_here_and_told_to_nobody(rig: Rig, 
     assert decision.text == f"{SIBLING}: refused_by_policy ({policy.why})"
 
 
-def test_the_own_users_are_told_what_the_own_policy_had_against_their_tasks(
+def test_own_users_see_why_their_modules_policy_refused_their_tasks(
     module: ModuleFactory, policy: ScriptedPolicy
 ) -> None:
     policy.verdict = Refused(code=DenyCode.REFUSED_BY_POLICY, rule="require $cpus = 1")

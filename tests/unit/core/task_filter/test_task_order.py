@@ -272,7 +272,7 @@ def test_each_task_that_runs_has_its_own_count_of_those_that_come_before_it(modu
     assert waiting_above(rig.state, running, rig.now) == (3, 1, 1, 0)
 
 
-def test_who_comes_first_is_found_anew_only_after_a_while(module: ModuleFactory) -> None:
+def test_the_first_task_is_determined_again_only_after_a_while(module: ModuleFactory) -> None:
     rig = ruled(module)
     occupy(rig, 1)
     assert not is_outranked(rig.state, {"priority": 1}, rig.now)

@@ -69,19 +69,19 @@ def highest_memory(vector: Vector) -> int:
     return max(value.high for each in vector.classes for name, value in each.attributes if name == "avail_mem")  # type: ignore[union-attr]
 
 
-def test_every_child_is_told_at_every_period_even_while_summing_up_rests(many: Rig) -> None:
+def test_every_child_receives_a_vector_each_period_even_while_summing_is_paused(many: Rig) -> None:
     for _ in range(3):
         say(many, CHILDREN[0], avail_mem=(many.now // SECOND % 7 + 300) * GIB)
         assert told(many.wait(2 * SECOND)).keys() == set(CHILDREN)
 
 
-def test_machines_that_a_child_does_not_hear_are_told_to_it_exactly_once(many: Rig) -> None:
+def test_machines_that_a_child_does_not_hear_are_sent_to_it_exactly_once(many: Rig) -> None:
     vectors = {child: message.vector for child, message in told(many.wait(2 * SECOND)).items()}
     assert {vector.machines for vector in vectors.values()} == {MANY - 10}
     assert all(vectors[child] == vectors[circle_of(child)[0]] for child in CHILDREN)
 
 
-def test_a_change_is_told_to_the_parent_soon_and_to_children_once_that_is_a_small_part_of_the_time(many: Rig) -> None:
+def test_a_change_is_sent_to_the_parent_soon_and_to_children_once_that_is_a_small_part_of_the_time(many: Rig) -> None:
     times: list[int] = []
     for change in range(20):
         say(many, CHILDREN[change], avail_mem=(500 + 100 * change) * GIB)
@@ -96,14 +96,14 @@ def test_a_change_is_told_to_the_parent_soon_and_to_children_once_that_is_a_smal
     assert highest_memory(last[CHILDREN[-1]].vector) == highest_memory(view(avail_mem=4_000 * GIB))
 
 
-def test_what_is_told_again_carries_its_age(many: Rig) -> None:
+def test_a_repeated_vector_contains_its_age(many: Rig) -> None:
     many.wait(2 * SECOND)
     many.state.updates.down_rests_until = after(many.now, 60 * SECOND)  # as after much work
     ages = [told(many.wait(2 * SECOND))[CHILDREN[0]].age_ns for _ in range(3)]
     assert [later - sooner for sooner, later in pairwise(ages)] == [2 * SECOND, 2 * SECOND]
 
 
-def test_many_children_are_told_in_several_turns_and_all_of_them(many: Rig) -> None:
+def test_many_children_receive_vectors_in_several_batches(many: Rig) -> None:
     # Nobody hears a sibling any more, so each child is told something else.
     for child in CHILDREN:
         message = StatusVector(kind=UP, vector=view(speed=7), period_ns=2 * SECOND, age_ns=0)
@@ -113,7 +113,7 @@ def test_many_children_are_told_in_several_turns_and_all_of_them(many: Rig) -> N
     assert len([turn for turn in sent if 0 < len(turn) < MANY]) > 1
 
 
-def test_a_new_policy_is_obeyed_in_what_is_told_again(many: Rig) -> None:
+def test_a_new_policy_applies_to_repeated_vectors(many: Rig) -> None:
     many.state.updates.down_rests_until = after(many.now, 60 * SECOND)  # as after much work
     hiding = parse_policy("reveal to children { only $arch; }", file="x.policy")
     many.handle(PolicyChanged(policy=hiding))
@@ -155,13 +155,13 @@ def test_a_parent_that_asks_again_and_again_is_answered_without_summing_up_each_
     assert told(many.wait(SECOND), UP)[PARENT].vector.machines == MANY - 50
 
 
-def test_nothing_is_left_to_tell_once_everybody_was_told(many: Rig) -> None:
+def test_nothing_remains_to_be_sent_once_every_neighbor_has_it(many: Rig) -> None:
     many.wait(20 * SECOND)
     assert not many.state.updates.round.unsent
     assert not many.state.timers.is_set(TimerKind.SUM, many.state.system)
 
 
-def test_what_many_children_are_told_does_not_depend_on_sums_that_were_kept(module: ModuleFactory) -> None:
+def test_vectors_for_many_children_do_not_depend_on_cached_sums(module: ModuleFactory) -> None:
     said = []
     for keeps in (True, False):
         rig = module(

@@ -60,7 +60,7 @@ def test_every_neighbor_gets_its_kind_of_vector_at_every_period(rig: Rig) -> Non
     assert rig.now - at == 2 * SECOND
 
 
-def test_what_is_no_key_waits_for_the_period(module: ModuleFactory) -> None:
+def test_a_change_of_no_key_waits_for_the_period(module: ModuleFactory) -> None:
     rig = module()
     rig.wait(0)
     rig.greet(PARENT)
@@ -255,14 +255,14 @@ def test_the_policy_may_say_how_long_silence_is_borne(module: ModuleFactory) -> 
     assert query in rig.wait(1)
 
 
-def test_a_parent_is_told_which_siblings_are_heard(rig: Rig) -> None:
+def test_a_parent_receives_the_list_of_heard_siblings(rig: Rig) -> None:
     (action,) = only(rig.hear(PARENT, SystemStatusQuery()), SendVector)
     assert action.message.hears == (SIBLING,)
     (action,) = only(rig.hear(SIBLING, SystemStatusQuery()), SendVector)
     assert action.message.hears == ()
 
 
-def test_neighbors_that_are_told_alike_share_one_vector_and_others_do_not(module: ModuleFactory) -> None:
+def test_neighbors_with_equal_rules_share_one_vector_and_others_do_not(module: ModuleFactory) -> None:
     rules = parse_policy('reveal to any { all except $speed; } reveal to "child" { only $arch; }', file="x.policy")
     rig = module(policy=rules)
     for each in (CHILD, OTHER_CHILD, PARENT, SIBLING):

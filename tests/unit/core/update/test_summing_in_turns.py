@@ -114,7 +114,7 @@ def test_what_was_summed_up_under_an_old_policy_is_not_sent_any_more(crowded: Ri
     assert {name for each in message.vector.classes for name, _ in each.attributes} == {"arch"}
 
 
-def test_who_asks_meanwhile_is_told_what_was_summed_up_last(crowded: Rig) -> None:
+def test_a_query_meanwhile_is_answered_with_the_last_sum(crowded: Rig) -> None:
     known = crowded.state.updates.up
     begin(crowded)
     (message,) = to_parent(crowded.hear(PARENT, SystemStatusQuery()))
@@ -122,7 +122,7 @@ def test_who_asks_meanwhile_is_told_what_was_summed_up_last(crowded: Rig) -> Non
     assert message.age_ns > 0
 
 
-def test_a_state_that_is_written_and_read_meanwhile_goes_on_as_before(crowded: Rig) -> None:
+def test_a_state_that_is_written_and_read_meanwhile_continues_as_before(crowded: Rig) -> None:
     begin(crowded)
     state = crowded.state
     ports = {

@@ -53,7 +53,7 @@ def cancel(rig: Rig) -> None:
     rig.handle(CancelRequested(answer_to=AnswerTo(1), task=TASK))
 
 
-def test_each_neighbor_is_told_what_waits_where_the_machines_of_its_vector_are(module: ModuleFactory) -> None:
+def test_each_neighbor_receives_the_waiting_count_of_the_systems_in_its_vector(module: ModuleFactory) -> None:
     rig = linked(module)
     rig.submit(members=3)
     for system, waiting in ((CHILD, 10), (OTHER_CHILD, 20), (PARENT, 100), (SIBLING, 1_000)):
@@ -66,7 +66,7 @@ def test_each_neighbor_is_told_what_waits_where_the_machines_of_its_vector_are(m
     }
 
 
-def test_that_tasks_begin_to_wait_or_end_it_is_told_at_once_and_other_counts_with_the_period(
+def test_the_first_and_last_waiting_task_are_sent_at_once_and_other_counts_with_the_period(
     module: ModuleFactory,
 ) -> None:
     rig = linked(module)
@@ -118,7 +118,7 @@ def hear_all(rig: Rig, kinds: Mapping[SystemId, VectorKind], **said: object) -> 
         rig.handle(VectorReceived(sender=system, message=StatusVector(kind=kind, **given)))  # type: ignore[arg-type]
 
 
-def test_a_child_of_another_primary_parent_is_told_what_waits_here_and_below_and_not_what_it_said(
+def test_a_child_of_another_primary_parent_receives_what_waits_here_and_below_and_not_its_own_count(
     module: ModuleFactory,
 ) -> None:
     rig = with_stepchild(module)
@@ -156,7 +156,7 @@ def test_a_child_of_another_primary_parent_keeps_the_classes_of_all_others(modul
 
 
 @pytest.mark.parametrize("said", ["makes_room", "lets_go"])
-def test_that_others_above_make_room_or_let_tasks_go_is_not_told_to_a_child_of_another_primary_parent(
+def test_offers_and_possible_room_above_are_not_sent_to_a_child_of_another_primary_parent(
     module: ModuleFactory, said: str
 ) -> None:
     rig = with_stepchild(module)

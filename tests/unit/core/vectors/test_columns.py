@@ -65,7 +65,7 @@ def test_what_some_machines_lack_is_unclear() -> None:
     assert (numbers.known, numbers.unclear) == (NONE, FIRST)
 
 
-def test_classes_that_say_different_attributes_are_told_apart() -> None:
+def test_classes_with_different_attributes_are_distinguished() -> None:
     both = MachineClass(count=1, attributes=(("a", _between(1, 1)), ("b", _between(2, 2))))
     only_b = MachineClass(count=1, attributes=(("b", _between(3, 3)),))
     vector = IndexedVector(Vector((both, only_b, both)))

@@ -168,7 +168,7 @@ def test_requests_that_are_being_answered_are_never_cut_off_and_too_many_of_them
     run(tmp_path, PATIENT, test)
 
 
-def test_a_request_that_does_not_become_whole_is_ended_however_slowly_it_goes_on(tmp_path: Path) -> None:
+def test_an_incomplete_request_is_ended_even_if_it_progresses_slowly(tmp_path: Path) -> None:
     async def test(lab: Lab) -> None:
         silent, (trickled, writer) = await lab.say(b""), await lab.say(HALF)
         ended = asyncio.ensure_future(trickled.read())
@@ -229,7 +229,7 @@ def test_one_account_has_only_a_few_large_bodies_in_memory_and_small_requests_wa
     run(tmp_path, replace(PATIENT, bodies=2), test)
 
 
-def test_a_body_that_is_no_utf_8_is_a_mistake_like_any_other(tmp_path: Path) -> None:
+def test_a_body_that_is_not_utf_8_is_an_ordinary_mistake(tmp_path: Path) -> None:
     async def test(lab: Lab) -> None:
         streams = await lab.say(WHOLE.replace(b"GET /quick", b"PUT /named").replace(b"\r\n\r\n", NO_UTF_8))
         assert await status_of(streams) == 400
@@ -238,7 +238,7 @@ def test_a_body_that_is_no_utf_8_is_a_mistake_like_any_other(tmp_path: Path) -> 
     run(tmp_path, PATIENT, test)
 
 
-def test_rows_that_cannot_be_read_are_told_of_in_words(tmp_path: Path) -> None:
+def test_unreadable_rows_are_reported_with_a_clear_message(tmp_path: Path) -> None:
     async def test(lab: Lab) -> None:
         streams = await lab.say(WHOLE.replace(b"quick", b"damaged"))
         assert await status_of(streams) == 500

@@ -90,7 +90,7 @@ def test_no_item_makes_the_name_of_an_output_lead_out_of_the_working_directory(i
         ({"deadline_s": 400_000_000}, "a deadline may be at most 316224000 s (10 years) away"),
     ],
 )
-def test_what_is_too_much_is_told_with_what_is_allowed(said: dict[str, object], problem: str) -> None:
+def test_an_exceeded_limit_is_reported_with_the_allowed_value(said: dict[str, object], problem: str) -> None:
     body = msgspec.json.decode(msgspec.json.encode({"key": "k", "argv": ["true"], **said}), type=SubmitBody)
     assert problem_of(body) == problem
 

@@ -65,7 +65,7 @@ def test_a_module_that_was_recorded_is_so_from_its_first_step_after_a_restart(pr
     assert not third.tracing.is_on
 
 
-def test_a_ring_that_is_too_small_is_refused_and_nothing_goes_on(process: Process) -> None:
+def test_a_ring_that_is_too_small_is_refused_and_nothing_is_recorded(process: Process) -> None:
     with pytest.raises(TraceError, match="at least 1MiB"):
         process.tracing.start(512)
     assert not process.tracing.is_on

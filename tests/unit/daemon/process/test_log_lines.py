@@ -55,7 +55,7 @@ def test_decisions_are_never_left_out() -> None:
     assert len(written(RateLimit(), [warning("left", level=logging.INFO) for _ in range(1_000)])) == 1_000
 
 
-def test_lines_that_cannot_be_written_are_counted_and_told_of_later(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_written_are_counted_and_reported_later(tmp_path: Path) -> None:
     (tmp_path / "module.log").symlink_to("/dev/full")
     log = LogFile(tmp_path / "module.log")
     log.setFormatter(LineFormatter("%(message)s"))

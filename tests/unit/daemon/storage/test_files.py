@@ -105,7 +105,7 @@ def test_the_same_file_may_come_from_several_at_once(store: FileStore, tmp_path:
     assert store.path(SHA256).read_bytes() == CONTENT
 
 
-def test_a_draft_goes_on_where_its_sender_left_it(store: FileStore) -> None:
+def test_a_draft_continues_where_its_sender_left_it(store: FileStore) -> None:
     draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
     draft.add(CONTENT[:1_000])
     draft.close()
@@ -124,7 +124,7 @@ def test_a_draft_that_was_let_go_takes_nothing_more(store: FileStore) -> None:
         draft.add(b"x")
 
 
-def test_a_draft_that_the_disk_has_damaged_is_found_out_and_begins_anew(store: FileStore, tmp_path: Path) -> None:
+def test_a_draft_damaged_on_disk_is_detected_and_starts_again(store: FileStore, tmp_path: Path) -> None:
     draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
     draft.add(CONTENT[:1_000])
     draft.close()

@@ -79,7 +79,7 @@ def test_a_log_that_was_cut_short_is_noticed(tmp_path: Path) -> None:
     assert forgotten(path) is not None
 
 
-def test_a_state_that_was_lost_beside_its_mark_goes_on_above_it(path: Path) -> None:
+def test_a_state_lost_without_its_mark_continues_above_it(path: Path) -> None:
     path.unlink()
     given = forgotten(path)
     assert given is not None

@@ -89,7 +89,7 @@ def test_every_page_that_is_spoiled_is_noticed_at_once_and_left_as_it_is(tmp_pat
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100_000, b"these are somebody's notes\n" * 1_000])
-def test_a_file_that_is_no_database_of_a_module_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_of_a_module_is_refused_and_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "module.db"
     path.write_bytes(content)
     with pytest.raises(UnusableStateError):
@@ -120,7 +120,7 @@ def test_a_log_without_its_database_is_not_overwritten(tmp_path: Path) -> None:
     assert log.read_bytes() == kept.read_bytes()
 
 
-def test_a_state_that_was_being_made_when_the_machine_stopped_is_made_anew(tmp_path: Path) -> None:
+def test_a_state_whose_creation_was_interrupted_is_created_again(tmp_path: Path) -> None:
     before = written(tmp_path / "before.db", 1)
     shutil.copy(tmp_path / "before.db-wal", tmp_path / "module.new-wal")
     before.close()
@@ -134,7 +134,7 @@ def test_a_state_that_was_being_made_when_the_machine_stopped_is_made_anew(tmp_p
     again.close()
 
 
-def test_a_folder_that_is_not_there_is_trouble_that_may_pass(tmp_path: Path) -> None:
+def test_a_missing_folder_is_a_transient_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as caught:
         RowStore(tmp_path / "nowhere" / "module.db")
     assert not isinstance(caught.value, UnusableStateError)

@@ -51,6 +51,6 @@ async def _collect_after_an_error(folder: Path) -> None:
     assert files.size(sha256) is None
 
 
-def test_collecting_goes_on_after_an_error(tmp_path: Path) -> None:
+def test_collecting_continues_after_an_error(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     asyncio.run(_collect_after_an_error(tmp_path / "files"))

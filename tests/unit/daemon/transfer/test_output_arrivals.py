@@ -158,7 +158,7 @@ def test_more_than_was_announced_ends_the_fetch_at_once_and_nothing_is_left(tmp_
     play(tmp_path, executor, scene)
 
 
-def test_a_shorter_output_than_announced_is_no_reason_to_try_again(tmp_path: Path) -> None:
+def test_an_output_shorter_than_announced_is_not_retried(tmp_path: Path) -> None:
     async def scene(scene: Scene) -> None:
         fetch = scene.fetch(work__first=100_000, stdout=MEGABYTE)
         with pytest.raises(ProtocolError, match="shorter than announced") as failure:

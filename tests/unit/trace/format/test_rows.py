@@ -82,7 +82,7 @@ def test_keys_of_tasks_sort_as_their_numbers_do() -> None:
     assert sorted(tasks, key=task_key) == tasks
 
 
-def test_a_name_that_begins_another_name_is_no_neighbor_of_it_in_the_range() -> None:
+def test_a_name_that_is_a_prefix_of_another_is_outside_of_its_range() -> None:
     low, high = member_range(TaskId(SystemId("a"), Epoch(1), 1))
     assert not low <= task_key(TaskId(SystemId("aa"), Epoch(1), 1)) < high
 
@@ -140,7 +140,7 @@ def flipped(content: bytes) -> Iterator[bytes]:
         yield bytes(spoiled)
 
 
-def test_text_that_is_no_utf_8_is_damage_and_not_a_crash() -> None:
+def test_text_that_is_not_utf_8_is_reported_as_damage() -> None:
     kind, key, body = without_checksum(FULL_TASK)
     with pytest.raises(UnusableStateError, match="damaged"):
         decode_row(kind, key, body.replace(b"xinu", b"xin\xff"))

@@ -62,7 +62,7 @@ def test_no_changed_byte_goes_unnoticed() -> None:
         assert segment is None or segment.note
 
 
-def test_another_file_is_no_trace() -> None:
+def test_another_file_is_refused_as_a_trace() -> None:
     with pytest.raises(TraceError, match="notes: this is not a trace"):
         read_segment("notes", b"what I did")
 

@@ -67,7 +67,7 @@ def test_one_object_in_three_places_stays_one() -> None:
     assert copy.first is not copy.by_number[2]
 
 
-def test_what_is_derived_is_made_anew() -> None:
+def test_derived_values_are_computed_again() -> None:
     copy = _copy(_things())
     assert copy.first.derived == []
     assert copy.first.derived is not copy.by_number[2].derived

@@ -39,7 +39,7 @@ def test_the_segment_that_is_written_is_never_dropped(tmp_path: Path) -> None:
     ring.close()
 
 
-def test_numbers_go_on_and_nobody_else_may_read(tmp_path: Path) -> None:
+def test_numbers_continue_and_other_users_may_not_read(tmp_path: Path) -> None:
     for _ in range(2):
         ring = RingFiles(tmp_path / "trace", size_bytes=64 * KIB)
         ring.begin(b"s")

@@ -99,7 +99,7 @@ def test_a_request_that_the_new_policy_refuses_is_named_with_both_answers_and_th
     assert (change.count, change.first_at_ns) == (1, change.last_at_ns)
 
 
-def test_what_a_neighbor_would_be_told_is_compared_whenever_it_was_told_anything() -> None:
+def test_revealed_vectors_are_compared_whenever_one_was_sent() -> None:
     new = OPEN + " reveal to parent { only $arch; } reveal to siblings nothing; advertise every 9s { }"
     done = _compared(_taped(), OPEN, new)
     told = {change.question: change for change in _of_kind(done, "tell")}
@@ -114,7 +114,7 @@ def test_what_a_neighbor_would_be_told_is_compared_whenever_it_was_told_anything
     assert "$speed withheld" in withheld[0].new
 
 
-def test_what_the_own_machine_would_say_of_itself_is_part_of_what_is_told() -> None:
+def test_the_description_of_the_own_machine_is_part_of_the_comparison() -> None:
     old, new = (f"{OPEN} advertise every 2s {{ set $willingness = {number}; }}" for number in (1, 7))
     done = _compared(_taped(), old, new)
     assert ("$willingness 1", "$willingness 7") in [(each.old, each.new) for each in _of_kind(done, "tell")]
@@ -142,7 +142,7 @@ def test_a_trace_of_another_policy_is_compared_and_says_so() -> None:
     assert "recorded under x.policy, SHA-256" in note
 
 
-def test_a_policy_that_was_loaded_meanwhile_goes_on_deciding_as_it_did() -> None:
+def test_a_policy_that_was_loaded_meanwhile_decides_as_recorded() -> None:
     loaded = PolicyChanged(policy=parse_policy(SMALL, file="small.policy"))
     done = _compared(_taped(_asked(PARENT, mem=2 << 30), loaded, _asked(PARENT, 2, mem=2 << 30)), OPEN, SMALL)
     assert [each.about for each in _of_kind(done, "accept")] == [f"search {'01' * 4}", f"search {'02' * 4}"]

@@ -47,6 +47,6 @@ def test_a_trace_holds_the_text_of_a_policy_with_its_name_and_hash() -> None:
     assert policy == LOADED.policy
 
 
-def test_what_was_loaded_is_told_with_its_file_and_hash() -> None:
+def test_a_loaded_policy_is_reported_with_its_file_and_hash() -> None:
     text = event_text(ME, LOADED)
     assert text == f"me: loads the policy closed.policy, SHA-256 {source_of(LOADED.policy).sha256}"
