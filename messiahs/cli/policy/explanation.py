@@ -9,9 +9,9 @@ import click
 from messiahs.client.connection import Document
 from messiahs.language.explaining.parts import UsedPart, parts_of
 from messiahs.language.explaining.ranks import ExplainedKey, ExplainedOrder
-from messiahs.language.runtime.accept_explanation import ExplainedBlock, ExplainedRule
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.condition_explanation import PAPERS_RULE, JudgedTerm, values_text
+from messiahs.language.runtime.rule_explanation import ExplainedBlock, ExplainedRule
 
 _SHOWN_CANDIDATES: Final = 10
 

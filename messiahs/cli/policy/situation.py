@@ -23,10 +23,10 @@ from messiahs.language.compiler.stated_facts import attributes_of, read_statemen
 from messiahs.language.explaining.policy import explain_policy
 from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
 from messiahs.language.predicate.predicates import ParsedPredicate
-from messiahs.language.runtime.accept_explanation import ExplainedBlock
 from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.readings import HERE, PEER, TASK
+from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 _STDIN: Final = "-"
 

@@ -1,19 +1,17 @@
 """Rules of a policy that no trial has seen both true and false, so that a mistake in them would go unnoticed."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from messiahs.core.vectors.columns import ClassSet
-from messiahs.language.explaining.policy import accept_blocks
-from messiahs.language.runtime.accept_explanation import ExplainedBlock, ExplainedRule
 from messiahs.language.runtime.amounts import Amount
-from messiahs.language.runtime.candidate_ranking import First, Most, keys_of
+from messiahs.language.runtime.candidate_ranking import Most, keys_of
 from messiahs.language.runtime.class_explanation import ClassPart
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.condition_explanation import JudgedCompound, JudgedPart
-from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.migrate_rules import CompiledMigration
+from messiahs.language.runtime.conditions import Condition, Conditional
+from messiahs.language.runtime.rule_explanation import ExplainedBlock, ExplainedRule
 from messiahs.language.syntax.written import Compound, Joint
 
 Sighting = tuple[int, bool]
@@ -41,7 +39,7 @@ class Unseen:
 def rules_of(policy: CompiledPolicy, /) -> tuple[Rule, ...]:
     """Return every rule of a policy, in the order of the file; each `let` counts as a rule."""
     rules = [Rule(text=text, start=condition.start) for text, condition in conditions_in(policy)]
-    limits = (each for block in accept_blocks(policy.acceptance) for each in block.limits)
+    limits = (each for block in policy.acceptance.blocks for each in block.limits)
     rules += [Rule(text=limit.rule, start=limit.start) for limit in limits]
     rules += [Rule(text=f"let {name}", start=start) for name, start in policy.lets]
     return tuple(sorted({rule.start: rule for rule in rules}.values(), key=lambda rule: rule.start))
@@ -98,20 +96,7 @@ def amounts_in(policy: CompiledPolicy, /) -> Iterator[Amount]:
 
 def conditions_in(policy: CompiledPolicy, /) -> Iterator[tuple[str, Condition]]:
     """Yield every condition with its rule; if a rule has several conditions, with the part of the rule around it."""
-    for block in accept_blocks(policy.acceptance):
-        yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
-    for setting in policy.disclosure.advertising.settings:
-        for _, condition in setting.choices:
-            yield f"set ${setting.name} when {condition.predicate}", condition
-    for what, order in (("candidates", policy.location), ("tasks", policy.selection)):
-        for key in keys_of(order):
-            if isinstance(key, First):
-                yield f"rank {what} by first where {key.condition.predicate}", key.condition
-    for rule in policy.running:
-        if rule.head is not None:
-            yield rule.head.text, rule.head
-        yield rule.rule, rule.condition
-    if isinstance(policy.transfer, CompiledMigration):
-        yield from ((condition.text, condition) for condition in policy.transfer.offered)
-        yield from ((ask.condition.text, ask.condition) for ask in policy.transfer.asks)
-    yield from ((entry.rule, entry.condition) for entry in policy.admission.entries)
+    for value in (getattr(policy, each.name) for each in fields(policy)):
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Conditional):
+                yield from part.conditions()

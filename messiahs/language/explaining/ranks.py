@@ -13,8 +13,6 @@ from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import chosen
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import Vector
-from messiahs.language.runtime.accept_explanation import ExplainedRule, explain_rule
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.candidate_ranking import (
     First,
     KeyOrder,
@@ -29,7 +27,8 @@ from messiahs.language.runtime.candidate_ranking import (
 )
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.part_keys import ByPart
-from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, Reading, calendar_facts
+from messiahs.language.runtime.rule_explanation import ExplainedRule, explain_rule
 from messiahs.language.runtime.task_ranking import TaskRanking, key_order
 
 

@@ -7,7 +7,7 @@ from lark import Token, Tree
 
 from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.language.compiler.stated_facts import attributes_of
-from messiahs.language.explaining.policy import explain_setting
+from messiahs.language.explaining.advertise import explain_setting
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.expectation_kinds import ExpectationKind
 from messiahs.language.policytest.phrases import Phrase

@@ -23,8 +23,8 @@ from messiahs.language.policytest.stated_values import (
 )
 from messiahs.language.policytest.trials import Step, Trial, TrialFile
 from messiahs.language.policytest.verdicts import Verdict
-from messiahs.language.runtime.accept_explanation import ExplainedBlock
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

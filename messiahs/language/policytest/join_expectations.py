@@ -6,7 +6,7 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.interface.policies import Accepted, JoinQuery
-from messiahs.language.explaining.blocks import explain_entry
+from messiahs.language.explaining.join import explain_entry
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.expectation_kinds import ExpectationKind
 from messiahs.language.policytest.phrases import Phrase

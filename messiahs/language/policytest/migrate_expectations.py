@@ -7,7 +7,7 @@ from lark import Token, Tree
 
 from messiahs.core.interface.policies import HereQuery, RunningQuery
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.explaining.blocks import explain_ask, explain_offer
+from messiahs.language.explaining.migrate import explain_ask, explain_offer
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.expectation_kinds import ExpectationKind
 from messiahs.language.policytest.phrases import Phrase

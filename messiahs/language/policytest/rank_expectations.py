@@ -17,7 +17,7 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.task_filter.matching import fitting, need_of
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import MachineClass, Vector, coalesce
-from messiahs.language.explaining.blocks import block_of
+from messiahs.language.explaining.situation import block_of
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.expectation_kinds import ExpectationKind
 from messiahs.language.policytest.phrases import Phrase
@@ -27,10 +27,9 @@ from messiahs.language.policytest.statements import NAMED_TASK, Scene
 from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.predicates import parse_predicate
-from messiahs.language.runtime.accept_explanation import ExplainedBlock, explain_below, explain_rule
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.candidate_ranking import First, keys_of, link_of, ranking_facts
-from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, calendar_facts
+from messiahs.language.runtime.rule_explanation import ExplainedBlock, explain_below, explain_rule
 from messiahs.language.syntax.parsing import tokens_in_tree
 
 

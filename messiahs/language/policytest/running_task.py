@@ -8,10 +8,10 @@ from messiahs.core.interface.policies import Act, RunningQuery
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.state.rule_timing import Memory, Standing, acted, decide, next_evaluation
-from messiahs.language.explaining.blocks import explain_running
 from messiahs.language.explaining.coverage import Sighting, sightings_in
+from messiahs.language.explaining.running import explain_running
 from messiahs.language.policytest.situation import EPOCH, Situation
-from messiahs.language.runtime.accept_explanation import ExplainedBlock
+from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 _EVALUATIONS: Final = 2000
 """Maximum number of evaluations in one wait; at least one second apart."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from messiahs.language.runtime.accept_explanation import ExplainedBlock
+from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

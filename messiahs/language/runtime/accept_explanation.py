@@ -1,10 +1,8 @@
 """Explain a decision of `accept`: every rule of the block is evaluated, not only those up to the first refusal."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from messiahs.core.interface.policies import Accepted, AcceptQuery
-from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.runtime.accept_rules import (
     AcceptBlock,
     Limit,
@@ -13,39 +11,17 @@ from messiahs.language.runtime.accept_rules import (
     is_true_for,
     slots_under_limit,
 )
-from messiahs.language.runtime.class_explanation import ClassPart, explain_classes, machines_in
-from messiahs.language.runtime.condition_explanation import Explanation, explain, why_false
-from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.readings import HERE, Facts
+from messiahs.language.runtime.rule_explanation import (
+    ExplainedBlock,
+    ExplainedRule,
+    explain_below,
+    explain_rule,
+    why_not_true,
+)
 
 _WHY_LIMIT: Final = 1000
 """Maximum length in characters: it is logged and stored for every refusal, and strangers choose the values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRule:
-    """A rule as written, its offset in the file (in characters from 0), and its result.
-
-    A limit is true while it is not reached; `note` is an explanation without comparisons. `classes` are evaluated
-    instead of the own machine if there is none.
-    """
-
-    text: str
-    start: int
-    is_true: bool
-    explanation: Explanation | None = None
-    note: str = ""
-    classes: ClassPart | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedBlock:
-    """A block of a policy, its result, and its rules in the order of evaluation."""
-
-    head: str
-    start: int
-    verdict: str
-    rules: tuple[ExplainedRule, ...]
 
 
 def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
@@ -55,12 +31,6 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
     rules += [_limit(each, query) for each in block.limits]
     verdict = "accepted" if isinstance(block.judge(query), Accepted) else "refused"
     return ExplainedBlock(head=block.head, start=block.start, verdict=verdict, rules=tuple(rules))
-
-
-def explain_rule(condition: Condition, text: str, facts: Facts, /) -> ExplainedRule:
-    """Evaluate the condition of a rule."""
-    explanation = explain(condition, facts)
-    return ExplainedRule(text=text, start=condition.start, is_true=explanation.holds, explanation=explanation)
 
 
 def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
@@ -76,26 +46,11 @@ def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
     return told if len(told) <= _WHY_LIMIT else f"{told[:_WHY_LIMIT]}..."
 
 
-def why_not_true(rule: ExplainedRule) -> str:
-    """Return on one line why a rule is not true, with the values found."""
-    return rule.note or (why_false(rule.explanation) if rule.explanation is not None else "")
-
-
 def _requirement(requirement: Requirement, query: AcceptQuery, facts: Facts, /) -> ExplainedRule:
     condition = requirement.condition
     if query.here is not None or not condition.reads(HERE):
         return explain_rule(condition, requirement.rule, facts)
     return explain_below(condition, requirement.rule, facts, query.subtree)
-
-
-def explain_below(
-    condition: Condition, text: str, facts: Facts, machines: IndexedVector, /, *, scope: str = HERE
-) -> ExplainedRule:
-    """Evaluate the condition of a rule over many machines, one of which suffices."""
-    classes = explain_classes(condition, facts, scope, machines)
-    is_true = classes.judged[1] != 0
-    note = f"{machines_in(classes.judged, machines)} of {machines.vector.machines} machines could meet it"
-    return ExplainedRule(text=text, start=condition.start, is_true=is_true, note=note, classes=classes)
 
 
 def _limit(limit: Limit, query: AcceptQuery) -> ExplainedRule:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from messiahs.core.interface.messages import DenyCode
-from messiahs.core.interface.policies import Accepted, AcceptQuery, CalendarTime, Placed, Refused
+from messiahs.core.interface.policies import Accepted, AcceptQuery, Placed, Refused
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK, Facts, Reading
+from messiahs.language.runtime.conditions import Condition, holds_here
+from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK, Facts, Reading, calendar_facts
 
 _OPTIONS: Final = {"mem": "--mem", "disk": "--disk", "cpus": "--cpus", "est_time": "--time"}
 
@@ -76,25 +75,9 @@ def facts_of(query: AcceptQuery) -> Facts:
     return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 
 
-def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
-    """Return the attributes of `$now`."""
-    return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
-
-
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:
     """Return whether a condition is true of a request; `facts` are the facts about the request."""
     return holds_here(condition, facts, has_machine=query.here is not None, subtree=query.subtree)
-
-
-def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: IndexedVector) -> bool:
-    """Return whether a condition on the own system is true; without a machine, of a class of its subtree.
-
-    Facts about the system itself are not looked up in the classes.
-    """
-    if has_machine or not condition.reads(HERE):
-        return condition.holds(facts)
-    _, could = condition.over(facts, HERE, subtree)
-    return could != 0
 
 
 def _why(condition: Condition, facts: Facts) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Acceptance of tasks by the block that matches the sender most closely (MESSIAHS 5: task acceptance)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ from messiahs.core.interface.policies import Accepted, AcceptQuery, Asker, Rando
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.runtime.accept_explanation import why_refused
 from messiahs.language.runtime.accept_rules import AcceptBlock
+from messiahs.language.runtime.conditions import Condition
 
 SENDERS: Final = {Relation.CHILD: "children", Relation.SIBLING: "siblings", Relation.PARENT: "parent"}
 
@@ -22,6 +24,18 @@ class AcceptRules:
     for_any: AcceptBlock | None = None
     text: str = "accept"
     initial: PartState = ()
+
+    @property
+    def blocks(self) -> tuple[AcceptBlock, ...]:
+        """Every block once, even if it names several senders."""
+        found = [block for _, block in (*self.by_name, *self.by_relation)]
+        found += [self.for_any] if self.for_any is not None else []
+        return tuple({block.start: block for block in found}.values())
+
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every requirement and occasion."""
+        for block in self.blocks:
+            yield from ((each.rule, each.condition) for each in (*block.requirements, *block.occasions))
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Decide by the block that matches the sender most closely; without one, accept users and refuse neighbors."""

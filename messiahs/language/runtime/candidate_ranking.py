@@ -4,6 +4,7 @@ An attribute without a scope is read in the classes of a candidate's view that c
 determines the key's value. A class counts with its guaranteed value, the worst one of its interval.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -16,11 +17,10 @@ from messiahs.core.model.instants import SECOND
 from messiahs.core.task_filter.matching import fitting
 from messiahs.core.vectors.columns import ClassSet
 from messiahs.core.vectors.indexed import IndexedVector
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
-from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK, Facts, calendar_facts
 
 _DRAW_BITS: Final = 64
 
@@ -82,6 +82,10 @@ class Ranking:
         part = part_in(self.keys)
         return () if part is None else part.initial
 
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every `first where`."""
+        return conditions_in("candidates", self.keys)
+
     def decide(
         self, query: RankQuery, state: PartState, randomness: Randomness, /
     ) -> tuple[tuple[SystemId, ...] | Failed[tuple[SystemId, ...]], PartState]:
@@ -99,6 +103,13 @@ class Ranked:
 
     candidates: list[tuple[bool, list[KeyOrder], SystemId]]
     by_part: Placed[SystemId]
+
+
+def conditions_in(ranked: str, keys: tuple[RankKey, ...], /) -> Iterator[tuple[str, Condition]]:
+    """Yield the conditions of some keys, which order what `ranked` says."""
+    for key in keys:
+        if isinstance(key, First):
+            yield f"rank {ranked} by first where {key.condition.predicate}", key.condition
 
 
 def keys_of(order: object, /) -> tuple[RankKey, ...]:

@@ -4,7 +4,9 @@ It is the paper's predicate over readings: defaults, `has`, `like` and scopes ar
 filled in, so it is evaluated like a task filter.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from messiahs.core.model.attributes import Value
 from messiahs.core.vectors.columns import NO_CLASS, Column, Judged, constant
@@ -12,7 +14,7 @@ from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.predicate.class_truth import ClassTruth, class_truth_of
 from messiahs.language.predicate.generated_code import Binding
 from messiahs.language.predicate.syntax import Expression
-from messiahs.language.runtime.readings import Facts, Reading
+from messiahs.language.runtime.readings import HERE, Facts, Reading
 from messiahs.language.syntax.written import Written, text_of
 
 
@@ -74,6 +76,15 @@ class Condition:
         return tuple(sorted(unset, key=lambda reading: (reading.scope, reading.name)))
 
 
+@runtime_checkable
+class Conditional(Protocol):
+    """A compiled part of a policy that decides by conditions."""
+
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield every condition with its rule; if a rule has several, with the part of the rule around it."""
+        ...
+
+
 def condition_of(
     expression: Expression,
     readings: tuple[Reading, ...],
@@ -94,3 +105,14 @@ def condition_of(
         written=written,
         start=start,
     )
+
+
+def holds_here(condition: Condition, facts: Facts, *, has_machine: bool, subtree: IndexedVector) -> bool:
+    """Return whether a condition on the own system is true; without a machine, of a class of its subtree.
+
+    Facts about the system itself are not looked up in the classes.
+    """
+    if has_machine or not condition.reads(HERE):
+        return condition.holds(facts)
+    _, could = condition.over(facts, HERE, subtree)
+    return could != 0

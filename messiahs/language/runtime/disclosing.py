@@ -1,6 +1,6 @@
 """What a policy file discloses: attributes advertised, passed on, and revealed to each neighbor (7.1)."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from messiahs.core.interface.policies import CalendarTime
@@ -9,10 +9,9 @@ from messiahs.core.model.descriptions import SDV, is_valid_value, sorted_pairs
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.vectors.redaction import without
 from messiahs.core.vectors.vectors import Vector
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.amounts import Amount
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import HERE, NOW, Facts
+from messiahs.language.runtime.readings import HERE, NOW, Facts, calendar_facts
 from messiahs.language.runtime.reveal_rules import Revealing
 
 
@@ -69,6 +68,12 @@ class CompiledDisclosure:
     def keys(self) -> tuple[str, ...]:
         """The attributes by which classes may be split, sorted."""
         return self.combining.keys
+
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every choice of an attribute's value."""
+        for setting in self.advertising.settings:
+            for _, condition in setting.choices:
+                yield f"set ${setting.name} when {condition.predicate}", condition
 
     def describe_here(self, measured: SDV, now: CalendarTime, /) -> SDV:
         """Return the description of the own machine: fixed attributes, sent extensions, and attributes that are set.

@@ -1,5 +1,6 @@
 """Admission of neighbors by the rules of a `join` block; without a rule nothing is admitted (MESSIAHS 6.2)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.core.interface.messages import DenyCode
@@ -7,9 +8,8 @@ from messiahs.core.interface.parts import PartState
 from messiahs.core.interface.policies import Accepted, JoinQuery, Randomness, Refused
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.neighbors import Relation
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import NOW, PEER, Facts
+from messiahs.language.runtime.readings import NOW, PEER, Facts, calendar_facts
 from messiahs.policy.admission import no_entry
 
 
@@ -37,6 +37,10 @@ class JoinRules:
         """Decide on a system that wants to join."""
         del randomness
         return self.judge(query), state
+
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every rule."""
+        yield from ((entry.rule, entry.condition) for entry in self.entries)
 
     def judge(self, query: JoinQuery) -> Accepted | Refused:
         """Admit a system if one rule admits it; an undefined condition admits none."""

@@ -1,11 +1,11 @@
 """Requests for tasks, and offers to systems that request tasks (MESSIAHS 5.3.2, 6.2 task_request)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.core.interface.policies import HereQuery, RunningQuery
-from messiahs.language.runtime.accept_rules import calendar_facts, holds_here
-from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
+from messiahs.language.runtime.conditions import Condition, holds_here
+from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING, calendar_facts, reads, running_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,11 @@ class CompiledMigration:
         """Return whether an `offer` rule reads the number of waiting tasks."""
         return any(reads(condition, HERE, name) for condition in self.offered for name in WAITING)
 
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every `offer` and `ask`."""
+        yield from ((condition.text, condition) for condition in (*self.offered, *(ask.condition for ask in self.asks)))
+
     def offers(self, query: RunningQuery, /) -> bool:
         """Return whether a task is offered to systems that ask for tasks."""
-        facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
+        facts = running_facts(query)
         return not self.offered or any(condition.holds(facts) for condition in self.offered)

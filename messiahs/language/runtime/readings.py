@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from messiahs.core.interface.policies import CalendarTime, RunningQuery
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.model.descriptions import Description
 from messiahs.core.vectors.buckets import highest_in, lowest_in
@@ -142,3 +143,13 @@ def _typed(value: Value | None, kind: Kind) -> Value | None:
     if kind is Kind.STRING:
         return value if isinstance(value, str) else None
     return value if isinstance(value, int) and INTEGER_LOWEST <= value <= INTEGER_HIGHEST else None
+
+
+def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
+    """Return the attributes of `$now`."""
+    return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
+
+
+def running_facts(query: RunningQuery, /) -> Facts:
+    """Return the facts about a running task."""
+    return {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}

@@ -1,11 +1,11 @@
 """Compiled rules about tasks that run on the own machine (MESSIAHS 2: owners keep control)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.core.interface.policies import Act, RunningQuery
-from messiahs.language.runtime.accept_rules import calendar_facts
 from messiahs.language.runtime.conditions import Condition
-from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, WAITING, reads
+from messiahs.language.runtime.readings import HERE, MEMORY, TASK, WAITING, reads, running_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,18 @@ class CompiledRule:
         """Return whether it reads the number of waiting tasks."""
         return any(self._reads(HERE, name) for name in WAITING)
 
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the head of the block, and the condition."""
+        if self.head is not None:
+            yield self.head.text, self.head
+        yield self.rule, self.condition
+
     def is_due(self, query: RunningQuery, /) -> bool:
         """Return whether its act is due; never for a task for which the head is false or undefined."""
-        facts = {TASK: query.task, HERE: query.here, NOW: calendar_facts(query.now)}
+        facts = running_facts(query)
         if self.head is not None and not self.head.holds(facts):
             return False
         return self.condition.holds(facts) is not self.is_unless
 
     def _reads(self, scope: str, name: str) -> bool:
-        conditions = (self.condition,) if self.head is None else (self.condition, self.head)
-        return any(reads(condition, scope, name) for condition in conditions)
+        return any(reads(condition, scope, name) for _, condition in self.conditions())

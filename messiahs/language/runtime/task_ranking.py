@@ -1,13 +1,14 @@
 """The order in which tasks get places: the keys of a `rank tasks` block, one after the other."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from messiahs.core.interface.parts import Failed, PartState
 from messiahs.core.interface.policies import Randomness, TaskOrderQuery
-from messiahs.language.runtime.accept_rules import calendar_facts
-from messiahs.language.runtime.candidate_ranking import First, KeyOrder, Most, RankKey, Turn, turns_of
+from messiahs.language.runtime.candidate_ranking import First, KeyOrder, Most, RankKey, Turn, conditions_in, turns_of
+from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.part_keys import ByPart, Placed, part_in, placed_by
-from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, Facts, reads
+from messiahs.language.runtime.readings import HERE, MEMORY, NOW, TASK, Facts, calendar_facts, reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,10 @@ class TaskRanking:
     """Orders tasks by its keys; tasks without a value are last, and equal tasks keep their order of arrival."""
 
     keys: tuple[RankKey, ...]
+
+    def conditions(self) -> Iterator[tuple[str, Condition]]:
+        """Yield the condition of every `first where`."""
+        return conditions_in("tasks", self.keys)
 
     @property
     def reads_memory(self) -> bool:

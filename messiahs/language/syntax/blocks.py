@@ -21,12 +21,14 @@ class Body(StrEnum):
 class Block:
     """A block of policy files; a keyword of two blocks may be listed in either.
 
-    `expectations` names what a test of a policy may expect of it, in `policytest`.
+    `explainer` names the function that evaluates its rules, in `explaining`, and `expectations` what a test of a policy
+    may expect of it, in `policytest`; empty without any.
     """
 
     word: str
     body: Body
     words: str = ""
+    explainer: str = ""
     expectations: str = ""
 
     @property
@@ -46,6 +48,7 @@ BLOCKS: Final = {
             "advertise",
             Body.ALWAYS,
             "every or after change of by send all set when else",
+            explainer="advertise:advertise_in",
             expectations="advertise_expectations:EXPECTATIONS",
         ),
         Block("combine", Body.ALWAYS, "key carry drop default"),
@@ -59,6 +62,7 @@ BLOCKS: Final = {
             "accept",
             Body.ALWAYS,
             "from require else when limit tasks per",
+            explainer="accept:accept_in",
             expectations="accept_expectations:EXPECTATIONS",
         ),
         Block(
@@ -72,18 +76,21 @@ BLOCKS: Final = {
             "migrate",
             Body.ALWAYS,
             "by offer when keep at least tasks ask every wanting",
+            explainer="migrate:migrate_in",
             expectations="migrate_expectations:EXPECTATIONS",
         ),
         Block(
             "join",
             Body.ALWAYS,
             "allow parent when limit",
+            explainer="join:join_in",
             expectations="join_expectations:EXPECTATIONS",
         ),
         Block(
             "running",
             Body.ALWAYS,
             "tasks where when unless for grace then else suspend resume vacate kill move",
+            explainer="running:running_in",
             expectations="running_expectations:EXPECTATIONS",
         ),
         Block("timeouts", Body.ALWAYS),
