@@ -52,10 +52,14 @@ def _fill(disk: Path, *, leave_bytes: int = 0, name: str = "filler") -> Path:
     return filler
 
 
-def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(cramped: Federation, tmp_path: Path) -> None:
-    running = cramped.submit(*ON_RIGHT, "--", "sleep", "2")
+def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
+    cramped: Federation, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shared = shared_folder(tmp_path_factory)
+    running = cramped.submit(*ON_RIGHT, "--", "sh", "-c", f"while [ ! -e {shared}/go ]; do sleep 0.1; done")
     eventually(lambda: cramped.status(running)["substate"] == "running")
     filler = _fill(tmp_path)
+    (shared / "go").touch()
     refused = cramped.start("submit", "--", "true")
     _, told = refused.communicate(timeout=30)
     filler.unlink()
@@ -77,11 +81,14 @@ def small_right(tmp_path: Path) -> Iterator[Federation]:
 
 
 def test_an_executor_with_little_room_finishes_its_tasks_and_accepts_none_until_there_is_more(
-    small_right: Federation,
+    small_right: Federation, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", "sleep 2; echo out")
+    shared = shared_folder(tmp_path_factory)
+    script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo out"
+    running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", script)
     eventually(lambda: small_right.status(running)["substate"] == "running")
     filler = _fill(small_right.folder("right"), leave_bytes=4 << 20)
+    (shared / "go").touch()
     assert small_right.run("wait", running).returncode == 0
     assert small_right.run("logs", running).stdout == "out\n"
     waiting = small_right.submit(*ON_RIGHT, "--", "echo", "later")

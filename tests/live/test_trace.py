@@ -52,7 +52,8 @@ def test_the_story_of_a_task_is_told_from_end_to_end(campus: Federation, many: s
     lines = campus.document("trace", "show", "--task", task)["lines"]
     kinds = [line["kind"] for line in lines]
     wanted = ["submitted", "sched_request", "sched_accept", "task_transfer", "attempt_started", "attempt_ended"]
-    assert [kind for kind in dict.fromkeys(kinds) if kind in wanted] == wanted
+    found = [kind for kind in dict.fromkeys(kinds) if kind in wanted]
+    assert found == wanted, json.dumps(lines, indent=1)
     texts = [line["text"] for line in lines]
     assert [text for text in texts if f"stores {task} staging, attempt 1 bound to {machine}/" in text]
     assert f"{machine}: {task}#1 has ended: exit code 0" in texts
