@@ -1,15 +1,21 @@
 """The block `accept` of a policy file: who may place which tasks here, and how many (MESSIAHS 5: task acceptance)."""
 
+from typing import Final
+
 from lark import Token, Tree
 
-from messiahs.core.model.attributes import TASK_ATTRIBUTES
+from messiahs.core.model.attributes import KNOWN_ONCE_HERE, TASK_ATTRIBUTES
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.peers import enter, read_peers
 from messiahs.language.compiler.predicates import read_condition
-from messiahs.language.compiler.vocabulary import ACCEPT
+from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.shadowed_rules import warn_of_superfluous
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
+from messiahs.language.predicate.syntax import comparisons_of
 from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement
-from messiahs.language.runtime.readings import TASK
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK
 from messiahs.language.syntax.parsing import (
     first_token,
     on_one_line,
@@ -19,6 +25,8 @@ from messiahs.language.syntax.parsing import (
 )
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Item, Statement
+
+ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), unavailable=KNOWN_ONCE_HERE)
 
 
 def read_accept(item: Item, draft: Draft) -> None:
@@ -86,3 +94,17 @@ def _limit(tree: Tree[Token], statement: Statement, draft: Draft) -> Limit:
             notebook.error(token, Code.MEANING, f"limits cannot be counted per {token}", hint=hint)
     start = statement.words[0].start_pos or 0
     return Limit(slots=int(number), per=per, rule=on_one_line(statement.words), start=start)
+
+
+def check_accept(draft: Draft, certainty: Certainty) -> None:
+    """Warn of occasions that others imply."""
+    for block in {block.start: block for block in draft.accepted.values()}.values():
+        # A system without a machine evaluates classes, part by part, and accepts what could be true: little is certain.
+        conditions = [each.condition for each in block.occasions]
+        warn_of_superfluous(conditions, certainty, draft.reader.notebook, is_candidate=_is_exact_over_classes)
+
+
+def _is_exact_over_classes(condition: Condition) -> bool:
+    here = [reading for reading in condition.readings if reading.scope == HERE]
+    is_plain = all(reading.default is None and reading.pattern is None and not reading.is_presence for reading in here)
+    return not here or (is_plain and len(tuple(comparisons_of(condition.expression))) == 1)

@@ -13,9 +13,13 @@ from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.predicates import Reader, read_condition
-from messiahs.language.compiler.vocabulary import ADVERTISE
+from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.shadowed_rules import follows, place_of
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.runtime.amounts import Amount
+from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.disclosing import Setting
+from messiahs.language.runtime.readings import HERE, NOW
 from messiahs.language.syntax.literals import (
     DIMENSIONS,
     EXAMPLES,
@@ -36,6 +40,8 @@ from messiahs.language.syntax.parsing import (
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Item, Statement
 from messiahs.policy.update import key_changes
+
+ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
 
 _LARGEST_CHANGE: Final = 10_000
 
@@ -157,3 +163,16 @@ def _check_amount(tree: Tree[Token], amount: Amount, target: Token, attribute: A
     low, high = range_of(attribute)
     if value is not None and not low <= value <= high:
         notebook.error(token, Code.RANGE, f"${attribute.name} cannot be {value}", hint=ends_told(attribute))
+
+
+def check_advertise(draft: Draft, certainty: Certainty) -> None:
+    """Warn of amounts that are never chosen, since the first choice that is true decides."""
+    for setting in draft.settings:
+        earlier: list[Condition] = []
+        for _, condition in setting.choices:
+            if follows((condition,), earlier, certainty):
+                message = f"${setting.name} is never set by this: an earlier choice is true whenever this is"
+                draft.reader.notebook.warning(
+                    place_of(condition), Code.UNREACHABLE, message, hint="put it first, or remove it"
+                )
+            earlier.append(condition)

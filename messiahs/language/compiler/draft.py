@@ -23,17 +23,14 @@ from messiahs.language.runtime.accept_rules import AcceptBlock
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.conditions import Condition
 from messiahs.language.runtime.disclosing import Advertising, Combining, CompiledDisclosure, Setting
-from messiahs.language.runtime.join_rules import Entry, JoinRules
-from messiahs.language.runtime.migrate_rules import CompiledAsk, CompiledMigration
 from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure, Revealing
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Statement
 from messiahs.language.syntax.written import start_of
+from messiahs.policy.admission import Admission
 from messiahs.policy.built_in import Catalogue
-from messiahs.policy.transfer import NoTransfer
 
 DEFAULT: Final = "default:"
 """Stands for every attribute that `combine` does not name; no attribute can have this name."""
@@ -46,17 +43,10 @@ class Parts(TypedDict, total=False):
     location: Part[RankQuery, tuple[SystemId, ...]]
     sources: Part[SourceQuery, tuple[SystemId, ...]]
     selection: Selection
+    transfer: Transfer
     migration: Migration
     allocation: Part[AllocationQuery, Allocation]
-
-
-@dataclass(slots=True, kw_only=True)
-class MigrationDraft:
-    """Content of the block `migrate` (mutable)."""
-
-    asks: list[CompiledAsk] = field(default_factory=list)
-    offered: list[Condition] = field(default_factory=list)
-    keep_at_least: int | None = None
+    admission: Admission
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,8 +67,6 @@ class Draft:
     parts: Parts = field(default_factory=Parts)
     """Parts that replace defaults."""
     orders: list[WrittenOrder] = field(default_factory=list)
-    migration: MigrationDraft = field(default_factory=MigrationDraft)
-    entries: list[Entry] = field(default_factory=list)
     running: list[tuple[CompiledRule, Statement]] = field(default_factory=list)
     """Each rule with its words."""
 
@@ -104,9 +92,7 @@ class Draft:
                 by_relation=rules_by_relation(self.accepted),
                 for_any=self.accepted.get("any"),
             ),
-            transfer=self._transfer(),
             disclosure=self._disclosure(),
-            admission=JoinRules(tuple(self.entries)),
             orders=tuple(self.orders),
             **self.parts,
             lets=tuple((name, start_of(let.tree)) for name, let in self.reader.lets.items() if let is not None),
@@ -125,14 +111,6 @@ class Draft:
                 by_relation=rules_by_relation(self.revealed),
                 to_any=self.revealed.get("any", EVERYTHING),
             ),
-        )
-
-    def _transfer(self) -> Transfer:
-        if "migrate" not in self.blocks:
-            return NoTransfer()
-        drafted = self.migration
-        return CompiledMigration(
-            asks=tuple(drafted.asks), keep_at_least=drafted.keep_at_least or 0, offered=tuple(drafted.offered)
         )
 
     def _combining(self) -> Combining:

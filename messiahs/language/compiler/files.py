@@ -1,37 +1,23 @@
 """Entry point for policy files: a text in, a policy that decides out, or every mistake of the file at once.
 
 It uses, in this order, the room `syntax` (words, statements and trees), the other modules of this room (one for each
-block, and `draft`, which collects their results), and `runtime`, which decides.
-
-What a block says of itself stands in `syntax/blocks.py`; `_READERS` names the function that reads it.
+block, and `draft`, which collects their results), and `runtime`, which decides. `syntax/blocks.py` lists the blocks and
+names the function that reads each of them.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from pkgutil import resolve_name
 
 from lark import Token
 
 from messiahs.core.interface.policies import Timeouts
 from messiahs.errors import PolicyError
-from messiahs.language.compiler.accept import read_accept
-from messiahs.language.compiler.advertise import read_advertise
-from messiahs.language.compiler.allocate import read_allocate
 from messiahs.language.compiler.draft import Draft
-from messiahs.language.compiler.join import read_join
 from messiahs.language.compiler.lint import review
-from messiahs.language.compiler.migrate import read_migrate
 from messiahs.language.compiler.predicates import Reader
-from messiahs.language.compiler.ranks import read_rank
-from messiahs.language.compiler.reveal import read_reveal
-from messiahs.language.compiler.running import read_running
-from messiahs.language.compiler.small_blocks import (
-    read_attribute,
-    read_combine,
-    read_header,
-    read_let,
-    read_timeouts,
-)
+from messiahs.language.compiler.small_blocks import read_attribute
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.compiled_policy import CompiledPolicy, Source
 from messiahs.language.syntax.blocks import BLOCKS, Body
@@ -40,21 +26,8 @@ from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.syntax.statements import Item, items_of
 from messiahs.policy.built_in import Catalogue
 
-_READERS: Final[dict[str, Callable[[Item, Draft], None]]] = {
-    "policy": read_header,
-    "attribute": read_attribute,
-    "let": read_let,
-    "advertise": read_advertise,
-    "combine": read_combine,
-    "reveal": read_reveal,
-    "accept": read_accept,
-    "rank": read_rank,
-    "allocate": read_allocate,
-    "migrate": read_migrate,
-    "join": read_join,
-    "running": read_running,
-    "timeouts": read_timeouts,
-}
+BlockReader = Callable[[Item, Draft], None]
+"""Adds one block of a file to the draft of its policy."""
 
 
 def parse_policy(
@@ -101,11 +74,11 @@ def _read(draft: Draft) -> None:
 
 def _read_item(item: Item, draft: Draft) -> None:
     word = item.head.words[0]
-    if word in _READERS:
+    if word in BLOCKS:
         _check_body(item, draft)
-        _READERS[word](item, draft)
+        _reader_of(word)(item, draft)
     elif word.type != BAD:
-        hint = nearest(word, _READERS) or f"a policy is made of {', '.join(_READERS)}"
+        hint = nearest(word, BLOCKS) or f"a policy is made of {', '.join(BLOCKS)}"
         draft.reader.notebook.error(word, Code.SYNTAX, f"{quoted(word)} does not begin a block", hint=hint)
 
 
@@ -116,3 +89,9 @@ def _check_body(item: Item, draft: Draft) -> None:
         draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` needs a block", hint="write { ... }")
     elif rule is Body.NEVER and item.body is not None:
         draft.reader.notebook.error(item.head.end, Code.SYNTAX, f"`{word}` takes no block", hint="end it with `;`")
+
+
+@cache
+def _reader_of(word: str) -> BlockReader:
+    reader: BlockReader = resolve_name(f"{__package__}.{BLOCKS[word].reader}")
+    return reader

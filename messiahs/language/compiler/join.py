@@ -5,12 +5,17 @@ from typing import Final
 from messiahs.core.model.neighbors import Relation
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.predicates import read_condition
-from messiahs.language.compiler.vocabulary import JOIN
+from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.shadowed_rules import follows, note_superfluous
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.source_places import quoted
-from messiahs.language.runtime.join_rules import Entry
+from messiahs.language.runtime.join_rules import Entry, JoinRules
+from messiahs.language.runtime.readings import NOW, PEER
 from messiahs.language.syntax.parsing import on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, nearest
 from messiahs.language.syntax.statements import Item
+
+JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
 
 _ROLES: Final = {"child": Relation.CHILD, "sibling": Relation.SIBLING, "parent": Relation.PARENT}
 
@@ -20,6 +25,7 @@ def read_join(item: Item, draft: Draft) -> None:
     notebook = draft.reader.notebook
     if parse_statement(item.head, "join", notebook) is not None:
         draft.begin(item.head.words[0])
+    entries: list[Entry] = []
     for statement in item.body or ():
         entry = parse_statement(statement, "join_entry", notebook)
         if entry is None:
@@ -35,4 +41,22 @@ def read_join(item: Item, draft: Draft) -> None:
             notebook.error(role, Code.UNKNOWN_NAME, f"{quoted(role)} is not a role", hint=hint)
             continue
         limit = int(limits[0]) if limits else None
-        draft.entries.append(Entry(role=_ROLES[role], condition=condition, limit=limit, rule=rule))
+        entries.append(Entry(role=_ROLES[role], condition=condition, limit=limit, rule=rule))
+    draft.parts["admission"] = JoinRules(tuple(entries))
+
+
+def check_join(draft: Draft, certainty: Certainty) -> None:
+    """Warn of rules that others imply."""
+    rules = draft.parts.get("admission")
+    entries = rules.entries if isinstance(rules, JoinRules) else ()
+    kept = list(entries)
+    for entry in reversed(entries):
+        others = [each for each in kept if each is not entry]
+        wider = [each.condition for each in others if each.role is entry.role and _is_as_wide(each, entry)]
+        if follows((entry.condition,), wider, certainty):
+            kept = others
+            note_superfluous(entry.condition, draft.reader.notebook)
+
+
+def _is_as_wide(one: Entry, other: Entry) -> bool:
+    return one.limit is None or (other.limit is not None and one.limit >= other.limit)

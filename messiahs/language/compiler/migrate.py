@@ -16,14 +16,22 @@ from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.predicates import Reader, read_condition, read_expression
-from messiahs.language.compiler.vocabulary import ASK, OFFER, WANTING
+from messiahs.language.compiler.provability import Certainty
+from messiahs.language.compiler.shadowed_rules import warn_of_superfluous
+from messiahs.language.compiler.vocabulary import STATED, View
 from messiahs.language.predicate.formatting import format_predicate
 from messiahs.language.predicate.predicates import parse_predicate
 from messiahs.language.predicate.syntax import Chain, Comparison, Expression, Not, Operand, Variable
-from messiahs.language.runtime.migrate_rules import CompiledAsk
+from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.migrate_rules import CompiledAsk, CompiledMigration
+from messiahs.language.runtime.readings import HERE, NOW, TASK
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Item, Statement
+
+OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
+ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
+WANTING: Final = View(block="wanting", subject=STATED, scopes=())
 
 _OWNERS_WORDS: Final = {"let_use": "a `let`", "presence": "`has`", "likeness": "`like`"}
 
@@ -37,28 +45,40 @@ def read_migrate(item: Item, draft: Draft) -> None:
         for part in (read_part(tree, PartKind.MIGRATION, draft) for tree in trees_in(head)):
             if part is not None:
                 draft.parts["migration"] = part
+    asks: list[CompiledAsk] = []
+    offered: list[Condition] = []
+    keep_at_least = 0
     for statement in item.body or ():
         entry = parse_statement(statement, "migrate_entry", notebook)
         match entry.data if entry is not None else "":
             case "offer":
                 assert entry is not None
                 text = on_one_line(statement.words)
-                draft.migration.offered.append(read_condition(trees_in(entry)[0], OFFER, draft.reader, text=text))
+                offered.append(read_condition(trees_in(entry)[0], OFFER, draft.reader, text=text))
             case "keep":
                 assert entry is not None
-                _read_keep(entry, draft)
+                keep_at_least = _keep(entry, draft)
             case "ask":
                 assert entry is not None
-                draft.migration.asks.append(_ask(entry, statement, draft))
+                asks.append(_ask(entry, statement, draft))
+    draft.parts["transfer"] = CompiledMigration(asks=tuple(asks), keep_at_least=keep_at_least, offered=tuple(offered))
 
 
-def _read_keep(tree: Tree[Token], draft: Draft) -> None:
+def check_migrate(draft: Draft, certainty: Certainty) -> None:
+    """Warn of offers that others imply."""
+    rules = draft.parts.get("transfer")
+    if isinstance(rules, CompiledMigration):
+        warn_of_superfluous(rules.offered, certainty, draft.reader.notebook)
+
+
+def _keep(tree: Tree[Token], draft: Draft) -> int:
     (number,) = tokens_in_tree(tree, "INTEGER")
-    if draft.migration.keep_at_least is not None:
+    if "keep" in draft.blocks:
         draft.reader.notebook.error(first_token(tree), Code.TWICE, "`keep` occurs twice", hint="keep the greater one")
     if number.startswith("-"):
         draft.reader.notebook.error(number, Code.RANGE, "how many are kept is 0 or more")
-    draft.migration.keep_at_least = int(number)
+    draft.blocks.add("keep")
+    return int(number)
 
 
 def _ask(tree: Tree[Token], statement: Statement, draft: Draft) -> CompiledAsk:

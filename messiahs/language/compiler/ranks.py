@@ -5,19 +5,29 @@ from typing import Final
 from lark import Token, Tree
 
 from messiahs.core.interface.parts import PartKind
+from messiahs.core.model.attributes import KNOWN_ONCE_HERE
 from messiahs.language.compiler.amounts import read_amount
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.parts import read_part
 from messiahs.language.compiler.predicates import read_condition
-from messiahs.language.compiler.vocabulary import RANK, RANK_TASKS
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.runtime.candidate_ranking import First, Most, Ranking, RankKey, Turn, WrittenOrder
 from messiahs.language.runtime.part_keys import ByPart
+from messiahs.language.runtime.readings import CANDIDATE, HERE, MACHINE, NOW, TASK
 from messiahs.language.runtime.task_ranking import TaskRanking
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.statements import Item
 from messiahs.policy.parts import NamedPart
+
+RANK: Final = View(
+    block="rank candidates",
+    subject=MACHINE,
+    scopes=(CANDIDATE, TASK, HERE, NOW),
+    unavailable=KNOWN_ONCE_HERE | {"from"},
+)
+RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
 
 _RANKED: Final = {"candidates": PartKind.LOCATION, "neighbors": PartKind.SOURCES, "tasks": PartKind.SELECTION}
 

@@ -8,14 +8,17 @@ from lark import Token, Tree
 
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.peers import enter, read_peers
-from messiahs.language.compiler.vocabulary import REVEAL
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted
+from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree
 from messiahs.language.syntax.problems import Code, Notebook
 from messiahs.language.syntax.statements import Item
+
+REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
 
 _ATTRIBUTES: Final = ("reveal_all", "reveal_only")
 _TWICE: Final = {

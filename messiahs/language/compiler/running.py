@@ -8,13 +8,16 @@ from messiahs.core.interface.policies import Act
 from messiahs.language.compiler.draft import Draft
 from messiahs.language.compiler.durations import read_duration_ns
 from messiahs.language.compiler.predicates import read_condition
-from messiahs.language.compiler.vocabulary import RUNNING
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.runtime.conditions import Condition
+from messiahs.language.runtime.readings import HERE, NOW, TASK
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.parsing import first_token, on_one_line, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Item, Statement
+
+RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW))
 
 _WITH_GRACE: Final = (Act.VACATE, Act.KILL, Act.MOVE)
 _AFTER: Final = {Act.VACATE: (Act.KILL,), Act.MOVE: (Act.KILL, Act.VACATE, Act.SUSPEND)}

@@ -19,13 +19,16 @@ from messiahs.core.model.instants import MILLISECOND
 from messiahs.language.compiler.draft import DEFAULT, Draft
 from messiahs.language.compiler.durations import LONGEST_NS, read_duration_ns
 from messiahs.language.compiler.predicates import define_let
-from messiahs.language.compiler.vocabulary import COMBINE
+from messiahs.language.compiler.vocabulary import View
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted
+from messiahs.language.runtime.readings import MACHINE
 from messiahs.language.syntax.literals import quantity_of
 from messiahs.language.syntax.parsing import first_token, parse_statement, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.statements import Item
+
+COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
 
 _VERSION: Final = "1"
 _UNITS: Final = {"size": Unit.BYTES, "duration": Unit.SECONDS, "percent": Unit.SHARE}

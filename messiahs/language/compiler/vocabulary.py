@@ -8,7 +8,6 @@ from typing import Final
 from lark import Token
 
 from messiahs.core.model.attributes import (
-    KNOWN_ONCE_HERE,
     MACHINE_ATTRIBUTES,
     SCOPES,
     SEEN_BY_THE_OWNER,
@@ -45,22 +44,6 @@ class View:
     unavailable: frozenset[str] = frozenset()
 
 
-ADVERTISE: Final = View(block="advertise", subject=HERE, scopes=(HERE, NOW))
-ACCEPT: Final = View(block="accept", subject=TASK, scopes=(TASK, HERE, PEER, NOW), unavailable=KNOWN_ONCE_HERE)
-RANK: Final = View(
-    block="rank candidates",
-    subject=MACHINE,
-    scopes=(CANDIDATE, TASK, HERE, NOW),
-    unavailable=KNOWN_ONCE_HERE | {"from"},
-)
-RUNNING: Final = View(block="running", subject=TASK, scopes=(TASK, HERE, NOW))
-RANK_TASKS: Final = View(block="rank tasks", subject=TASK, scopes=(TASK, HERE, NOW))
-OFFER: Final = View(block="offer", subject=TASK, scopes=(TASK, HERE, NOW))
-ASK: Final = View(block="ask", subject=HERE, scopes=(HERE, NOW))
-WANTING: Final = View(block="wanting", subject=STATED, scopes=())
-JOIN: Final = View(block="join", subject=PEER, scopes=(PEER, NOW))
-COMBINE: Final = View(block="combine", subject=MACHINE, scopes=())
-REVEAL: Final = View(block="reveal", subject=MACHINE, scopes=())
 LET: Final = View(block="let", subject=None, scopes=(TASK, HERE, CANDIDATE, PEER, NOW))
 
 

@@ -10,6 +10,7 @@ from messiahs.language.explaining.situation import Situation, block_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
 from messiahs.language.runtime.join_rules import Entry, JoinRules, entry_facts
 from messiahs.language.runtime.rule_explanation import ExplainedBlock, ExplainedRule, explain_rule
+from messiahs.policy.admission import Admission
 
 
 def join_in(policy: CompiledPolicy, situation: Situation, /) -> Iterator[ExplainedBlock]:
@@ -20,9 +21,10 @@ def join_in(policy: CompiledPolicy, situation: Situation, /) -> Iterator[Explain
         yield explain_entry(policy.admission, query)
 
 
-def explain_entry(joining: JoinRules, query: JoinQuery, /) -> ExplainedBlock:
+def explain_entry(joining: Admission, query: JoinQuery, /) -> ExplainedBlock:
     """Evaluate every rule that admits a system in the role that it wants."""
-    rules = [_entry(entry, query) for entry in joining.entries if entry.role is query.role]
+    entries = joining.entries if isinstance(joining, JoinRules) else ()
+    rules = [_entry(entry, query) for entry in entries if entry.role is query.role]
     answer = joining.judge(query)
     verdict = "it may join"
     if not isinstance(answer, Accepted):

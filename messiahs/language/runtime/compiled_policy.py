@@ -17,8 +17,8 @@ from messiahs.errors import Problem
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder
 from messiahs.language.runtime.disclosing import CompiledDisclosure
-from messiahs.language.runtime.join_rules import JoinRules
 from messiahs.language.runtime.running_rules import CompiledRule
+from messiahs.policy.admission import Admission, AdmitNobody
 from messiahs.policy.allocation import AS_ASKED
 from messiahs.policy.location import MOST_WAITING, WEIGHTED_FREE_SLOTS
 from messiahs.policy.migration import LEAST_RUN
@@ -53,7 +53,7 @@ class CompiledPolicy:
     migration: Migration = field(default_factory=lambda: plain(LEAST_RUN))
     allocation: Part[AllocationQuery, Allocation] = field(default_factory=lambda: plain(AS_ASKED))
     disclosure: CompiledDisclosure = field(default_factory=CompiledDisclosure)
-    admission: JoinRules = field(default_factory=JoinRules)
+    admission: Admission = field(default_factory=AdmitNobody)
     declared: tuple[Attribute, ...] = ()
     lets: tuple[tuple[str, int], ...] = ()
     """The names of its `let`s, and the offset of each definition in the file, in characters from 0."""

@@ -4,7 +4,7 @@ The keywords of the language, the starts of the grammar, the checks of bodies an
 parts of a block are in rooms that import this one, so they are named here (`module:name`, as in an entry point).
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -21,13 +21,17 @@ class Body(StrEnum):
 class Block:
     """A block of policy files; a keyword of two blocks may be listed in either.
 
-    `explainer` names the function that evaluates its rules, in `explaining`, and `expectations` what a test of a policy
-    may expect of it, in `policytest`; empty without any.
+    In `compiler`, `reader` names the function that reads it, and `check` the one that warns about its rules. In
+    `explaining`, `explainer` names the function that evaluates its rules. In `policytest`, `expectations` names what a
+    test of a policy may expect of it. All but the first may be empty.
     """
 
     word: str
     body: Body
     words: str = ""
+    _: KW_ONLY
+    reader: str
+    check: str = ""
     explainer: str = ""
     expectations: str = ""
 
@@ -41,27 +45,34 @@ class Block:
 BLOCKS: Final = {
     block.word: block
     for block in (
-        Block("policy", Body.NEVER, "version"),
-        Block("attribute", Body.NEVER, "string int size duration percent optional"),
-        Block("let", Body.NEVER),
+        Block("policy", Body.NEVER, "version", reader="small_blocks:read_header"),
+        Block(
+            "attribute", Body.NEVER, "string int size duration percent optional", reader="small_blocks:read_attribute"
+        ),
+        Block("let", Body.NEVER, reader="small_blocks:read_let"),
         Block(
             "advertise",
             Body.ALWAYS,
             "every or after change of by send all set when else",
+            reader="advertise:read_advertise",
+            check="advertise:check_advertise",
             explainer="advertise:advertise_in",
             expectations="advertise_expectations:EXPECTATIONS",
         ),
-        Block("combine", Body.ALWAYS, "key carry drop default"),
+        Block("combine", Body.ALWAYS, "key carry drop default", reader="small_blocks:read_combine"),
         Block(
             "reveal",
             Body.EITHER,
             "to nothing all except only hide counts below as",
+            reader="reveal:read_reveal",
             expectations="reveal_expectations:EXPECTATIONS",
         ),
         Block(
             "accept",
             Body.ALWAYS,
             "from require else when limit tasks per",
+            reader="accept:read_accept",
+            check="accept:check_accept",
             explainer="accept:accept_in",
             expectations="accept_expectations:EXPECTATIONS",
         ),
@@ -69,13 +80,16 @@ BLOCKS: Final = {
             "rank",
             Body.NEVER,
             "tasks by first where most least random round robin",
+            reader="ranks:read_rank",
             expectations="rank_expectations:EXPECTATIONS",
         ),
-        Block("allocate", Body.NEVER, "by"),
+        Block("allocate", Body.NEVER, "by", reader="allocate:read_allocate"),
         Block(
             "migrate",
             Body.ALWAYS,
             "by offer when keep at least tasks ask every wanting",
+            reader="migrate:read_migrate",
+            check="migrate:check_migrate",
             explainer="migrate:migrate_in",
             expectations="migrate_expectations:EXPECTATIONS",
         ),
@@ -83,6 +97,8 @@ BLOCKS: Final = {
             "join",
             Body.ALWAYS,
             "allow parent when limit",
+            reader="join:read_join",
+            check="join:check_join",
             explainer="join:join_in",
             expectations="join_expectations:EXPECTATIONS",
         ),
@@ -90,10 +106,12 @@ BLOCKS: Final = {
             "running",
             Body.ALWAYS,
             "tasks where when unless for grace then else suspend resume vacate kill move",
+            reader="running:read_running",
+            check="running_checks:check_running",
             explainer="running:running_in",
             expectations="running_expectations:EXPECTATIONS",
         ),
-        Block("timeouts", Body.ALWAYS),
+        Block("timeouts", Body.ALWAYS, reader="small_blocks:read_timeouts"),
     )
 }
 """In the order in which they are listed for users."""

@@ -3,7 +3,9 @@
 import re
 
 from messiahs.core.model.attributes import CATALOGUE, SEEN_BY_THE_OWNER, Kind, Unit
-from messiahs.language.compiler.vocabulary import ACCEPT, LET, RANK, Vocabulary
+from messiahs.language.compiler.accept import ACCEPT
+from messiahs.language.compiler.ranks import RANK
+from messiahs.language.compiler.vocabulary import LET, Vocabulary
 
 VOCABULARY = Vocabulary()
 
