@@ -1,52 +1,29 @@
 """A policy while its file is read, and its completion."""
 
 from dataclasses import dataclass, field, replace
-from typing import Final, TypedDict
+from typing import Final
 
 from lark import Token
 
-from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
-from messiahs.core.interface.policies import (
-    Allocation,
-    AllocationQuery,
-    RankQuery,
-    SourceQuery,
-    Timeouts,
-    UpdateQuery,
-)
+from messiahs.core.interface.policies import Timeouts
 from messiahs.core.model.attributes import KEY_ATTRIBUTES
-from messiahs.core.model.ids import SystemId
 from messiahs.errors import Problem
 from messiahs.language.compiler.peers import rules_by_name, rules_by_relation
 from messiahs.language.compiler.predicates import Reader
 from messiahs.language.runtime.accept_rules import AcceptBlock
 from messiahs.language.runtime.acceptance import AcceptRules
 from messiahs.language.runtime.candidate_ranking import WrittenOrder
-from messiahs.language.runtime.compiled_policy import CompiledPolicy
+from messiahs.language.runtime.compiled_policy import CompiledPolicy, Parts
 from messiahs.language.runtime.disclosing import Advertising, Combining, CompiledDisclosure, Setting
 from messiahs.language.runtime.reveal_rules import EVERYTHING, Disclosure, Revealing
 from messiahs.language.runtime.running_rules import CompiledRule
 from messiahs.language.syntax.problems import Code
 from messiahs.language.syntax.statements import Statement
 from messiahs.language.syntax.written import start_of
-from messiahs.policy.admission import Admission
 from messiahs.policy.built_in import Catalogue
 
 DEFAULT: Final = "default:"
 """Stands for every attribute that `combine` does not name; no attribute can have this name."""
-
-
-class Parts(TypedDict, total=False):
-    """The parts that a file names, by the fields of the policy."""
-
-    update: Part[UpdateQuery, bool]
-    location: Part[RankQuery, tuple[SystemId, ...]]
-    sources: Part[SourceQuery, tuple[SystemId, ...]]
-    selection: Selection
-    transfer: Transfer
-    migration: Migration
-    allocation: Part[AllocationQuery, Allocation]
-    admission: Admission
 
 
 @dataclass(slots=True, kw_only=True)

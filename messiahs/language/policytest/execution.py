@@ -11,16 +11,7 @@ from datetime import datetime
 from messiahs.language.explaining.coverage import Sighting, sightings_in
 from messiahs.language.policytest.course import Course
 from messiahs.language.policytest.situation import Situation
-from messiahs.language.policytest.stated_values import (
-    Below,
-    Members,
-    NamedTask,
-    Place,
-    Rival,
-    SetClock,
-    State,
-    Wait,
-)
+from messiahs.language.policytest.stated_values import Statement, Wait
 from messiahs.language.policytest.trials import Step, Trial, TrialFile
 from messiahs.language.policytest.verdicts import Verdict
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
@@ -61,13 +52,13 @@ def try_out(file: TrialFile, /) -> tuple[Outcome, ...]:
 def _outcome(policy: CompiledPolicy, trial: Trial) -> Outcome:
     course, results = Course(Situation(policy=policy)), _Results()
     for step in trial.steps:
-        match step.what:
-            case Wait(duration_ns):
-                _wait(course, course.situation.later(duration_ns), results)
-            case SetClock() | State() | Place() | Below() | Rival() | NamedTask() | Members():
-                course.situation.take(step.what)
-            case expected:
-                _check(step, expected.judge(course), results)
+        what = step.what
+        if isinstance(what, Wait):
+            _wait(course, course.situation.later(what.duration_ns), results)
+        elif isinstance(what, Statement):
+            course.situation.take(what)
+        else:
+            _check(step, what.judge(course), results)
     seen = results.seen if course.task is None else results.seen | course.task.seen
     return Outcome(trial=trial, failures=tuple(results.failures), seen=frozenset(seen))
 

@@ -16,7 +16,7 @@ from messiahs.language.policytest.expectation_kinds import Expectation
 from messiahs.language.policytest.expectations import expectation_rules, expected_words, read_expectation
 from messiahs.language.policytest.phrases import Phrase, phrases_of
 from messiahs.language.policytest.stated_values import Statement
-from messiahs.language.policytest.statements import READERS, Scene
+from messiahs.language.policytest.statements import NAMED_TASK_RULE, STATEMENTS, Scene
 from messiahs.language.policytest.trials import Step, Trial, TrialFile
 from messiahs.language.predicate.parsing import unescaped
 from messiahs.language.predicate.source_places import quoted
@@ -28,7 +28,7 @@ from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 PolicyOf = Callable[[str], CompiledPolicy]
 """Returns the policy with a name, next to the test file; raises PolicyError."""
 
-_WORDS: Final = ("test", "at", "after", "here", "peer", "task", "placed", "machines", "candidate", "members", "expect")
+_WORDS: Final = ("test", *(word.lower() for word in STATEMENTS), "expect")
 KEYWORDS: Final = frozenset((*_WORDS, "policy", *(word.lower() for word in expected_words())))
 
 
@@ -63,7 +63,7 @@ def read_trials(text: str, /, *, file: str, policy_of: PolicyOf) -> TrialFile:
 @cache
 def trial_grammar() -> Lark:
     """Return the grammar of the phrases of test files."""
-    starts = [*(word for word in _WORDS if word not in {"here", "peer", "task"}), "policy", "state", "rival_task"]
+    starts = ["policy", "test", "expect", NAMED_TASK_RULE, *sorted({kind.rule for kind in STATEMENTS.values()})]
     own = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(f"{own}{expectation_rules()}", parser="lalr", lexer="basic", start=starts)
 
@@ -118,12 +118,12 @@ def _steps(phrase: Phrase, scene: Scene) -> list[Step]:
     if word.type == "EXPECT":
         expected = read_expectation(phrase, scene)
         return [] if expected is None else [_step(phrase, expected)]
-    if word.type not in READERS:
+    if word.type not in STATEMENTS:
         if word.type != BAD:
             hint = nearest(word, _WORDS) or f"a test is made of {', '.join(_WORDS[1:])}"
             scene.notebook.error(word, Code.SYNTAX, f"{quoted(word)} cannot begin a statement here", hint=hint)
         return []
-    said = READERS[word.type](phrase, scene)
+    said = STATEMENTS[word.type].read(phrase, scene)
     steps = [] if said is None else [_step(phrase, said)]
     if word.type == "AFTER":
         steps += [step for each in phrase.body or () for step in _steps(each, scene)]

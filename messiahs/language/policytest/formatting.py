@@ -13,6 +13,7 @@ from lark import Token
 from messiahs.errors import PolicyError
 from messiahs.language.policytest.files import KEYWORDS, trial_grammar
 from messiahs.language.policytest.phrases import Phrase, phrases_of
+from messiahs.language.policytest.statements import NAMED_TASK_RULE, STATEMENTS
 from messiahs.language.predicate.source_places import quoted
 from messiahs.language.syntax.layout import COLUMNS, INDENT, Lines, put_statement, spaced, with_comment
 from messiahs.language.syntax.parsing import parse_statement
@@ -21,8 +22,9 @@ from messiahs.language.syntax.scanning import BAD, is_too_long, tokens_in
 from messiahs.language.syntax.words import Comment, Word, words_of
 
 _STARTS: Final = {
-    **{word.upper(): word for word in ("policy", "test", "at", "after", "placed", "machines", "candidate", "members")},
-    **dict.fromkeys(("HERE", "PEER"), "state"),
+    "POLICY": "policy",
+    "TEST": "test",
+    **{word: kind.rule for word, kind in STATEMENTS.items()},
     "EXPECT": "expect",
 }
 _DATE: Final = ("AT", "INTEGER", "ADD", "INTEGER", "ADD", "INTEGER")
@@ -72,7 +74,8 @@ def _check(phrase: Phrase, notebook: Notebook) -> None:
         if len(words) != _VALUE_WORDS or phrase.body is not None:
             notebook.error(words[0], Code.SYNTAX, "this states nothing", hint='write mem = 4GiB; or name = "cs";')
         return
-    start = ("rival_task" if len(words) > 1 else "state") if words[0].type == "TASK" else _STARTS.get(words[0].type)
+    is_named_task = words[0].type == "TASK" and len(words) > 1
+    start = NAMED_TASK_RULE if is_named_task else _STARTS.get(words[0].type)
     if start is None:
         notebook.error(words[0], Code.SYNTAX, f"{quoted(words[0])} cannot begin a statement here")
     else:

@@ -36,6 +36,7 @@ _STATEMENT_WORDS: Final = 3
 _LONGEST_WAIT_STEPS: Final = 366 * 86_400_000
 _YEARS: Final = range(1970, 3000)
 NAMED_TASK: Final = "named task"
+NAMED_TASK_RULE: Final = "rival_task"
 _SCOPES: Final = {"HERE": HERE, "PEER": PEER, "TASK": TASK}
 
 
@@ -134,7 +135,7 @@ def _read_wait(phrase: Phrase, scene: Scene) -> Statement | None:
 def _read_task(phrase: Phrase, scene: Scene) -> Statement | None:
     if len(phrase.head.words) == 1:
         return _read_state(phrase, scene)
-    words = scene.tokens(phrase, "rival_task")
+    words = scene.tokens(phrase, NAMED_TASK_RULE)
     values = set_only(read_values(body_of(phrase, scene), scene.known(TASK), scene.notebook))
     scene.told.add(NAMED_TASK)
     return None if words is None else NamedTask(unescaped(words[0]), values)
@@ -221,15 +222,23 @@ def _count(token: Token, notebook: Notebook) -> int:
     return int(token)
 
 
-READERS: Final[dict[str, Callable[[Phrase, Scene], Statement | None]]] = {
-    "AT": _read_clock,
-    "AFTER": _read_wait,
-    "HERE": _read_state,
-    "PEER": _read_state,
-    "TASK": _read_task,
-    "MEMBERS": _read_members,
-    "PLACED": _read_placed,
-    "MACHINES": _read_machines,
-    "CANDIDATE": _read_candidate,
+@dataclass(frozen=True, slots=True)
+class StatementKind:
+    """A statement of tests: its rule in the grammar, and the function that reads it."""
+
+    rule: str
+    read: Callable[[Phrase, Scene], Statement | None]
+
+
+STATEMENTS: Final = {
+    "AT": StatementKind("at", _read_clock),
+    "AFTER": StatementKind("after", _read_wait),
+    "HERE": StatementKind("state", _read_state),
+    "PEER": StatementKind("state", _read_state),
+    "TASK": StatementKind("state", _read_task),
+    "PLACED": StatementKind("placed", _read_placed),
+    "MACHINES": StatementKind("machines", _read_machines),
+    "CANDIDATE": StatementKind("candidate", _read_candidate),
+    "MEMBERS": StatementKind("members", _read_members),
 }
-"""The reader of each statement, by its first word."""
+"""Every statement by its first word, in the order in which they are listed for users."""

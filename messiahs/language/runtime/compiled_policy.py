@@ -1,6 +1,7 @@
 """A compiled policy file: the parts that its blocks define, and the defaults of the others (MESSIAHS 5)."""
 
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from messiahs.core.interface.parts import Migration, Part, Selection, Transfer
 from messiahs.core.interface.policies import (
@@ -65,3 +66,16 @@ class CompiledPolicy:
     def keys(self) -> tuple[str, ...]:
         """The attributes by which classes may be split, sorted."""
         return self.disclosure.keys
+
+
+class Parts(TypedDict, total=False):
+    """The decisions that a file defines, by their fields in its policy."""
+
+    update: Part[UpdateQuery, bool]
+    location: Part[RankQuery, tuple[SystemId, ...]]
+    sources: Part[SourceQuery, tuple[SystemId, ...]]
+    selection: Selection
+    transfer: Transfer
+    migration: Migration
+    allocation: Part[AllocationQuery, Allocation]
+    admission: Admission

@@ -107,7 +107,7 @@ BLOCKS: Final = {
             Body.ALWAYS,
             "tasks where when unless for grace then else suspend resume vacate kill move",
             reader="running:read_running",
-            check="running_checks:check_running",
+            check="running:check_running",
             explainer="running:running_in",
             expectations="running_expectations:EXPECTATIONS",
         ),
