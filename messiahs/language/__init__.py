@@ -15,4 +15,8 @@ Its rooms, each of which imports those before it:
 - `explaining`: why a whole policy decides as it does, and how many machines of a pool it leaves to a task.
 - `policytest`: `files` is the entry point for `*.policytest` files. A trial, which is one test of a policy, is a list
   of steps (`trials`), run by `execution`; `explaining.coverage` names the rules that no trial reached.
+
+A block of policy files has its rule in `syntax/grammar.lark` and, as far as it needs them, one file in each of
+`runtime`, `compiler`, `explaining` and `policytest`; `syntax.blocks` lists the blocks and names these parts. Only a
+block that makes a decision of its own adds a field to `runtime.compiled_policy`, too.
 """

@@ -21,10 +21,9 @@ from messiahs.errors import ClientError
 from messiahs.language.explaining.pool import Demand, Loss, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import Change, changes_for
 from messiahs.language.explaining.requirements import demands_of_task
-from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.class_explanation import Machines, machines_in
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.readings import Facts
+from messiahs.language.runtime.readings import Facts, request_facts
 
 
 class ExplainOptions(Stated):
@@ -78,7 +77,7 @@ def explained_pool(policy: CompiledPolicy, asked: Asked, pools: Mapping[str, Ind
     """Match machines with the task's own requirement and the policy's rules for the asking neighbor."""
     asker = asked.query.asker
     demands = (*demands_of_task(asked.requirement), *demands_of(policy.acceptance, asker))
-    facts, whole = facts_of(asked.query), whole_pool(pools)
+    facts, whole = request_facts(asked.query), whole_pool(pools)
     return ExplainedPool(
         asker=_asker_text(asker),
         machines=whole.vector.machines,

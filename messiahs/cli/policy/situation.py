@@ -23,9 +23,8 @@ from messiahs.language.compiler.stated_facts import attributes_of, read_statemen
 from messiahs.language.explaining.policy import explain_policy
 from messiahs.language.explaining.ranks import ExplainedOrder, explain_candidates, explain_task_order
 from messiahs.language.predicate.predicates import ParsedPredicate
-from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.compiled_policy import CompiledPolicy
-from messiahs.language.runtime.readings import HERE, PEER, TASK
+from messiahs.language.runtime.readings import HERE, PEER, TASK, request_facts
 from messiahs.language.runtime.rule_explanation import ExplainedBlock
 
 _STDIN: Final = "-"
@@ -79,7 +78,7 @@ def explained_orders(
         now=query.now,
         module=query.module,
     )
-    facts = facts_of(query)
+    facts = request_facts(query)
     tasks = TaskOrderQuery(tasks=({**facts[TASK], **asked.present},), here=facts[HERE], now=query.now)
     found = (explain_candidates(policy, ranking, are_known=neighbors is not None), explain_task_order(policy, tasks))
     return tuple(sorted((each for each in found if each is not None), key=lambda order: order.written.start))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from messiahs.core.interface.policies import AcceptQuery, RunningQuery
 from messiahs.core.model.descriptions import SDV, Description
-from messiahs.language.runtime.accept_rules import facts_of
-from messiahs.language.runtime.readings import TASK
+from messiahs.language.runtime.readings import TASK, request_facts
 from messiahs.language.runtime.rule_explanation import ExplainedBlock, ExplainedRule
 
 
@@ -32,7 +31,7 @@ class Situation:
         """The task on this machine, if there is one."""
         if not self.present:
             return None
-        task = {**facts_of(self.query)[TASK], **self.present}
+        task = {**request_facts(self.query)[TASK], **self.present}
         return RunningQuery(task=task, here=self.here.description(), now=self.query.now)
 
 

@@ -3,15 +3,8 @@
 from typing import Final
 
 from messiahs.core.interface.policies import Accepted, AcceptQuery
-from messiahs.language.runtime.accept_rules import (
-    AcceptBlock,
-    Limit,
-    Requirement,
-    facts_of,
-    is_true_for,
-    slots_under_limit,
-)
-from messiahs.language.runtime.readings import HERE, Facts
+from messiahs.language.runtime.accept_rules import AcceptBlock, Limit, Requirement, is_true_for, slots_under_limit
+from messiahs.language.runtime.readings import HERE, Facts, request_facts
 from messiahs.language.runtime.rule_explanation import (
     ExplainedBlock,
     ExplainedRule,
@@ -26,7 +19,7 @@ _WHY_LIMIT: Final = 1000
 
 def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
     """Evaluate every rule of an `accept` block for a request, regardless of its sender."""
-    facts = facts_of(query)
+    facts = request_facts(query)
     rules = [_requirement(each, query, facts) for each in (*block.requirements, *block.occasions)]
     rules += [_limit(each, query) for each in block.limits]
     verdict = "accepted" if isinstance(block.judge(query), Accepted) else "refused"
@@ -35,7 +28,7 @@ def explain_accept(block: AcceptBlock, query: AcceptQuery, /) -> ExplainedBlock:
 
 def why_refused(block: AcceptBlock, query: AcceptQuery, /) -> str:
     """Return on one line, for the local log, every rule that refuses a request, with the values found; else empty."""
-    facts = facts_of(query)
+    facts = request_facts(query)
     # Strangers can cause this call often, so only rules that refuse are explained.
     against = [each for each in block.requirements if not is_true_for(each.condition, query, facts)]
     if not any(is_true_for(each.condition, query, facts) for each in block.occasions):

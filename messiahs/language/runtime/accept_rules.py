@@ -8,10 +8,9 @@ from typing import Final
 
 from messiahs.core.interface.messages import DenyCode
 from messiahs.core.interface.policies import Accepted, AcceptQuery, Placed, Refused
-from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV
 from messiahs.language.runtime.conditions import Condition, holds_here
-from messiahs.language.runtime.readings import HERE, NOW, PEER, TASK, Facts, Reading, calendar_facts
+from messiahs.language.runtime.readings import TASK, Facts, Reading, request_facts
 
 _OPTIONS: Final = {"mem": "--mem", "disk": "--disk", "cpus": "--cpus", "est_time": "--time"}
 
@@ -50,7 +49,7 @@ class AcceptBlock:
 
     def judge(self, query: AcceptQuery) -> Accepted | Refused:
         """Accept or refuse tasks; a refusal names the rule."""
-        facts = facts_of(query)
+        facts = request_facts(query)
         for requirement in self.requirements:
             if not is_true_for(requirement.condition, query, facts):
                 text = _joined(requirement.text, *_why(requirement.condition, facts))
@@ -63,16 +62,6 @@ class AcceptBlock:
             if slots_under_limit(limit, query.tdv, query.placed) + query.wanted_slots > limit.slots:
                 return Refused(code=DenyCode.LIMIT_REACHED, rule=limit.rule, is_final=False)
         return Accepted()
-
-
-def facts_of(query: AcceptQuery) -> Facts:
-    """Return the facts about a request; without a machine there are none about the own machine."""
-    task = {**query.tdv.description(), "from": query.asker.system}
-    peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
-    if query.asker.balance is not None:
-        peer["balance"] = query.asker.balance
-    here = {**query.module, **(query.here.description() if query.here is not None else {})}
-    return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 
 
 def is_true_for(condition: Condition, query: AcceptQuery, facts: Facts, /) -> bool:

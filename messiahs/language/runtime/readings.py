@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from messiahs.core.interface.policies import CalendarTime, RunningQuery
+from messiahs.core.interface.policies import AcceptQuery, CalendarTime, RunningQuery
 from messiahs.core.model.attributes import INTEGER_HIGHEST, INTEGER_LOWEST, Kind, Unit, Value
 from messiahs.core.model.descriptions import Description
 from messiahs.core.vectors.buckets import highest_in, lowest_in
@@ -148,6 +148,16 @@ def _typed(value: Value | None, kind: Kind) -> Value | None:
 def calendar_facts(now: CalendarTime) -> dict[str, int | str]:
     """Return the attributes of `$now`."""
     return {"clock": now.clock, "weekday": now.weekday, "day": now.day}
+
+
+def request_facts(query: AcceptQuery, /) -> Facts:
+    """Return the facts about a request; without a machine there are none about the own machine."""
+    task = {**query.tdv.description(), "from": query.asker.system}
+    peer: dict[str, Value] = {"name": query.asker.system, "relation": query.asker.relation.value}
+    if query.asker.balance is not None:
+        peer["balance"] = query.asker.balance
+    here = {**query.module, **(query.here.description() if query.here is not None else {})}
+    return {TASK: task, PEER: peer, HERE: here, NOW: calendar_facts(query.now)}
 
 
 def running_facts(query: RunningQuery, /) -> Facts:

@@ -31,7 +31,7 @@ EXCEPTIONS = {
     "advertise": (8, "with `combine` and `reveal` it is one decision of the core, compiled in `disclosing`"),
     "combine": (8, "as `advertise`"),
     "reveal": (10, "as `advertise`, and a file may have several such blocks, which the draft collects"),
-    "accept": (16, "`policy explain` and the judgement of pools ask whether a task is accepted"),
+    "accept": (13, "`policy explain` and the judgement of pools ask whether a task is accepted"),
     "rank": (
         15,
         "it orders instead of admitting: its explanation has its own form, and its keys are read over classes",

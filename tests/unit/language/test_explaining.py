@@ -7,8 +7,8 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.core.vectors.vectors import EMPTY
-from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.condition_explanation import Explanation, explain, values_text, why_false
+from messiahs.language.runtime.readings import request_facts
 from messiahs.language.syntax.written import text_of
 from tests.unit.language.policy_rig import machines, policy, request, sdv, tdv
 
@@ -18,7 +18,7 @@ LETS = "let night = $now.clock >= 20:00 or $now.clock < 7:00;\nlet busy = $here.
 def _explained(predicate: str, said: dict[str, Value]) -> Explanation:
     rules = policy(f"{LETS}accept from any {{ require {predicate}; limit 9 tasks; }}").acceptance.for_any
     assert rules is not None
-    return explain(rules.requirements[0].condition, facts_of(request(tdv(**said))))
+    return explain(rules.requirements[0].condition, request_facts(request(tdv(**said))))
 
 
 @pytest.mark.parametrize(

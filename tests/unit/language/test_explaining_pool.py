@@ -10,8 +10,8 @@ from messiahs.core.model.neighbors import Relation
 from messiahs.core.vectors.indexed import IndexedVector
 from messiahs.language.explaining.pool import Demand, demands_of, judge_pool, losses_in
 from messiahs.language.explaining.relaxing import changes_for
-from messiahs.language.runtime.accept_rules import facts_of
 from messiahs.language.runtime.class_explanation import Machines, machines_in
+from messiahs.language.runtime.readings import request_facts
 from tests.unit.language.policy_rig import NOON, machines, policy, request, tdv
 
 GIB = 1 << 30
@@ -33,17 +33,17 @@ def _asked(
 
 def _matched(rules: str, **said: Value) -> str:
     demands, query, pool = _asked(rules, said)
-    return str(machines_in(judge_pool(demands, facts_of(query), pool), pool))
+    return str(machines_in(judge_pool(demands, request_facts(query), pool), pool))
 
 
 def _losses(rules: str, **said: Value) -> list[tuple[str, str]]:
     demands, query, pool = _asked(rules, said)
-    return [(loss.text, str(loss.machines)) for loss in losses_in(demands, facts_of(query), pool)]
+    return [(loss.text, str(loss.machines)) for loss in losses_in(demands, request_facts(query), pool)]
 
 
 def _changes(rules: str, **said: Value) -> list[tuple[str, str]]:
     demands, query, pool = _asked(rules, said)
-    return [(change.text, str(change.machines)) for change in changes_for(demands, facts_of(query), pool)]
+    return [(change.text, str(change.machines)) for change in changes_for(demands, request_facts(query), pool)]
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_the_smallest_change_is_shown_with_the_machines_that_would_match(
 def test_possible_and_certain_matches_are_distinguished() -> None:
     mixed = IndexedVector(machines({"avail_mem": 4 * GIB}, {"avail_mem": 16 * GIB}, keys=()))
     demands, query, pool = _asked("", {"mem": 8 * GIB}, mixed)
-    assert machines_in(judge_pool(demands, facts_of(query), pool), pool) == Machines(surely=0, could=2)
-    (loss,) = losses_in(demands, facts_of(query), pool)
+    assert machines_in(judge_pool(demands, request_facts(query), pool), pool) == Machines(surely=0, could=2)
+    (loss,) = losses_in(demands, request_facts(query), pool)
     assert loss.machines == Machines(surely=0, could=2)
-    (change,) = changes_for(demands, facts_of(query), pool)
+    (change,) = changes_for(demands, request_facts(query), pool)
     assert (change.text, change.machines) == ("$mem were at most 4GiB", Machines(surely=2, could=2))
 
 
@@ -127,7 +127,7 @@ def test_possible_and_certain_matches_are_distinguished() -> None:
 def test_a_sender_without_a_block_has_no_machine_and_no_change_helps(relation: Relation, senders: str) -> None:
     asker = request(relation=relation).asker
     demands = demands_of(policy("accept from parent { require $mem <= 1GiB; limit 9 tasks; }").acceptance, asker)
-    facts = facts_of(AcceptQuery(tdv=tdv(mem=GIB), asker=asker, here=None, subtree=POOL, now=NOON))
+    facts = request_facts(AcceptQuery(tdv=tdv(mem=GIB), asker=asker, here=None, subtree=POOL, now=NOON))
     assert machines_in(judge_pool(demands, facts, POOL), POOL) == Machines(surely=0, could=0)
     (loss,) = losses_in(demands, facts, POOL)
     assert (loss.text, str(loss.machines)) == (f"a missing block: accept from {senders}", "5")
