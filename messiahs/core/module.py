@@ -86,24 +86,28 @@ class SchedulingModule:
         return self.state.timers.next_deadline()
 
     def _settle(self, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
-        """Deliver messages of the module to itself, in their place among the actions."""
-        own = self.state.system
-        if not any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
-            advertising.note_waiting(self.state, now)
-            return (*actions, *unreported_failures(self.state))
-        settled: list[Action] = []
-        pending = deque(actions)
-        while pending:
-            action = pending.popleft()
-            if isinstance(action, SendControl) and action.to == own:
-                pending.extendleft(reversed(_on_control(self.state, own, action.message, now)))
-            elif isinstance(action, SendTasks) and action.to == own:
-                taken = attempts.on_task_transfer(self.state, action.message, sender=own, now=now)
-                pending.extendleft(reversed(taken))
-            else:
-                settled.append(action)
-        advertising.note_waiting(self.state, now)
-        return (*settled, *unreported_failures(self.state))
+        """Deliver messages of the module to itself, in their place among the actions, and complete the step."""
+        state, own = self.state, self.state.system
+        if any(isinstance(action, _TO_A_MODULE) and action.to == own for action in actions):
+            actions = _delivered(state, actions, now)
+        advertising.note_waiting(state, now)
+        return (*actions, *unreported_failures(state)) if state.parts.unreported else actions
+
+
+def _delivered(state: ModuleState, actions: tuple[Action, ...], now: Instant) -> tuple[Action, ...]:
+    own = state.system
+    settled: list[Action] = []
+    pending = deque(actions)
+    while pending:
+        action = pending.popleft()
+        if isinstance(action, SendControl) and action.to == own:
+            pending.extendleft(reversed(_on_control(state, own, action.message, now)))
+        elif isinstance(action, SendTasks) and action.to == own:
+            taken = attempts.on_task_transfer(state, action.message, sender=own, now=now)
+            pending.extendleft(reversed(taken))
+        else:
+            settled.append(action)
+    return tuple(settled)
 
 
 def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, ...]:

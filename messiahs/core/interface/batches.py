@@ -5,7 +5,7 @@ One batch is stored at a time. Actions that arrive meanwhile form the next one.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from messiahs.core.interface.actions import Action, Effect, Forget, Store
 from messiahs.core.interface.events import StoreChanged
@@ -14,8 +14,10 @@ HostWrite = TypeVar("HostWrite")
 """A write of the host itself, stored in its transactions together with the rows of the core."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch(Generic[HostWrite]):
+_ROW_ACTIONS: Final = (Store, Forget)
+
+
+class Batch(NamedTuple, Generic[HostWrite]):
     """Both parts are in order of arrival."""
 
     writes: tuple[Store | Forget | HostWrite, ...]
@@ -46,7 +48,7 @@ class Batches(Generic[HostWrite]):
     def add(self, actions: Iterable[Action]) -> None:
         """Add actions to the next batch."""
         for action in actions:
-            if isinstance(action, Store | Forget):
+            if isinstance(action, _ROW_ACTIONS):
                 self._writes.append(action)
             else:
                 self._effects.append(action)
@@ -57,7 +59,7 @@ class Batches(Generic[HostWrite]):
 
     def begin(self) -> Batch[HostWrite] | None:
         """Return all waiting actions, to be stored; None if there are none, or the last batch is still being stored."""
-        if self.storing is not None or self.is_idle:
+        if self.storing is not None or not (self._writes or self._effects):
             return None
         self.storing = Batch(writes=tuple(self._writes), effects=tuple(self._effects))
         self._writes, self._effects = [], []

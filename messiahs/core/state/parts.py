@@ -12,10 +12,11 @@ _Answer = TypeVar("_Answer")
 
 def decide(state: ModuleState, kind: PartKind, part: Part[_Query, _Answer], query: _Query, /) -> _Answer:
     """Return a part's answer, and keep its new state; if the part failed, return the substitute of its answer."""
-    before = state.parts.states.get(kind, part.initial)
+    states = state.parts.states
+    before = states.get(kind, part.initial)
     answer, after = part.decide(query, before, state.randomness)
     if after is not before:
-        state.parts.states[kind] = after
+        states[kind] = after
     if not isinstance(answer, Failed):
         return answer
     if kind not in state.parts.failed:
