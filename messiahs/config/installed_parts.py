@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from re import fullmatch
 from typing import TYPE_CHECKING, Final
 
-from messiahs.core.interface.parts import PartState
+from messiahs.core.interface.parts import PartKind, PartState
 from messiahs.core.model.attributes import Value
+from messiahs.core.model.texts import has_control
 from messiahs.language.syntax.scanning import KEYWORDS
 from messiahs.policy.built_in import BUILT_IN, Catalogue, Found
-from messiahs.policy.external_parts import SAFE, Guarded, why_no_state
+from messiahs.policy.external_parts import SAFE, Guarded, failure_text, why_no_state
 from messiahs.policy.parts import Decider, DeclaredPart
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _installed() -> Found:
         try:
             part = _loaded(point)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything
-            broken[point.name] = f"{_origin(point)} cannot be used: {type(error).__name__}: {error}"
+            broken[point.name] = f"{_origin(point)} cannot be used: {failure_text(error)}"
         else:
             loaded.setdefault(part.name, []).append(part)
     parts: list[DeclaredPart] = []
@@ -90,7 +91,7 @@ def _loaded(point: "EntryPoint") -> DeclaredPart:
         state: PartState = made.initial
         if why := why_no_state(state):
             raise TypeError(why)
-        return Guarded(kind, made)
+        return Guarded(kind, made, state)
 
     distribution = point.dist
     assert distribution is not None, "installed entry points have a distribution"
@@ -103,9 +104,17 @@ def _problems(point: "EntryPoint", part: object) -> Iterator[str]:
         return
     if part.name != point.name:
         yield f"the part is named {part.name!r}, and its entry point {point.name!r}"
-    if part.kind not in SAFE:
+    if type(part.kind) is not PartKind or part.kind not in SAFE:
         yield f"no part of the kind {part.kind!r} can be named"
-    for name in (part.name, *(each.name for each in part.parameters)):
+    make: object = part.make
+    if not callable(make):
+        yield f"{make!r} does not make a part"
+    if has_control(part.meaning):
+        yield "its meaning has control characters"
+    names = [each.name for each in part.parameters]
+    if len(set(names)) < len(names):
+        yield "two of its parameters have the same name"
+    for name in (part.name, *names):
         if fullmatch(_NAME, name) is None or name in KEYWORDS:
             yield f"{name!r} cannot be written in a policy"
 

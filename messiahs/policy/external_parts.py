@@ -17,12 +17,14 @@ from messiahs.core.interface.policies import (
 )
 from messiahs.core.model.attributes import INTEGER_HIGHEST
 from messiahs.core.model.descriptions import is_valid_value
+from messiahs.core.model.texts import printable
 from messiahs.core.task_filter.matching import could_hold
 from messiahs.policy.location import MostWaiting, WeightedFreeSlots
 from messiahs.policy.parts import Decider
 
 STATE_LIMIT: Final = 4_096
-"""Maximum number of values in the state of a third-party part."""
+"""Maximum number of rows and values in the state of a third-party part."""
+_TEXT_LENGTH: Final = 200
 _DRAW_LIMIT_BITS: Final = 1_024
 
 
@@ -35,11 +37,8 @@ class Guarded:
 
     kind: PartKind
     decider: Decider
-
-    @property
-    def initial(self) -> PartState:
-        """The initial state."""
-        return self.decider.initial
+    initial: PartState
+    """The initial state, as it was when the part was created."""
 
     def decide(
         self,
@@ -54,15 +53,27 @@ class Guarded:
             able = tuple(each for each in query.candidates if could_hold(query.need, each.view))
             query = replace(query, candidates=able)
         try:
-            answer, after = self.decider.decide(query, state, port)
-            why = safe.why_wrong(query, answer) or why_no_state(after)
-        except (Exception, SystemExit) as error:  # the module must survive any failure of a part
-            if port.failure is not None:
-                raise port.failure from error
-            answer, after, why = None, state, f"{type(error).__name__}: {error}"
+            # The part gets a copy, so that its answer is checked against the query as it was.
+            answer, after = self.decider.decide(replace(query), state, port)
+            why = printable(safe.why_wrong(query, answer) or why_no_state(after))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the module must survive any failure of a part
+            answer, after, why = None, state, failure_text(error)
+        if port.failure is not None:
+            raise port.failure
         if not why:
             return answer, after
         return Failed(instead=safe.instead(query, randomness), why=f"{why}; {safe.told}"), state
+
+
+def failure_text(error: BaseException, /) -> str:
+    """Return an exception of foreign code as one line of bounded length; it may not even have a readable text."""
+    try:
+        text = str(error)[:_TEXT_LENGTH]
+    except Exception:  # noqa: BLE001 - the text, too, is made by foreign code
+        text = "its text cannot be read"
+    return printable(f"{type(error).__name__}: {text}")
 
 
 class _Port:
@@ -94,10 +105,10 @@ class Safe:
 
 def why_no_state(state: object, /) -> str:
     """Return why an object is not a state of a part; empty if it is one."""
-    if not isinstance(state, tuple) or not all(isinstance(row, tuple) for row in state):
+    if type(state) is not tuple or not all(type(row) is tuple for row in state):
         return "its state is not a tuple of tuples"
     values = [value for row in state for value in row]
-    if len(values) > STATE_LIMIT:
+    if len(state) + len(values) > STATE_LIMIT:
         return f"its state has more than {STATE_LIMIT} values"
     if not all(type(value) in (int, str) and is_valid_value(value) for value in values):
         return "its state has other values than 64-bit integers and strings of 64 bytes"
@@ -110,9 +121,11 @@ def _no_bool(query: object, answer: object) -> str:
 
 
 def _no_order(known: tuple[object, ...], answer: object, *, is_whole: bool = False) -> str:
-    if not isinstance(answer, tuple):
+    if type(answer) is not tuple:
         return f"{answer!r:.100} is not a tuple"
-    strange = [each for each in answer if type(each) is bool or each not in known]
+    # By type as well: 1.0 equals 1, and neither indexes a list nor can be recorded.
+    types = {type(each) for each in known}
+    strange = [each for each in answer if type(each) not in types or each not in known]
     if strange:
         return f"{strange[0]!r:.100} is not in the query"
     if len(set(answer)) < len(answer):
@@ -137,7 +150,7 @@ def _no_tasks(query: MigrationQuery, answer: object) -> str:
 
 
 def _no_allocation(query: AllocationQuery, answer: object) -> str:
-    if not isinstance(answer, Allocation):
+    if type(answer) is not Allocation:
         return f"{answer!r:.100} is not an Allocation"
     if type(answer.slots) is not int or not 1 <= answer.slots <= INTEGER_HIGHEST:
         return f"{answer.slots!r:.100} slots cannot be given"

@@ -42,7 +42,7 @@ def _or_die(method: Callable[Concatenate["Driver", P], None]) -> Callable[Concat
     def guarded(self: "Driver", /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             method(self, *args, **kwargs)
-        except Exception:  # noqa: BLE001 - after any error the process must not continue
+        except BaseException:  # noqa: BLE001 - after any error the process must not continue
             _LOG.critical(
                 "this is a bug; the daemon ends, and resumes from its rows when it starts again", exc_info=True
             )

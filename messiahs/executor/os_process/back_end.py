@@ -241,8 +241,9 @@ class OsProcessExecutor:
             try:
                 await self._attach()
                 known = await self._ask()
-                break
-            except ExecutorError as error:
+                if self._link is not None:
+                    break
+            except (ExecutorError, OSError) as error:
                 if self._on_lost is not None:
                     self._on_lost(str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -257,10 +258,11 @@ class OsProcessExecutor:
 
     async def _end_lost(self) -> None:
         """End what is left of a starter that was lost."""
-        links, self._lost_links = self._lost_links, []
-        for link in links:
-            await link.close(stop_starter=False)
+        # Before its links are closed: one that reads nothing keeps a link open for as long as it lives.
         await end_starter(self._settings.directory)
+        while self._lost_links:
+            await self._lost_links[0].close(stop_starter=False)
+            del self._lost_links[0]
 
     def _fail_questions(self) -> None:
         for answer in self._asked.values():

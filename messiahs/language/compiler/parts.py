@@ -10,6 +10,7 @@ from messiahs.language.syntax.literals import EXAMPLES, MEANINGS, read_literal
 from messiahs.language.syntax.parsing import first_token, last_token, tokens_in_tree, trees_in
 from messiahs.language.syntax.problems import Code, Notebook, nearest
 from messiahs.language.syntax.quantities import shown
+from messiahs.policy.external_parts import failure_text
 from messiahs.policy.parts import DeclaredPart, NamedPart, Parameter
 
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"})
@@ -100,8 +101,8 @@ def _made(declared: DeclaredPart, given: dict[str, Value], name: Token, notebook
         values[each.name] = value
     try:
         decider = declared.make(**values)
-    except Exception as error:  # noqa: BLE001 - the author of a part may refuse its parameters with any exception
-        message = f"`{declared.name}` cannot be created: {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a part may refuse its parameters with any exception
+        message = f"`{declared.name}` cannot be created: {failure_text(error)}"
         notebook.error(name, Code.PARAMETER_VALUE, message)
         return None
     return NamedPart(declared=declared, text=part_text(declared, values), decider=decider)

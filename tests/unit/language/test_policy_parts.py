@@ -171,7 +171,7 @@ def test_an_order_fails_with_the_part_among_its_keys_and_the_other_keys_still_co
             raise KeyError(state[0][0])
 
     def declared(kind: PartKind) -> DeclaredPart:
-        return DeclaredPart(kind=kind, name="bad", meaning="", make=lambda: Guarded(kind, Broken()))
+        return DeclaredPart(kind=kind, name="bad", meaning="", make=lambda: Guarded(kind, Broken(), Broken().initial))
 
     parts = (declared(PartKind.LOCATION), declared(PartKind.SELECTION))
     text = "rank candidates by least $load, bad(); rank tasks by most $task.waited, bad();"

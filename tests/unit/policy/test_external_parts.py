@@ -1,6 +1,8 @@
 """A third-party part that fails: the safe answer in its place, and the reason."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,27 @@ from messiahs.core.interface.policies import Allocation, Randomness
 from messiahs.policy.external_parts import Guarded
 from tests.contract.part_queries import QUERIES
 from tests.unit.language.policy_rig import Draws, candidate, ranking
+
+
+class Name(str):
+    """Equal to a name, and of another type."""
+
+    __slots__ = ()
+
+
+class Names(tuple[str, ...]):
+    """Equal to a tuple, and of another type."""
+
+    __slots__ = ()
+
+
+class UnreadableError(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        """Fail."""
+        raise ValueError("no text")
+
 
 BEFORE: PartState = (("a", 1),)
 
@@ -28,8 +51,12 @@ class Doing:
         return self.do(query, randomness)
 
 
+def _guarded(kind: PartKind, do: Callable[[Any, Randomness], tuple[Any, Any]]) -> Guarded:
+    return Guarded(kind, Doing(do), ())
+
+
 def _failed(kind: PartKind, do: Callable[[Any, Randomness], tuple[Any, Any]]) -> Failed[Any]:
-    answer, after = Guarded(kind, Doing(do)).decide(QUERIES[kind][-1], BEFORE, Draws(*range(9)))
+    answer, after = _guarded(kind, do).decide(QUERIES[kind][-1], BEFORE, Draws(*range(9)))
     assert isinstance(answer, Failed)
     assert after is BEFORE
     return answer
@@ -50,6 +77,9 @@ def _answering(answer: object, state: object = ()) -> Callable[[Any, Randomness]
         (PartKind.SELECTION, (0, True), "True is not in the query; tasks stay in the order in which they came"),
         (PartKind.MIGRATION, (3,), "3 is not in the query; no running task moves"),
         (PartKind.MIGRATION, None, "None is not a tuple; no running task moves"),
+        (PartKind.MIGRATION, (0.0,), "0.0 is not in the query; no running task moves"),
+        (PartKind.SOURCES, (Name("a"),), "'a' is not in the query; most_waiting() decides"),
+        (PartKind.SOURCES, Names(("a",)), "('a',) is not a tuple; most_waiting() decides"),
         (PartKind.ALLOCATION, 2, "2 is not an Allocation; nothing is granted"),
         (PartKind.ALLOCATION, Allocation(slots=0, places=1), "0 slots cannot be given; nothing is granted"),
         (
@@ -104,7 +134,7 @@ def test_a_part_does_not_receive_candidates_that_could_not_hold_the_task() -> No
         return ("full",), ()
 
     query = ranking(candidate("full", {"free_slots": 0}), candidate("free"))
-    answer, _ = Guarded(PartKind.LOCATION, Doing(see)).decide(query, (), Draws(0))
+    answer, _ = _guarded(PartKind.LOCATION, see).decide(query, (), Draws(0))
     assert seen == ["free"]
     assert answer == Failed(instead=("free",), why="'full' is not in the query; weighted_free_slots() decides")
 
@@ -123,6 +153,57 @@ def test_an_exception_of_the_random_source_is_not_a_failure_of_the_part() -> Non
             """Fail."""
             raise ZeroDivisionError(count)
 
-    part = Guarded(PartKind.MIGRATION, Doing(lambda _query, randomness: (randomness.bits(3), ())))
+    part = _guarded(PartKind.MIGRATION, lambda _query, randomness: (randomness.bits(3), ()))
     with pytest.raises(ZeroDivisionError):
         part.decide(QUERIES[PartKind.MIGRATION][0], (), Broken())
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (asyncio.CancelledError(), "CancelledError: "),
+        (GeneratorExit(), "GeneratorExit: "),
+        (SystemExit(0), "SystemExit: 0"),
+        (UnreadableError(), "UnreadableError: its text cannot be read"),
+        (ValueError("a\nb\x1b\ud800"), r"ValueError: a\nb\x1b\udc00"),
+        (ValueError("x" * 10_000), f"ValueError: {'x' * 200}"),
+    ],
+)
+def test_whatever_a_part_raises_is_its_failure_in_one_short_line(error: BaseException, why: str) -> None:
+    def fail(_query: object, _randomness: Randomness) -> tuple[Any, Any]:
+        raise error
+
+    assert _failed(PartKind.MIGRATION, fail).why == f"{why}; no running task moves".replace(r"\udc00", r"\ud800")
+
+
+def test_an_interrupt_by_the_user_is_passed_on() -> None:
+    def interrupt(_query: object, _randomness: Randomness) -> tuple[Any, Any]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _failed(PartKind.MIGRATION, interrupt)
+
+
+def test_a_part_that_changes_its_query_changes_a_copy() -> None:
+    def change(query: Any, _randomness: Randomness) -> tuple[Any, Any]:  # noqa: ANN401 - an AllocationQuery
+        object.__setattr__(query, "wanted", 10**9)
+        return Allocation(slots=1, places=10**9), ()
+
+    assert _failed(PartKind.ALLOCATION, change).instead == Allocation(slots=4, places=0)
+
+
+def test_a_part_that_hides_a_failure_of_the_random_source_does_not_hide_it_from_the_module() -> None:
+    class Broken:
+        """Cannot draw."""
+
+        def bits(self, count: int, /) -> int:
+            """Fail."""
+            raise ZeroDivisionError(count)
+
+    def hide(_query: object, randomness: Randomness) -> tuple[Any, Any]:
+        with suppress(ZeroDivisionError):
+            randomness.bits(3)
+        return (), ()
+
+    with pytest.raises(ZeroDivisionError):
+        _guarded(PartKind.MIGRATION, hide).decide(QUERIES[PartKind.MIGRATION][0], (), Broken())
