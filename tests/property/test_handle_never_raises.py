@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from messiahs.core.interface.actions import Action, Forget, SendControl, SendTasks, SendVector, Store
+from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import (
     AnswerTo,
     AttemptEnded,
@@ -218,7 +219,7 @@ class Drawing:
         events: list[Event] = [
             AttemptStarted(attempt=attempt),
             AttemptEnded(attempt=attempt, exit_code=0, ran_ns=SECOND),
-            AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from(["lost", "killed", "vacated"]))),
+            AttemptEnded(attempt=attempt, cause=self._draw(st.sampled_from([Cause.LOST, Cause.KILLED, Cause.VACATED]))),
             AttemptsMeasured(memory=((attempt, self._draw(st.integers(0, 200))),)),
             OutputsHome(attempt=attempt),
             OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
