@@ -1,7 +1,10 @@
-"""Starters that are lost one after the other: each loss is noticed, and one renewal at a time replaces them."""
+"""Starters that are lost: one renewal at a time replaces them, also where the first attempts fail."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from messiahs.core.model.instants import SECOND
 from messiahs.executor.linux.processes import ProcessIdentity, is_alive, kill, wait_until_gone
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
-from messiahs.executor.protocol.identity import recorded_identity
+from messiahs.executor.protocol.identity import LOG_FILE, recorded_identity
 from tests.contract.executor_rig import OFFSET_NS, Rig, play_scene, starter_settings
 
 pytestmark = pytest.mark.processes
@@ -55,3 +58,41 @@ def test_one_renewal_at_a_time_replaces_successively_lost_starters(settings: Sta
         assert most == 1
 
     play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_a_starter_that_cannot_be_started_for_lack_of_its_log_is_started_once_it_can(settings: StarterSettings) -> None:
+    log = settings.directory / LOG_FILE
+
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60")
+        await rig.start_of(1)
+        starter = recorded_identity(settings.directory)
+        assert starter is not None
+        log.unlink()
+        log.mkdir()
+        kill(starter)
+        await rig.until(lambda: any("directory" in loss for loss in rig.losses))
+        log.rmdir()
+        assert (await rig.end_of(1)).cause is Cause.LOST
+        rig.run(2, "true")
+        assert (await rig.end_of(2)).exit_code == 0
+
+    play_scene(act, lambda: OsProcessExecutor(settings, boottime_offset_ns=OFFSET_NS))
+
+
+def test_a_starter_that_reads_nothing_is_replaced_although_commands_wait_for_it(settings: StarterSettings) -> None:
+    async def act(rig: Rig) -> None:
+        rig.run(1, "sleep", "60")
+        await rig.start_of(1)
+        starter = recorded_identity(settings.directory)
+        assert starter is not None
+        os.kill(starter.pid, signal.SIGSTOP)
+        for number in range(2, 102):
+            rig.run(number, "true", env=(("LARGE", "x" * 100_000),))
+        assert (await rig.end_of(1)).cause is Cause.LOST
+        assert not is_alive(starter)
+        rig.run(102, "true")
+        assert (await rig.end_of(102)).exit_code == 0
+
+    short = replace(settings, silence_ns=SECOND // 2)
+    play_scene(act, lambda: OsProcessExecutor(short, boottime_offset_ns=OFFSET_NS))
