@@ -6,6 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from messiahs.core.interface.rows import RememberedRow, RowKind
+from messiahs.trace.format.rows import decode_row
 from tests.live.lab import Lab, short_lease_lab
 from tests.live.test_leases import Beating, beating_task
 from tests.waiting import eventually
@@ -85,7 +87,7 @@ def _old_and_new(short: Lab, *, keeps_mark: bool) -> None:
     # A neighbor receives it with the next hello.
     short.kill("middle")
     short.start("middle")
-    eventually(lambda: remembered(short, "middle"))
+    eventually(lambda: remembered(short, "middle") >= int(lost[-1].rpartition(".")[2]))
     short.kill("home")
     for path in folder.glob("module.db*"):
         path.unlink()
@@ -104,7 +106,11 @@ def _old_and_new(short: Lab, *, keeps_mark: bool) -> None:
     assert kept in federation.run("status").stdout
 
 
-def remembered(short: Lab, module: str) -> bool:
-    """Return whether a module has stored the highest number that its neighbor `home` has given out."""
+def remembered(short: Lab, module: str) -> int:
+    """Return the highest number given out by `home` that a neighbor has stored."""
+    query = "SELECT kind, key, body FROM rows WHERE kind = ?"
     with closing(sqlite3.connect(short.federation.folder(module) / "module.db")) as connection:
-        return bool(connection.execute("SELECT 1 FROM rows WHERE kind = 8 AND key = CAST('home' AS BLOB)").fetchall())
+        rows = [decode_row(*each) for each in connection.execute(query, (RowKind.REMEMBERED,))]
+    return max(
+        (row.given.submissions for row in rows if isinstance(row, RememberedRow) and row.system == "home"), default=0
+    )

@@ -39,7 +39,7 @@ def _recorded(module: SchedulingModule, folder: Path, federation: SimulatedFeder
         sink=RingFiles(folder, size_bytes=1 << 20),
         source=PolicySource(file="", text=None, timeouts=Timeouts()),
         segment_bytes=4_096,
-        wall_ns=lambda: federation.now,
+        wall_offset_ns=lambda: 0,
         on_lost=pytest.fail,
     )
     recorded.record(recording, federation.now)

@@ -1,7 +1,6 @@
 """Starting and stopping the recording of a module; a recording continues after a restart."""
 
 import logging
-import time
 from pathlib import Path
 
 import msgspec
@@ -62,7 +61,7 @@ class Tracing:
             sink=sink,
             source=source_of(policy_of(self._module.state)),
             segment_bytes=size_bytes // SEGMENTS,
-            wall_ns=time.time_ns,
+            wall_offset_ns=self._clock.wall_offset_ns,
             on_lost=self._lost,
         )
         self._module.record(recording, self._clock.now())

@@ -45,11 +45,15 @@ class Clock:
         """Return the present instant."""
         return Instant(boottime_ns() + self.offset_ns)
 
+    def wall_offset_ns(self) -> int:
+        """Return by how many ns the wall clock is ahead of instants."""
+        return offset_between(self.now, time.time_ns)
+
 
 def offset_between(clock: Callable[[], int], other: Callable[[], int]) -> int:
     """Return by how many ns `other` is ahead of `clock`, accurate to the shortest of a few readings.
 
-    The process may be interrupted between two readings; a daemon would then be behind all others for its lifetime.
+    The process may be interrupted between two readings; a daemon would then differ from all others for its lifetime.
     """
     readings = [(clock(), other(), clock()) for _ in range(_READINGS)]
     before, there, after = min(readings, key=lambda reading: reading[2] - reading[0])

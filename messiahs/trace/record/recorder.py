@@ -37,14 +37,14 @@ class Sink(Protocol):
 class Recording:
     """The parameters of a recording: a new segment starts when the last has this many bytes of records.
 
-    `source` is the policy at the start. `wall_ns` returns nanoseconds since 1970, or a substitute. `on_lost` is called
-    with the reason when a recording ends by itself.
+    `source` is the policy at the start. `wall_offset_ns` returns by how many nanoseconds the wall clock (since 1970) is
+    ahead of the module's instants. `on_lost` is called with the reason when a recording ends by itself.
     """
 
     sink: Sink
     source: PolicySource
     segment_bytes: int
-    wall_ns: Callable[[], int]
+    wall_offset_ns: Callable[[], int]
     on_lost: Callable[[str], None]
 
 
@@ -104,7 +104,7 @@ class RecordedModule:
     def _recorded(
         self, subject: Remains | Event | None, now: Instant, step: Callable[[], tuple[Action, ...]]
     ) -> tuple[Action, ...]:
-        self._write(lambda tape: tape.begin_step(now))
+        self._write(lambda tape: tape.begin_step())
         try:
             actions = step()
         except Exception as error:
@@ -136,11 +136,11 @@ class _Tape:
         self._randomness: Randomness = state.randomness
         self._calendar: Calendar = state.calendar
         self._drawn: list[Drawn] = []
-        self._began_at = recording.wall_ns()
+        self._began_at = now + recording.wall_offset_ns()
         self._source = with_parts(recording.source, state.policy)
         self._segments = 0
         self._room = 0
-        self._begin_segment(now)
+        self._begin_segment()
         state.randomness, state.calendar = self, self._read_calendar
 
     def bits(self, count: int, /) -> int:
@@ -158,10 +158,10 @@ class _Tape:
         self._state.randomness, self._state.calendar = self._randomness, self._calendar
         self.recording.sink.close()
 
-    def begin_step(self, now: Instant) -> None:
+    def begin_step(self) -> None:
         self._drawn.clear()
         if self._room <= 0:
-            self._begin_segment(now)
+            self._begin_segment()
 
     def end_step(
         self, subject: Remains | Event | None, now: Instant, actions: tuple[Action, ...], *, raised: str = ""
@@ -173,13 +173,13 @@ class _Tape:
         if isinstance(subject, PolicyChanged):
             self._source = source_of(subject.policy)
 
-    def _begin_segment(self, now: Instant) -> None:
+    def _begin_segment(self) -> None:
         head = Head(
             format=FORMAT,
             release=__version__,
             fingerprint=contents().fingerprint,
             system=self._state.system,
-            wall_offset_ns=self.recording.wall_ns() - now,
+            wall_offset_ns=self.recording.wall_offset_ns(),
             recording=self._began_at,
             number=self._segments,
             policy=self._source,

@@ -63,7 +63,7 @@ class Taping:
             sink=self.files,
             source=self.source,
             segment_bytes=segment_bytes,
-            wall_ns=lambda: self.now,
+            wall_offset_ns=lambda: 0,
             on_lost=self.lost.append,
         )
         self.module.record(recording, self.now)

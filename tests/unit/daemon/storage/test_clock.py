@@ -1,11 +1,12 @@
 """The clock in several processes of a daemon: within one boot, the wall clock is read once."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from messiahs.core.model.instants import HOUR, Instant
+from messiahs.core.model.instants import HOUR, SECOND, Instant
 from messiahs.daemon.storage.clock import BootOffset, Clock, offset_between
 from messiahs.daemon.storage.store import RowStore
 
@@ -58,3 +59,10 @@ def test_the_next_life_is_told_how_instants_are_counted_by_the_first_commit(tmp_
     again = RowStore(tmp_path / "module.db")
     assert (again.boot_offset(), again.newest()) == (told, Instant(1))
     again.close()
+
+
+def test_the_distance_to_the_wall_clock_is_that_of_the_same_moment() -> None:
+    clock = Clock(NEVER)
+    assert abs(clock.now() + clock.wall_offset_ns() - time.time_ns()) < SECOND
+    ahead = Clock(newest_stored=Instant(time.time_ns() + HOUR))
+    assert abs(ahead.wall_offset_ns() + HOUR) < SECOND
