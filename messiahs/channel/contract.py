@@ -14,7 +14,19 @@ from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskT
 from messiahs.core.model.ids import SystemId
 from messiahs.wire.codec import PutRequest, ReadRequest
 
-ReadOutput = Callable[[ReadRequest, SystemId], AsyncGenerator[bytes, None]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A system that has proved its name and its key on a stream.
+
+    `key` is the fingerprint of its public key: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo.
+    """
+
+    system: SystemId
+    key: bytes
+
+
+ReadOutput = Callable[[ReadRequest, Peer], AsyncGenerator[bytes, None]]
 """Serves an output of this machine to a peer, piece by piece.
 
 It raises `PermissionError` for a wrong ticket and `FileNotFoundError` for an output that is gone permanently; the
@@ -44,10 +56,10 @@ class Receipt(Protocol):
 class Arrivals(Protocol):
     """Receives files that other systems send for tasks of this machine."""
 
-    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
+    async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return why the transfer is refused, or "" if all inputs of its tasks are stored."""
 
-    def receive(self, peer: SystemId, request: PutRequest) -> Receipt:
+    def receive(self, peer: Peer, request: PutRequest) -> Receipt:
         """Begin to receive files; a `MessiahsError` if this peer may not send them."""
 
 
@@ -198,13 +210,13 @@ class Incoming(Protocol):
     async def serve_link(self, peer: SystemId, connection: Connection) -> None:
         """Serve a link that a peer opened until it ends."""
 
-    async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
+    async def serve_transfers(self, peer: Peer, stream: Stream) -> None:
         """Receive tasks from a peer until it ends the stream."""
 
-    async def serve_put(self, peer: SystemId, stream: Stream) -> None:
+    async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
 
-    def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
+    def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output; raises what `ReadOutput` raises, and `CodecError`."""
 
 

@@ -5,8 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from messiahs.channel.contract import Callbacks, OutgoingStream, ReadFile, Receipt, Stream
-from messiahs.core.model.ids import SystemId
+from messiahs.channel.contract import Callbacks, OutgoingStream, Peer, ReadFile, Receipt, Stream
 from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError
 from messiahs.wire.codec import (
     PutAnswer,
@@ -80,7 +79,7 @@ async def _send_file(stream: Stream, pieces: AsyncGenerator[bytes, None]) -> Non
                 await stream.write(put_content_to_bytes(piece[start : start + _PIECE_LIMIT_BYTES]))
 
 
-async def receive_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /) -> None:
+async def receive_files(peer: Peer, stream: Stream, callbacks: Callbacks, /) -> None:
     """Receive files from a peer on a stream; a refusal is reported to the peer and to the administrator."""
     try:
         content = await stream.read()
@@ -102,7 +101,7 @@ async def receive_files(peer: SystemId, stream: Stream, callbacks: Callbacks, /)
         # The peer is gone; it continues after it reconnects.
         return
     except MessiahsError as error:
-        callbacks.on_dropped(peer, str(error))
+        callbacks.on_dropped(peer.system, str(error))
         await stream.write(put_answer_to_bytes(PutAnswer(problem=str(error))))
 
 

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 import grpc
 import grpc.aio
 
-from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
+from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.grpc_streams import (
     CONTROL,
     LINK_KEY,
@@ -25,7 +25,7 @@ from messiahs.channel.grpc_streams import (
 )
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.channel.tls import TlsMaterial, peer_name
-from messiahs.channel.trusted_roots import Vouching
+from messiahs.channel.trusted_roots import Vouching, key_of
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, CodecError
@@ -154,7 +154,7 @@ class _Services:
 
     async def control(self, _: object, context: Context) -> None:
         """Serve a link that a neighbor opens."""
-        peer, name = await self._caller(context), _link_name(context)
+        peer, name = (await self._caller(context)).system, _link_name(context)
         refusal = self._incoming.refusal(peer)
         if not refusal and (not name or (peer, name) in self._accepted):
             refusal = f"the metadata {LINK_KEY} does not name a new connection"
@@ -171,7 +171,7 @@ class _Services:
 
     async def update(self, _: object, context: Context) -> None:
         """Add the update channel to a link."""
-        peer = await self._caller(context)
+        peer = (await self._caller(context)).system
         accepted = self._accepted.get((peer, _link_name(context)))
         if accepted is None or not await accepted.serve_updates(GrpcStream(context)):
             await self._refuse(context, peer=peer, text="an update channel without its control channel")
@@ -202,13 +202,13 @@ class _Services:
                 async for content in contents:
                     await context.write(content)
         except (CodecError, PermissionError) as error:
-            await self._refuse(context, peer=peer, text=str(error))
+            await self._refuse(context, peer=peer.system, text=str(error))
         except FileNotFoundError as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         except (OSError, ChannelError) as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
 
-    async def _caller(self, context: Context) -> SystemId:
+    async def _caller(self, context: Context) -> Peer:
         auth_context = context.auth_context()
         peer = peer_name(auth_context, self._federation)
         if peer is None:
@@ -222,7 +222,7 @@ class _Services:
                 peer=context.peer(),
                 text=f"its certificate names {peer}, but no root that vouches for {peer} signed it",
             )
-        return peer
+        return Peer(system=peer, key=key_of(auth_context))
 
     async def _refuse(self, context: Context, *, peer: str, text: str) -> NoReturn:
         self._callbacks.on_refused(peer, text)

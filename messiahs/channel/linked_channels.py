@@ -13,6 +13,7 @@ from messiahs.channel.contract import (
     ChannelSettings,
     Connection,
     Counters,
+    Peer,
     ReadFile,
     Stream,
     Transport,
@@ -149,17 +150,17 @@ class LinkedChannels:
         finally:
             self._detach(link, text)
 
-    async def serve_transfers(self, peer: SystemId, stream: Stream) -> None:
+    async def serve_transfers(self, peer: Peer, stream: Stream) -> None:
         """Receive tasks until the peer ends the stream."""
         await receive_transfers(
-            peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer, Counters())
+            peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer.system, Counters())
         )
 
-    async def serve_put(self, peer: SystemId, stream: Stream) -> None:
+    async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
         await receive_files(peer, stream, self._callbacks)
 
-    async def serve_read(self, peer: SystemId, content: bytes) -> AsyncGenerator[bytes, None]:
+    async def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output, in pieces that fit into messages."""
         request = read_request_from_bytes(content)
         served = hashlib.sha256()

@@ -1,11 +1,13 @@
 """Channels within one process, with the bytes and the behavior of the gRPC channels."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Final
 
-from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming
+from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
+from messiahs.channel.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError
@@ -48,6 +50,11 @@ class MemoryNetwork:
 def memory_channels(settings: ChannelSettings, callbacks: Callbacks, network: MemoryNetwork, /) -> LinkedChannels:
     """Make channels to other modules of the same network object."""
     return LinkedChannels(settings, callbacks, MemoryTransport(settings, callbacks, network))
+
+
+def memory_key(name: SystemId) -> bytes:
+    """Return the fingerprint that stands for the public key of a module, which has none in memory."""
+    return hashlib.sha256(name.encode()).digest()[:FINGERPRINT_BYTES]
 
 
 class MemoryStream:
@@ -180,17 +187,17 @@ class MemoryTransport:
     def accept_transfers(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new task channel."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(self._incoming.serve_transfers(peer, stream), stream))
+        self._begin(self._serve(self._incoming.serve_transfers(_peer(peer), stream), stream))
 
     def accept_put(self, peer: SystemId, stream: MemoryStream) -> None:
         """Serve a new stream for files."""
         assert self._incoming is not None, "find() returns listening transports only"
-        self._begin(self._serve(self._incoming.serve_put(peer, stream), stream))
+        self._begin(self._serve(self._incoming.serve_put(_peer(peer), stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
         assert self._incoming is not None, "find() returns listening transports only"
-        return self._incoming.serve_read(peer, request)
+        return self._incoming.serve_read(_peer(peer), request)
 
     def _begin(self, serving: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(serving)
@@ -207,3 +214,7 @@ class MemoryTransport:
         except BaseException:
             stream.close()
             raise
+
+
+def _peer(name: SystemId) -> Peer:
+    return Peer(system=name, key=memory_key(name))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Stream, Transport
+from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Peer, Stream, Transport
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.model.ids import ClaimId, SystemId
@@ -221,7 +221,7 @@ def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Q
     return parts
 
 
-async def receive_transfers(peer: SystemId, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
+async def receive_transfers(peer: Peer, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
     """Deliver tasks from a peer until it ends the stream; malformed transfers are reported to the peer."""
     while (content := await stream.read()) is not None:
         try:
@@ -233,9 +233,9 @@ async def receive_transfers(peer: SystemId, stream: Stream, *, callbacks: Callba
             problem = str(error)
         if problem:
             counters.dropped += 1
-            callbacks.on_dropped(peer, problem)
+            callbacks.on_dropped(peer.system, problem)
             await stream.write(answer_to_bytes(f"a transfer was dropped: {problem}"))
             continue
         counters.received += 1
         if transfer.tasks or not files:
-            callbacks.on_event(TransferReceived(sender=peer, message=transfer))
+            callbacks.on_event(TransferReceived(sender=peer.system, key=peer.key, message=transfer))

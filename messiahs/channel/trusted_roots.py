@@ -6,19 +6,16 @@ other system by a root of this module's federation. A root of another site thus 
 site, nor the reverse.
 """
 
-import binascii
-import hashlib
-import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from ssl import DER_cert_to_PEM_cert
 
+from messiahs.channel.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
 from messiahs.channel.tls import TlsMaterial
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.errors import ChannelError
 
 _CERTIFICATE, _CHAIN = "x509_pem_cert", "x509_pem_cert_chain"
-_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
-_FINGERPRINT_BYTES: Final = 16
 
 
 def trust_of(tls: TlsMaterial) -> Trust:
@@ -26,25 +23,33 @@ def trust_of(tls: TlsMaterial) -> Trust:
 
     Unknown if a certificate cannot be read.
     """
-    roots = [match[0] for match in _PEM.finditer(tls.trust)]
-    # A single root needs no proof: a module that it does not vouch for has no link within its site.
-    vouchers = roots if len(roots) == 1 else [each for each in roots if _vouches(each, tls.certificate)]
     try:
-        return Trust(roots=tuple(map(fingerprint, roots)), vouchers=tuple(map(fingerprint, vouchers)))
-    except binascii.Error:
+        roots = certificates_in(tls.trust)
+        # A single root needs no proof: a module that it does not vouch for has no link within its site.
+        vouchers = roots if len(roots) == 1 else [each for each in roots if _vouches(each, tls.certificate)]
+    except ValueError:
         return UNKNOWN
+    return Trust(
+        roots=tuple(map(certificate_fingerprint, roots)), vouchers=tuple(map(certificate_fingerprint, vouchers))
+    )
 
 
-def fingerprint(certificate: bytes) -> bytes:
-    """Return the first bytes of the SHA-256 of a certificate in PEM; a `binascii.Error` if it is not a certificate."""
-    match = _PEM.search(certificate)
-    if match is None:
-        raise binascii.Error("no certificate in PEM")
-    return hashlib.sha256(binascii.a2b_base64(match[1])).digest()[:_FINGERPRINT_BYTES]
+def own_key(tls: TlsMaterial) -> bytes:
+    """Return the fingerprint of a module's public key; a `ChannelError` if its certificate cannot be read."""
+    try:
+        return key_fingerprint(certificates_in(tls.certificate)[0])
+    except (ValueError, IndexError) as error:
+        raise ChannelError(f"the certificate of this module cannot be read: {error}") from error
+
+
+def key_of(auth_context: Mapping[str, Iterable[bytes]]) -> bytes:
+    """Return the fingerprint of the public key with which a peer completed the handshake."""
+    (certificate,) = certificates_in(b"".join(auth_context[_CERTIFICATE]))
+    return key_fingerprint(certificate)
 
 
 def _vouches(root: bytes, certificate: bytes) -> bool:
-    return is_signed(certificate, chain=certificate, roots=root)
+    return is_signed(certificate, chain=certificate, roots=DER_cert_to_PEM_cert(root).encode())
 
 
 class Vouching:

@@ -45,6 +45,11 @@ def system_of(state: ModuleState) -> SystemId:
     return state.system
 
 
+def key_of(state: ModuleState) -> bytes:
+    """Return the fingerprint of the module's public key."""
+    return state.identity.key
+
+
 def epoch_of(state: ModuleState) -> Epoch:
     """Return the epoch in which the module issues ids."""
     return state.epoch

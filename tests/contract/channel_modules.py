@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
@@ -66,6 +66,7 @@ class Recorded:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     on_event: Callable[[Event], None] | None = None
     closed_reads: int = 0
+    readers: list[Peer] = field(default_factory=list)
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
     _arrivals: ArrivingFiles | None = None
     _channels: Channels | None = None
@@ -115,9 +116,10 @@ class Recorded:
         if self.on_event is not None:
             self.on_event(event)
 
-    async def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+    async def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
+        self.readers.append(peer)
         if request.ticket != TICKET:
-            raise PermissionError(f"{peer} has no ticket for {request.claim}")
+            raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
         if request.name != "stdout":
             raise FileNotFoundError(request.name)
         at = request.offset_bytes

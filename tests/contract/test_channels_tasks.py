@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.contract import Peer
+from messiahs.channel.fingerprints import certificates_in, key_fingerprint
+from messiahs.channel.memory import memory_key
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
-from messiahs.core.model.ids import ClaimId, Epoch, Ticket
+from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
 from tests.contract.channel_modules import (
@@ -61,7 +64,30 @@ def test_tasks_arrive_in_order_at_systems_that_are_not_neighbors(make: MakeChann
     play(make, scene)
 
 
-def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: MakeChannels) -> None:
+def test_tasks_and_reads_come_with_the_key_of_their_sender(make: MakeChannels, tmp_path: Path) -> None:
+    async def scene(world: World) -> None:
+        cs = await world.start(CS)
+        for name in (NYNEVE, XINU):
+            sender = await world.start(name)
+            sender.channels.send_tasks(CS, cs.channels.address, transfer(1))
+            async with aclosing(sender.channels.fetch(CS, cs.channels.address, read())) as pieces:
+                assert [piece async for piece in pieces] == []
+        await until(lambda: len(cs.of_kind(TransferReceived)) == 2, "the transfers")
+        assert cs.readers == [Peer(system=name, key=key_of(name, tmp_path)) for name in (NYNEVE, XINU)]
+        assert {(event.sender, event.key) for event in cs.of_kind(TransferReceived)} == {
+            (peer.system, peer.key) for peer in cs.readers
+        }
+
+    play(make, scene)
+
+
+def key_of(name: SystemId, folder: Path) -> bytes:
+    """Return the fingerprint of a module's key, which has a file unless the channels are in memory."""
+    file = folder / f"{name}.pem"
+    return key_fingerprint(certificates_in(file.read_bytes())[0]) if file.exists() else memory_key(name)
+
+
+def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: MakeChannels, tmp_path: Path) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         nyneve = await world.start(NYNEVE)
@@ -83,7 +109,9 @@ def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: M
             await until(partial(has_ended, again, nyneve, failures=count), "an end")
             if again.of_kind(TransferReceived):
                 break
-        assert again.of_kind(TransferReceived) == [TransferReceived(sender=NYNEVE, message=transfer(4))]
+        assert again.of_kind(TransferReceived) == [
+            TransferReceived(sender=NYNEVE, key=key_of(NYNEVE, tmp_path), message=transfer(4))
+        ]
 
     play(make, scene)
 
@@ -126,7 +154,7 @@ def test_tasks_for_an_address_without_the_right_listener_fail(make: MakeChannels
     play(make, scene)
 
 
-def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: MakeChannels) -> None:
+def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: MakeChannels, tmp_path: Path) -> None:
     async def scene(world: World) -> None:
         cs = await world.start(CS)
         nyneve = await world.start(NYNEVE)
@@ -136,7 +164,9 @@ def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: Make
         nyneve.channels.send_tasks(CS, cs.channels.address, TaskTransfer(claim=other, ticket=TICKET, tasks=(large,)))
         nyneve.channels.send_tasks(CS, cs.channels.address, small)
         await until(lambda: cs.of_kind(TransferReceived) and nyneve.events, "both outcomes")
-        assert cs.of_kind(TransferReceived) == [TransferReceived(sender=NYNEVE, message=small)]
+        assert cs.of_kind(TransferReceived) == [
+            TransferReceived(sender=NYNEVE, key=key_of(NYNEVE, tmp_path), message=small)
+        ]
         assert [(event.claim, event.is_refused) for event in nyneve.of_kind(TransferFailed)] == [(other, True)]
 
     play(make, scene)

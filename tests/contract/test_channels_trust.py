@@ -1,7 +1,6 @@
 """Sites with different roots: which root vouches for which name (MESSIAHS 5.3; trust is per link)."""
 
 import asyncio
-import hashlib
 import ssl
 import subprocess
 import sys
@@ -15,9 +14,10 @@ import pytest
 
 from messiahs.channel import tls
 from messiahs.channel.contract import Callbacks, Channels, ChannelSettings
+from messiahs.channel.fingerprints import certificate_fingerprint
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
-from messiahs.channel.trusted_roots import fingerprint, trust_of
+from messiahs.channel.trusted_roots import trust_of
 from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.model.ids import SystemId
@@ -206,14 +206,16 @@ def test_an_executor_that_does_not_trust_an_origin_is_reported_as_untrusting(sit
 
 
 def test_a_module_reports_the_roots_that_it_trusts_and_those_that_vouch_for_it(sites: Sites, tmp_path: Path) -> None:
-    ours, theirs = (fingerprint(root.certificate) for root in (sites.ours, sites.theirs))
+    ours, theirs = (_fingerprint_of(root) for root in (sites.ours, sites.theirs))
     assert trust_of(tls.load(sites.files[CS])) == Trust(roots=(ours,), vouchers=(ours,))
     both = tmp_path / "both.pem"
     both.write_bytes(sites.theirs.certificate + sites.ours.certificate)
     files = replace(sites.files[XINU], trust_file=both)
     assert trust_of(tls.load(files)) == Trust(roots=(theirs, ours), vouchers=(ours,))
-    certificate = ssl.PEM_cert_to_DER_cert(sites.ours.certificate.decode())
-    assert ours == hashlib.sha256(certificate).digest()[:16]
+
+
+def _fingerprint_of(root: tls.KeyAndCertificate) -> bytes:
+    return certificate_fingerprint(ssl.PEM_cert_to_DER_cert(root.certificate.decode()))
 
 
 @pytest.mark.processes

@@ -32,10 +32,14 @@ class VectorReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferReceived:
-    """Tasks arrived on a task channel; `sender` is the system named by its certificate."""
+    """Tasks arrived on a task channel; `sender` is the system named by its certificate.
+
+    `key` is the fingerprint of its public key; empty in recordings of earlier releases.
+    """
 
     sender: SystemId
     message: TaskTransfer
+    key: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

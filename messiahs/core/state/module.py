@@ -31,6 +31,8 @@ class Identity:
     epoch: Epoch
     address: str
     release: str = ""
+    key: bytes = b""
+    """Fingerprint of the public key: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo."""
     trust: Trust = UNKNOWN
     apart: tuple[SystemId, ...] = ()
     """Neighbors for which roots other than those of `trust` vouch."""

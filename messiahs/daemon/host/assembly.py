@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from messiahs import __version__
-from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress
+from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
-from messiahs.channel.trusted_roots import trust_of
+from messiahs.channel.trusted_roots import own_key, trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
 from messiahs.core.interface.events import Event, PolicyChanged
@@ -98,7 +98,7 @@ class Assembly:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
 
-    def _read_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+    def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         return self.host.serve_output(request, peer)
 
 
@@ -108,6 +108,7 @@ def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Ident
         epoch=epoch,
         address=settings.listen,
         release=__version__,
+        key=own_key(tls),
         trust=trust_of(tls),
         apart=tuple(SystemId(one.neighbor.system) for one in settings.neighbors if one.trust_file is not None),
     )

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
-from messiahs.channel.contract import Channels
+from messiahs.channel.contract import Channels, Peer
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -209,12 +209,12 @@ class Host:
     def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read the output of a local user's task, wherever it runs; raises what `Channels.fetch` raises."""
         if claim.id.executor == self.system:
-            return self.serve_output(request, self.system)
+            return self.serve_output(request, Peer(system=self.system, key=queries.key_of(self.module.state)))
         return self._parts.channels.fetch(claim.id.executor, claim.address, request)
 
-    async def serve_output(self, request: ReadRequest, peer: SystemId) -> AsyncGenerator[bytes, None]:
+    async def serve_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         """Send the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
-        self._check_access(request, peer)
+        self._check_access(request, peer.system)
         executor = self._parts.executor
         assert executor is not None, "an attempt of this machine has an executor"
 

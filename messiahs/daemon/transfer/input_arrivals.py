@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from messiahs.channel.contract import Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
@@ -70,10 +71,10 @@ class ArrivingFiles:
         """The claims for which files are arriving."""
         return tuple(dict.fromkeys(receipt.claim.id for receipt in self._receipts if receipt.lacking))
 
-    async def keep(self, peer: SystemId, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
+    async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return which inputs of the transfer are missing. The core checks the peer's permission."""
         try:
-            claim = self._claim_for(peer, transfer.claim, transfer.ticket)
+            claim = self._claim_for(peer.system, transfer.claim, transfer.ticket)
         except RefusedFilesError:
             return ""
         try:
@@ -87,9 +88,9 @@ class ArrivingFiles:
         missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
         return f"{len(missing)} of its files are missing here" if missing else ""
 
-    def receive(self, peer: SystemId, request: PutRequest) -> "FilesReceipt":
+    def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":
         """Begin to receive files from the origin of a claim; `RefusedFilesError` for other peers."""
-        return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
+        return FilesReceipt(self, request, claim=self._claim_for(peer.system, request.claim, request.ticket))
 
     async def admit(
         self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from messiahs.channel.contract import Peer
+from messiahs.channel.memory import memory_key
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, SystemId
@@ -20,6 +22,7 @@ from tests.contract.channel_modules import CLAIM, GRANTED, NYNEVE, TICKET, trans
 
 OTHER = CLAIM._replace(number=6)
 MEGABYTE = 1 << 20
+PEER = Peer(system=NYNEVE, key=memory_key(NYNEVE))
 
 
 @dataclass(kw_only=True)
@@ -32,7 +35,7 @@ class Scene:
 
     async def begin(self, *files: PutFile, claim: ClaimId = CLAIM) -> FilesReceipt:
         """Open a stream for files."""
-        receipt = self.arrivals.receive(NYNEVE, PutRequest(claim=claim, ticket=TICKET, files=files))
+        receipt = self.arrivals.receive(PEER, PutRequest(claim=claim, ticket=TICKET, files=files))
         await receipt.begin()
         return receipt
 
@@ -89,7 +92,7 @@ def test_drafts_of_an_earlier_life_or_claim_of_the_same_origin_count_as_well(tmp
     async def scene(scene: Scene) -> None:
         await scene.cut(first, size=first.size_bytes - 1)
         again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=frozenset)
-        receipt = again.receive(NYNEVE, PutRequest(claim=OTHER, ticket=TICKET, files=(second,)))
+        receipt = again.receive(PEER, PutRequest(claim=OTHER, ticket=TICKET, files=(second,)))
         await receipt.begin()
         assert scene.drafts() <= {second.sha256.hex()}
         await receipt.close()
@@ -195,7 +198,7 @@ def test_small_files_that_ride_with_tasks_are_stored_at_once(tmp_path: Path) -> 
     contents = tuple(number.to_bytes(4) for number in range(200))
 
     async def scene(scene: Scene) -> None:
-        assert await scene.arrivals.keep(NYNEVE, transfer(1), contents) == ""
+        assert await scene.arrivals.keep(PEER, transfer(1), contents) == ""
         assert scene.arrivals.files.missing(file_of(content).sha256 for content in contents) == ()
 
     play(tmp_path, scene)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.contract import ChannelSettings, Peer
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.config.disk import free_bytes
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
 from messiahs.core.interface.messages import Output
-from messiahs.core.model.ids import SystemId
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
@@ -37,7 +36,7 @@ class Executor:
     asked: list[str] = field(default_factory=list)
     closed: int = 0
 
-    async def read(self, request: ReadRequest, _peer: SystemId) -> AsyncGenerator[bytes, None]:
+    async def read(self, request: ReadRequest, _peer: Peer) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""
         self.asked.append(request.name)
         content = self.contents[request.name]

@@ -1,0 +1,55 @@
+"""Fingerprints of certificates and of public keys: the first 16 bytes of a SHA-256.
+
+Certificates are parsed here because the module cryptography would cost every daemon 8 MB.
+"""
+
+import binascii
+import hashlib
+import re
+from typing import Final
+
+FINGERPRINT_BYTES: Final = 16
+_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
+_VERSION: Final = b"\xa0"
+"""Tag of the version, which only certificates of the first version lack."""
+_FIELDS_BEFORE_KEY: Final = 5
+"""Serial number, signature algorithm, issuer, validity and subject (RFC 5280, 4.1)."""
+_LONG_LENGTH: Final = 0x80
+_HEADER_BYTES: Final = 2
+
+
+def certificates_in(pem: bytes) -> tuple[bytes, ...]:
+    """Return the certificates of a PEM text as DER; a `ValueError` if one is not base64."""
+    return tuple(binascii.a2b_base64(match[1]) for match in _PEM.finditer(pem))
+
+
+def certificate_fingerprint(certificate: bytes) -> bytes:
+    """Return the fingerprint of a certificate in DER."""
+    return hashlib.sha256(certificate).digest()[:FINGERPRINT_BYTES]
+
+
+def key_fingerprint(certificate: bytes) -> bytes:
+    """Return the fingerprint of the public key (SubjectPublicKeyInfo) of a certificate in DER.
+
+    It stays the same when the key gets a new certificate. Raises a `ValueError` if this is not a certificate.
+    """
+    signed, _ = _content(certificate, 0)
+    position, _ = _content(certificate, signed)
+    has_version = certificate[position : position + 1] == _VERSION
+    for _ in range(_FIELDS_BEFORE_KEY + has_version):
+        _, position = _content(certificate, position)
+    _, end = _content(certificate, position)
+    return hashlib.sha256(certificate[position:end]).digest()[:FINGERPRINT_BYTES]
+
+
+def _content(der: bytes, start: int) -> tuple[int, int]:
+    """Return where the content of the element that begins at `start` begins and ends."""
+    begin = start + _HEADER_BYTES
+    length = der[begin - 1] if begin <= len(der) else 0
+    if length >= _LONG_LENGTH:
+        size = length - _LONG_LENGTH
+        length = int.from_bytes(der[begin : begin + size])
+        begin += size
+    if not length or begin + length > len(der):
+        raise ValueError("this is no certificate in DER")
+    return begin, begin + length
