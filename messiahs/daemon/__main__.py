@@ -25,6 +25,7 @@ from messiahs.daemon.process.log_lines import log_to
 from messiahs.daemon.process.pid_files import record_this_process
 from messiahs.daemon.storage.disk_reserve import give_ballast
 from messiahs.errors import MessiahsError, UnusableStateError
+from messiahs.executor.linux.kernel import see_children_end
 from messiahs.language.predicate.predicates import predicate_parser
 
 _LOG = logging.getLogger("messiahs.daemon")
@@ -46,6 +47,7 @@ def run_daemon(settings_file: Path) -> int:
     reason is on stderr.
     """
     hold_hangups()
+    see_children_end()
     try:
         settings = load_settings(settings_file)
         settings.directory.mkdir(mode=0o711, parents=True, exist_ok=True)

@@ -97,7 +97,17 @@ def test_a_starter_that_ends_an_attempt_itself_continues_with_the_others(setting
     play_scene(act, lambda: executor_of(settings), seconds=60)
 
 
-def test_a_starter_and_its_watchdog_end_together(settings: StarterSettings) -> None:
+@pytest.mark.parametrize("inherited", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_starter_and_its_watchdog_end_together(settings: StarterSettings, inherited: signal.Handlers) -> None:
+    # With the ends of children ignored, an exit code can be read only by a process that undoes it.
+    before = signal.signal(signal.SIGCHLD, inherited)
+    try:
+        _end_together(settings)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def _end_together(settings: StarterSettings) -> None:
     async def act(rig: Rig) -> None:
         rig.start(1)
         await rig.start_of(1)

@@ -149,8 +149,8 @@ def federation(name: str, state: Path, *, module: str) -> Iterator[Federation]:
 @contextmanager
 def brought_up(made: Federation) -> Iterator[None]:
     """Start a federation; afterwards end it and remove the folders of its tasks."""
-    made.up()
     try:
+        made.up()
         yield
     finally:
         made.down()

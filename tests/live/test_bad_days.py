@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import ROOT, Federation
+from tests.live.conftest import ROOT, Federation, brought_up
 from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
@@ -165,3 +166,14 @@ def test_an_impossible_submit_is_refused_and_harmless(pair: Federation, spoiled:
     before = pair.pid("left", "daemon")
     assert pair.run("run", "--", "true").returncode == 0
     assert pair.pid("left", "daemon") == before
+
+
+def test_modules_started_by_a_process_that_ignores_the_ends_of_its_children_read_exit_codes(tmp_path: Path) -> None:
+    made = Federation(topology=ROOT / "topologies" / "pair.yaml", name="pair", state=tmp_path, module="left")
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with brought_up(made):
+            signal.signal(signal.SIGCHLD, before)
+            assert made.run("run", *ON_RIGHT, "--", "sh", "-c", "exit 7").returncode == 7
+    finally:
+        signal.signal(signal.SIGCHLD, before)

@@ -18,6 +18,7 @@ from messiahs.daemon.process.hangup import hold_hangups, on_hangup
 from messiahs.daemon.process.pid_files import PID_FILE, end_modules, record_this_process
 from messiahs.daemon.supervision.forking import LOG_FILE, ForkedDaemon, fork_daemon, load_code
 from messiahs.errors import UnusableStateError
+from messiahs.executor.linux.kernel import see_children_end
 
 PLAN_FILE: Final = "up.json"
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 5.0
@@ -27,6 +28,7 @@ _END_SECONDS = 20.0
 
 async def supervise(directory: Path) -> None:
     """Keep the daemons running until SIGTERM or SIGINT; SIGHUP is forwarded to all of them."""
+    see_children_end()
     modules = json.loads((directory / PLAN_FILE).read_bytes())["modules"]
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

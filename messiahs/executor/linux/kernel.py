@@ -33,6 +33,11 @@ def adopt_orphans() -> None:
     _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
+def see_children_end() -> None:
+    """Undo an inherited setting to ignore the ends of children, with which no exit code can be read."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
 def give_up_new_privileges() -> None:
     """Make set-uid programs ineffective for this process and its descendants."""
     _prctl(_SET_NO_NEW_PRIVILEGES, 1)

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 
 from messiahs.executor.attempts import NEVER
-from messiahs.executor.linux.kernel import adopt_orphans, be_named, boottime_ns
+from messiahs.executor.linux.kernel import adopt_orphans, be_named, boottime_ns, see_children_end
 
 GRACE_NS = 2_000_000_000
 """Time after the end of a lease within which a working starter has ended its attempts."""
@@ -56,6 +56,7 @@ def be_watched(*, in_namespace: bool) -> Watch:
 
     The parent ends after the child, with its exit code, and after everything below it.
     """
+    see_children_end()
     library = ctypes.CDLL(None, use_errno=True)
     words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
     words[_UNTIL] = words[_ARMED] = NEVER
