@@ -10,7 +10,7 @@ from aiohttp import web
 from messiahs.core.interface.messages import Output
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.origin.array_members import command_of
-from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal
+from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
 from messiahs.daemon.host.host import Host
 from messiahs.daemon.storage.files import PIECE_BYTES, WrongContentError
@@ -26,7 +26,7 @@ _OCTETS = {"Content-Type": "application/octet-stream"}
 
 
 class MissingBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Requests the missing ones of these files."""
+    """Requests those of these files that the user must upload: others' uploads do not count."""
 
     sha256: tuple[str, ...]
 
@@ -55,7 +55,7 @@ class FilesApi:
         wrong = next((text for text in asked if _HEX.fullmatch(text) is None), None)
         if wrong is not None:
             return refusal(400, f"{wrong[:80]!r} is not a SHA-256 in lower-case hex")
-        missing = self._files.missing(map(bytes.fromhex, asked))
+        missing = self._files.missing(map(bytes.fromhex, asked), of=supplier_at(request))
         return web.json_response({"missing": [sha256.hex() for sha256 in missing]})
 
     async def _put(self, request: web.Request) -> web.Response:
@@ -70,6 +70,7 @@ class FilesApi:
                 bytes.fromhex(text),
                 request.content.iter_chunked(PIECE_BYTES),
                 limit_bytes=self._files.free_bytes(),
+                of=supplier_at(request),
             )
         except WrongContentError as error:
             return refusal(400, str(error))
@@ -88,7 +89,7 @@ class FilesApi:
         if size_bytes > self._files.free_bytes():
             return refusal(507, f"no_space: the disk of this module has no room for {size_bytes} bytes")
         try:
-            hashes = await asyncio.to_thread(self._files.keep_all, contents)
+            hashes = await asyncio.to_thread(self._files.keep_all, contents, of=supplier_at(request))
         except StoreError as error:
             return refusal(507, f"no_space: {error}")
         return web.json_response({"sha256": [sha256.hex() for sha256 in hashes]})

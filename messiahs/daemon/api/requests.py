@@ -9,6 +9,7 @@ from aiohttp import web
 
 from messiahs.daemon.api.connection_limits import uid_at
 from messiahs.daemon.api.task_search import Found, Tasks
+from messiahs.daemon.storage.suppliers import USER_PREFIX
 
 _Body = TypeVar("_Body")
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
@@ -40,6 +41,11 @@ def user_of(request: web.Request) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"uid-{uid}"
+
+
+def supplier_at(request: web.Request) -> str:
+    """Return the user at the other end of the socket as a supplier of files."""
+    return f"{USER_PREFIX}{user_of(request)}"
 
 
 def known_task(request: web.Request, tasks: Tasks) -> Found | web.Response:

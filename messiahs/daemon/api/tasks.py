@@ -12,7 +12,16 @@ from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.submission import failed_in
 from messiahs.daemon.api.logs import Logs
-from messiahs.daemon.api.requests import body_of, known_task, offset_of, own_single_task, own_task, refusal, user_of
+from messiahs.daemon.api.requests import (
+    body_of,
+    known_task,
+    offset_of,
+    own_single_task,
+    own_task,
+    refusal,
+    supplier_at,
+    user_of,
+)
 from messiahs.daemon.api.submit_body import SubmitBody, difference, hashes_in, problem_of, submitted_by
 from messiahs.daemon.api.task_search import Found, Tasks
 from messiahs.daemon.host.host import Host
@@ -49,7 +58,7 @@ class TasksApi:
             return refusal(400, problem)
         if not self._host.store.has_room():
             return refusal(507, "no_space: the disk of this module is full; nothing was submitted")
-        missing = self._host.files.missing(hashes_in(body))
+        missing = self._host.files.missing(hashes_in(body), of=supplier_at(request))
         if missing:
             return refusal(409, f"upload first: {', '.join(sha256.hex() for sha256 in missing)}")
         tdv = TDV(sorted_pairs({"cpus": 1, **body.tdv, "origin": self._host.system, "user": user_of(request)}))

@@ -1,7 +1,8 @@
-"""Files by content: inputs of local users' tasks, and of tasks that run here (MESSIAHS 5.3.3).
+"""Files by content: inputs of local users' tasks, of tasks that run here, and of those that pass (MESSIAHS 5.3.3).
 
 A file is named by its SHA-256 and never changes. It arrives as a draft, which becomes a file when it is complete, has
-the right hash, and is durable.
+the right hash, and is durable. Each supplier of a file brings all of its bytes once, also if the file is stored
+already, so that nobody can use a file of which only its hash is known.
 """
 
 import asyncio
@@ -10,18 +11,21 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from messiahs.config.disk import can_sync_disks, free_bytes, is_zeros, sync_disk
 from messiahs.config.whole_files import sync_folder
+from messiahs.daemon.storage.suppliers import Suppliers
 from messiahs.errors import MessiahsError, StoreError
 from messiahs.executor.protocol.layout import file_name
 
 PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
+_SUPPLIERS: Final = "suppliers"
 _HEX_DIGITS: Final = 64
 _AT_ONCE_BYTES: Final = 64 << 10
 _GROUP_FILES: Final = 8
@@ -46,6 +50,7 @@ class FileStore:
         except OSError as error:
             raise _problem(self._drafts, error) from error
         self._lock = threading.Lock()
+        self._suppliers = Suppliers(self._drafts / _SUPPLIERS)
 
     def path(self, sha256: bytes) -> Path:
         """Return the path of a file, whether it exists or not."""
@@ -58,20 +63,32 @@ class FileStore:
         except OSError:
             return None
 
-    def missing(self, hashes: Iterable[bytes]) -> tuple[bytes, ...]:
-        """Return the missing files; the retention time of the others starts again."""
-        return tuple(sha256 for sha256 in dict.fromkeys(hashes) if not self._touch(sha256))
+    def size_for(self, supplier: str, sha256: bytes) -> int | None:
+        """Return the size of a file that this supplier brought; None if it is missing, or was brought by others."""
+        return self.size(sha256) if self._suppliers.has(sha256, supplier) else None
 
-    def keep(self, content: bytes) -> bytes:
-        """Store a small file and return its hash."""
-        (sha256,) = self.keep_all([content])
+    def missing(self, hashes: Iterable[bytes], *, of: str | None = None) -> tuple[bytes, ...]:
+        """Return the missing files; the retention time of the others starts again.
+
+        With a supplier (`of`), a file that only others brought counts as missing.
+        """
+        return tuple(sha256 for sha256 in dict.fromkeys(hashes) if not self._is_here(sha256, of=of))
+
+    def keep(self, content: bytes, *, of: str = "") -> bytes:
+        """Store a small file of a supplier and return its hash."""
+        (sha256,) = self.keep_all([content], of=of)
         return sha256
 
-    def keep_all(self, contents: Sequence[bytes], *, expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+    def keep_all(self, contents: Sequence[bytes], *, of: str = "", expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
         """Store small files, all or none, with one sync of the disk if they are many, and return their hashes.
 
         `WrongContentError` if these are not the `expected` hashes.
         """
+        hashes = self._store_all(contents, expected)
+        self._suppliers.note(hashes, of)
+        return hashes
+
+    def _store_all(self, contents: Sequence[bytes], expected: Sequence[bytes]) -> tuple[bytes, ...]:
         hashes = tuple(hashlib.sha256(content).digest() for content in contents)
         for came, announced in zip(hashes, expected, strict=False):
             if came != announced:
@@ -96,17 +113,19 @@ class FileStore:
             raise _problem(self._drafts / "x", error) from error
         return hashes
 
-    async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int) -> int:
+    async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int, of: str = "") -> int:
         """Store a file of at most `limit_bytes` and return its size; `WrongContentError` if it is another one.
 
-        A file that cannot be stored leaves nothing behind. Pieces of an existing file are read and ignored.
+        A file that cannot be stored leaves nothing behind. Pieces of a file that this supplier (`of`) brought before
+        are read and ignored.
         """
-        size = self.size(sha256) if self._touch(sha256) else None
+        size = self.size_for(of, sha256) if self._touch(sha256) else None
         if size is not None:
             async for _ in pieces:
                 pass
             return size
-        draft = await asyncio.to_thread(self.draft, sha256, size_bytes=limit_bytes)
+        path = self._drafts / f"{file_name(sha256)}.{os.urandom(16).hex()}"
+        draft = await asyncio.to_thread(self._draft, path, sha256, size_bytes=limit_bytes, of=of)
         try:
             async for piece in pieces:
                 await asyncio.to_thread(draft.add, piece)
@@ -143,14 +162,17 @@ class FileStore:
     def _draft_path(self, sha256: bytes, of: str) -> Path:
         return self._drafts / f"{file_name(sha256)}.{_suffix(of)}"
 
-    def draft(self, sha256: bytes, *, size_bytes: int, of: str = "") -> "Draft":
-        """Begin a draft; with the name of the sender (`of`), continue that sender's earlier draft."""
-        path = self._draft_path(sha256, of or os.urandom(16).hex())
-        return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes)
+    def draft(self, sha256: bytes, *, size_bytes: int, of: str) -> "Draft":
+        """Begin the draft of a supplier (`of`), or continue its earlier one."""
+        return self._draft(self._draft_path(sha256, of), sha256, size_bytes=size_bytes, of=of)
+
+    def _draft(self, path: Path, sha256: bytes, *, size_bytes: int, of: str) -> "Draft":
+        note = partial(self._suppliers.note, (sha256,), of)
+        return Draft(path, self.path(sha256), sha256=sha256, size_bytes=size_bytes, on_stored=note)
 
     def offset(self, sha256: bytes, *, of: str) -> int:
-        """Return how many bytes of a file exist: all of it, or the sender's draft."""
-        size = self.size(sha256) if self._touch(sha256) else None
+        """Return how many bytes of a file a supplier has brought: all of it, or its draft."""
+        size = self.size_for(of, sha256) if self._touch(sha256) else None
         if size is not None:
             return size
         try:
@@ -162,12 +184,38 @@ class FileStore:
         """Return the free bytes on the disk, without a twentieth of it that others' files never use."""
         return free_bytes(self.root)
 
-    def collect(self, in_use: Collection[bytes], *, unused_seconds: float) -> int:
-        """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay."""
-        kept = {file_name(sha256) for sha256 in in_use}
+    def collect(self, in_use: Collection[bytes], *, unused_seconds: float, cache_bytes: int = 0) -> int:
+        """Delete files and drafts that were unused for this long, and return their number; those `in_use` stay.
+
+        Of the files that are not in use, the most recently used ones stay, up to `cache_bytes` together.
+        """
         before = time.time() - unused_seconds
-        files = [path for path in self.root.iterdir() if len(path.name) == _HEX_DIGITS and path.name not in kept]
-        return sum(self._delete(path, before) for path in (*files, *self._drafts.iterdir()))
+        room, old = cache_bytes, []
+        for path, found in sorted(self._unused(in_use), key=lambda each: each[1].st_mtime, reverse=True):
+            room -= found.st_size
+            if room < 0:
+                old.append(path)
+        drafts = [path for path in self._drafts.iterdir() if path.name != _SUPPLIERS]
+        deleted = [path for path in (*old, *drafts) if self._delete(path, before)]
+        self._suppliers.forget([bytes.fromhex(path.name) for path in deleted if len(path.name) == _HEX_DIGITS])
+        return len(deleted)
+
+    def unused_bytes(self, in_use: Collection[bytes]) -> int:
+        """Return the size of all files that are not in use."""
+        return sum(found.st_size for _, found in self._unused(in_use))
+
+    def _unused(self, in_use: Collection[bytes]) -> list[tuple[Path, os.stat_result]]:
+        kept = {file_name(sha256) for sha256 in in_use}
+        found = []
+        with os.scandir(self.root) as entries:
+            for entry in entries:
+                if len(entry.name) == _HEX_DIGITS and entry.name not in kept:
+                    with suppress(OSError):
+                        found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
+        return found
+
+    def _is_here(self, sha256: bytes, *, of: str | None) -> bool:
+        return (of is None or self._suppliers.has(sha256, of)) and self._touch(sha256)
 
     def _touch(self, sha256: bytes) -> bool:
         with self._lock:
@@ -192,7 +240,10 @@ class Draft:
     make later writes fail.
     """
 
-    def __init__(self, path: Path, target: Path, *, sha256: bytes, size_bytes: int) -> None:
+    def __init__(
+        self, path: Path, target: Path, *, sha256: bytes, size_bytes: int, on_stored: Callable[[], None]
+    ) -> None:
+        self._on_stored = on_stored
         self.size_bytes = size_bytes
         self.offset_bytes = 0
         self._path, self._target, self._sha256 = path, target, sha256
@@ -240,6 +291,7 @@ class Draft:
             except OSError as error:
                 self.discard()
                 raise _problem(self._path, error) from error
+            self._on_stored()
             self.close()
 
     def close(self) -> None:

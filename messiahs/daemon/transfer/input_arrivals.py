@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from messiahs.channel.contract import Peer
@@ -81,11 +82,13 @@ class ArrivingFiles:
             if contents:
                 files = [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents]
                 lacking = await self.admit(claim, files)
-                await asyncio.to_thread(self.files.keep_all, contents)
+                await asyncio.to_thread(self.files.keep_all, contents, of=peer.system)
                 self.note(claim, lacking)
         except MessiahsError as error:
             return str(error)
-        missing = self.files.missing(one.sha256 for task in transfer.tasks for one in task.command.inputs)
+        missing = self.files.missing(
+            (one.sha256 for task in transfer.tasks for one in task.command.inputs), of=peer.system
+        )
         return f"{len(missing)} of its files are missing here" if missing else ""
 
     def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":
@@ -99,7 +102,7 @@ class ArrivingFiles:
 
         The space is reserved for a receipt until it is closed.
         """
-        lacking = [one for one in files if self.files.size(one.sha256) is None]
+        lacking = [one for one in files if self.files.size_for(claim.origin, one.sha256) is None]
         if not lacking:
             return lacking
         problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
@@ -236,7 +239,8 @@ class FilesReceipt:
         await self._arrivals.admit(self.claim, self._request.files, receipt=self)
         self._offsets = await asyncio.to_thread(self._find_offsets)
         store = self._arrivals.files
-        self.lacking = deque(one for one in self._request.files if store.size(one.sha256) is None)
+        origin = self.claim.origin
+        self.lacking = deque(one for one in self._request.files if store.size_for(origin, one.sha256) is None)
         offsets = tuple(self._offsets[one.sha256] for one in self._request.files)
         await self._pass_whole()
         return offsets
@@ -258,7 +262,8 @@ class FilesReceipt:
         """Store the remaining small files."""
         small, self._small, self._small_bytes = self._small, {}, 0
         if small:
-            await asyncio.to_thread(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
+            keep = partial(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
+            await asyncio.to_thread(keep, of=self.claim.origin)
             # A check that ran meanwhile found them neither stored nor in transit.
             self._arrivals.note(self.claim, (PutFile(sha256, len(content)) for sha256, content in small.items()))
 
@@ -307,7 +312,7 @@ class FilesReceipt:
     def _offset(self, file: PutFile) -> int:
         store, origin = self._arrivals.files, self.claim.origin
         self._arrivals.stop_earlier(origin, file)
-        size = store.size(file.sha256)
+        size = store.size_for(origin, file.sha256)
         if size is not None and size != file.size_bytes:
             raise RefusedFilesError(f"{file.sha256.hex()} has {size} bytes")
         offset = store.offset(file.sha256, of=origin)

@@ -34,7 +34,7 @@ def put(store: FileStore, content: bytes, *, sha256: bytes = SHA256, limit_bytes
 
 
 def left_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.name != "suppliers")
 
 
 def age(path: Path, seconds: int) -> None:
@@ -114,7 +114,7 @@ def test_a_draft_continues_where_its_sender_left_it(store: FileStore) -> None:
     assert draft.offset_bytes == 1_000
     draft.add(CONTENT[1_000:])
     draft.finish()
-    assert store.offset(SHA256, of="xinu") == len(CONTENT)
+    assert (store.offset(SHA256, of="cs"), store.offset(SHA256, of="xinu")) == (len(CONTENT), 0)
 
 
 def test_a_draft_that_was_let_go_takes_nothing_more(store: FileStore) -> None:
@@ -128,7 +128,7 @@ def test_a_draft_damaged_on_disk_is_detected_and_starts_again(store: FileStore, 
     draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
     draft.add(CONTENT[:1_000])
     draft.close()
-    (path,) = (tmp_path / "drafts").iterdir()
+    (path,) = (tmp_path / "drafts").glob("*.*")
     path.write_bytes(bytes(1_000))
     draft = store.draft(SHA256, size_bytes=len(CONTENT), of="cs")
     draft.add(CONTENT[1_000:])
@@ -165,7 +165,7 @@ def test_what_nobody_names_goes_after_its_time_and_what_is_in_use_stays(store: F
         age(store.path(sha256), 3_700)
     draft = store.draft(SHA256, size_bytes=9, of="cs")
     draft.close()
-    (path,) = (tmp_path / "drafts").iterdir()
+    (path,) = (tmp_path / "drafts").glob("*.*")
     age(path, 3_700)
     assert store.collect({used}, unused_seconds=3_600) == 2
     assert left_in(tmp_path) == sorted([used.hex(), young.hex()])
@@ -176,6 +176,55 @@ def test_a_file_that_was_asked_for_is_kept_for_another_while(store: FileStore) -
     age(store.path(sha256), 3_700)
     assert store.missing([sha256]) == ()
     assert store.collect(set(), unused_seconds=3_600) == 0
+
+
+def test_a_file_is_a_hit_only_for_those_who_brought_it(store: FileStore) -> None:
+    store.keep(CONTENT, of="cs")
+    assert store.missing([SHA256], of="cs") == ()
+    assert store.missing([SHA256], of="user:ada") == (SHA256,)
+    assert (store.size_for("cs", SHA256), store.size_for("user:ada", SHA256)) == (len(CONTENT), None)
+    assert asyncio.run(store.put(SHA256, pieces(CONTENT), limit_bytes=1 << 30, of="user:ada")) == len(CONTENT)
+    assert store.missing([SHA256], of="user:ada") == ()
+
+
+def test_a_supplier_that_only_knows_the_hash_of_a_stored_file_proves_nothing(store: FileStore) -> None:
+    store.keep(CONTENT, of="cs")
+    with pytest.raises(WrongContentError):
+        asyncio.run(store.put(SHA256, pieces(b"x" * len(CONTENT)), limit_bytes=1 << 30, of="user:eve"))
+    draft = store.draft(SHA256, size_bytes=len(CONTENT), of="xinu")
+    draft.add(b"x" * len(CONTENT))
+    with pytest.raises(WrongContentError):
+        draft.finish()
+    assert store.missing([SHA256], of="user:eve") == store.missing([SHA256], of="xinu") == (SHA256,)
+    assert store.path(SHA256).read_bytes() == CONTENT
+
+
+def test_suppliers_are_known_after_a_restart_and_forgotten_with_their_file(store: FileStore, tmp_path: Path) -> None:
+    other = store.keep(b"other", of="cs")
+    store.keep(CONTENT, of="user:a name")
+    store.keep(CONTENT, of="cs")
+    with (tmp_path / "drafts" / "suppliers").open("a") as file:
+        file.write("half a li")
+    again = FileStore(tmp_path)
+    assert again.missing([SHA256, other], of="cs") == again.missing([SHA256], of="user:a name") == ()
+    assert again.missing([SHA256], of="user:a") == (SHA256,)
+    age(store.path(SHA256), 3_700)
+    assert again.collect(set(), unused_seconds=3_600) == 1
+    FileStore(tmp_path).keep(CONTENT, of="xinu")
+    last = FileStore(tmp_path)
+    assert last.missing([SHA256, other], of="cs") == (SHA256,)
+    assert last.missing([SHA256], of="xinu") == ()
+
+
+def test_the_most_recently_used_files_stay_up_to_the_size_of_the_cache(store: FileStore) -> None:
+    used, oldest, old, recent = (store.keep(bytes([number]) * 1_000) for number in range(4))
+    for sha256, seconds in ((used, 9_000), (oldest, 8_000), (old, 6_000), (recent, 5_000)):
+        age(store.path(sha256), seconds)
+    assert store.unused_bytes({used}) == 3_000
+    assert store.missing([oldest]) == ()
+    assert store.collect({used}, unused_seconds=3_600, cache_bytes=2_500) == 1
+    assert store.missing([used, oldest, old, recent]) == (old,)
+    assert store.collect({used}, unused_seconds=0, cache_bytes=2_000) == 0
 
 
 @pytest.mark.processes

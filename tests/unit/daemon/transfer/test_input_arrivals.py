@@ -12,6 +12,7 @@ import pytest
 
 from messiahs.channel.contract import Peer
 from messiahs.channel.memory import memory_key
+from messiahs.core.interface.messages import InputFile
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, SystemId
@@ -49,7 +50,7 @@ class Scene:
 
     def drafts(self) -> set[str]:
         """Return the incomplete files."""
-        return {path.name.partition(".")[0] for path in (self.folder / "drafts").iterdir()}
+        return {path.name.partition(".")[0] for path in (self.folder / "drafts").glob("*.*")}
 
 
 def play(tmp_path: Path, scene: Callable[[Scene], Awaitable[None]]) -> None:
@@ -190,6 +191,27 @@ def test_a_small_file_that_is_another_one_is_refused_with_all_that_came_beside_i
             await receipt.finish()
         await receipt.close()
         assert len(scene.arrivals.files.missing(file_of(each).sha256 for each in (*contents, b"twx"))) == 3
+
+    play(tmp_path, scene)
+
+
+def test_a_peer_that_knows_only_the_hash_of_a_stored_file_must_bring_it(tmp_path: Path) -> None:
+    content = b"of another system"
+    bound = transfer(1)
+    command = replace(
+        bound.tasks[0].command, inputs=(InputFile(name="in", sha256=file_of(content).sha256, size_bytes=17),)
+    )
+    bound = replace(bound, tasks=(replace(bound.tasks[0], command=command),))
+
+    async def scene(scene: Scene) -> None:
+        scene.arrivals.files.keep(content, of="xinu")
+        assert await scene.arrivals.keep(PEER, bound, ()) == "1 of its files are missing here"
+        receipt = scene.arrivals.receive(PEER, PutRequest(claim=CLAIM, ticket=TICKET, files=(file_of(content),)))
+        assert await receipt.begin() == (0,)
+        await receipt.add(content)
+        await receipt.finish()
+        await receipt.close()
+        assert await scene.arrivals.keep(PEER, bound, ()) == ""
 
     play(tmp_path, scene)
 
