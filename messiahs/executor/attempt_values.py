@@ -36,6 +36,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
     lease_until: int
     inputs: tuple[Staged, ...] = ()
     outputs: tuple[str, ...] = ()
+    takes_stdin: bool = False
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -7,7 +7,7 @@ and a back end may repeat an event.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from messiahs.core.interface.actions import (
     DiscardAttempt,
@@ -57,6 +57,16 @@ class KnownAttempt:
     ended: AttemptEnded | None = None
 
 
+class TakenInput(NamedTuple):
+    """How many bytes of standard input an attempt has taken since it began.
+
+    If `is_closed`, it takes no more: it has got the end, has closed its standard input, or has ended.
+    """
+
+    offset_bytes: int
+    is_closed: bool
+
+
 class Executor(Protocol):
     """Runs attempts: each at most once, and never past its time limit or its claim's lease.
 
@@ -96,6 +106,15 @@ class Executor(Protocol):
         """Return every attempt that was started and not discarded; later events are reported from now on.
 
         Raises `ExecutorError` while there is no starter.
+        """
+
+    async def feed(self, attempt: AttemptId, content: bytes, *, offset_bytes: int, is_end: bool = False) -> TakenInput:
+        """Bring a piece of standard input that begins at an offset; return when the attempt has taken it.
+
+        An attempt gets each byte once: those before its offset are left out, and nothing of a piece after a gap is
+        taken. A later call, also after a restart of the host, replaces the piece that waits, and the earlier call
+        raises. A call without content and end returns the offset at once. `is_closed` in any other case than an attempt
+        that takes input and has not ended. Raises `ExecutorError`.
         """
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:

@@ -27,6 +27,7 @@ from messiahs.executor.contract import (
     KnownAttempt,
     OnEvent,
     OnLost,
+    TakenInput,
 )
 
 _TERMINATED = 15
@@ -50,6 +51,8 @@ class StubExecutor:
         self._ends_at: dict[AttemptId, int] = {}
         self._left_ns: dict[AttemptId, int] = {}
         """Remaining run time of suspended attempts."""
+        self._inputs: dict[AttemptId, TakenInput] = {}
+        """Of attempts that take standard input and have not ended."""
         self._reports: list[ExecutorEvent] = []
         self._on_event: OnEvent | None = None
         self._was_asked = False
@@ -109,6 +112,14 @@ class StubExecutor:
         self._reports.clear()
         return tuple(_known(held) for held in self._table.attempts.values())
 
+    async def feed(self, attempt: AttemptId, content: bytes, *, offset_bytes: int, is_end: bool = False) -> TakenInput:
+        """Take everything at once."""
+        taken = self._inputs.get(attempt, TakenInput(0, is_closed=True))
+        end = offset_bytes + len(content)
+        if not taken.is_closed and offset_bytes <= taken.offset_bytes <= end:
+            taken = self._inputs[attempt] = TakenInput(end, is_closed=is_end)
+        return taken
+
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Return the same text for every attempt that has begun."""
         held = self._table.attempts.get(attempt)
@@ -136,6 +147,8 @@ class StubExecutor:
                 lease_until=action.lease_until - self._offset_ns,
             )
         )
+        if action.command.takes_stdin:
+            self._inputs[action.attempt] = TakenInput(0, is_closed=False)
 
     def _end(self, action: EndAttempt) -> None:
         held = self._table.attempts.get(action.attempt)
@@ -200,6 +213,7 @@ class StubExecutor:
         self._table.end(held, ended)
         self._ends_at.pop(held.attempt, None)
         self._left_ns.pop(held.attempt, None)
+        self._inputs.pop(held.attempt, None)
         self._reports.append(event_of(ended))
 
 

@@ -12,6 +12,18 @@ from messiahs.wire.control import (
     encode_control,
     joined_control,
 )
+from messiahs.wire.feeding import (
+    FEED_PIECE_BYTES,
+    FeedAnswer,
+    FeedPiece,
+    FeedRequest,
+    feed_answer_from_bytes,
+    feed_answer_to_bytes,
+    feed_piece_from_bytes,
+    feed_piece_to_bytes,
+    feed_request_from_bytes,
+    feed_request_to_bytes,
+)
 from messiahs.wire.files import (
     PutAnswer,
     PutFile,
@@ -47,6 +59,10 @@ from messiahs.wire.update import (
 )
 
 __all__ = [
+    "FEED_PIECE_BYTES",
+    "FeedAnswer",
+    "FeedPiece",
+    "FeedRequest",
     "PutAnswer",
     "PutFile",
     "PutRequest",
@@ -64,6 +80,12 @@ __all__ = [
     "encode_control",
     "encode_status_vector",
     "encode_transfer",
+    "feed_answer_from_bytes",
+    "feed_answer_to_bytes",
+    "feed_piece_from_bytes",
+    "feed_piece_to_bytes",
+    "feed_request_from_bytes",
+    "feed_request_to_bytes",
     "joined_control",
     "joined_transfers",
     "put_answer_from_bytes",

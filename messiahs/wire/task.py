@@ -64,6 +64,7 @@ def _write_task(wire: task_pb2.BoundTask, task: BoundTask) -> None:
     command.argv.extend([_to_bytes(argument) for argument in task.command.argv])
     for name, value in task.command.env:
         command.env.add(name=_to_bytes(name), value=_to_bytes(value))
+    command.takes_stdin = task.command.takes_stdin
     write_files(command, task.command)
     _check_command(command)
 
@@ -78,6 +79,7 @@ def _read_task(wire: task_pb2.BoundTask) -> BoundTask:
             env=tuple((_to_text(variable.name), _to_text(variable.value)) for variable in wire.command.env),
             inputs=read_inputs(wire.command),
             outputs=tuple(wire.command.outputs),
+            takes_stdin=wire.command.takes_stdin,
         ),
     )
 

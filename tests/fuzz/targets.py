@@ -151,6 +151,9 @@ _CODECS: Final[Mapping[Callable[[bytes], object], Callable[..., bytes]]] = Mappi
         codec.put_request_from_bytes: codec.put_request_to_bytes,
         codec.put_answer_from_bytes: codec.put_answer_to_bytes,
         codec.chunk_from_bytes: codec.chunk_to_bytes,
+        codec.feed_request_from_bytes: codec.feed_request_to_bytes,
+        codec.feed_piece_from_bytes: codec.feed_piece_to_bytes,
+        codec.feed_answer_from_bytes: codec.feed_answer_to_bytes,
     }
 )
 

@@ -252,6 +252,7 @@ commands = st.builds(
     env=st.lists(st.tuples(_variable_names, arguments), max_size=3).map(tuple),
     inputs=_inputs.map(tuple),
     outputs=st.lists(_paths, max_size=3).map(tuple),
+    takes_stdin=st.booleans(),
 )
 task_transfers = st.builds(
     TaskTransfer,

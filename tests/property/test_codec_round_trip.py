@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
+    FeedAnswer,
+    FeedPiece,
+    FeedRequest,
     PutAnswer,
     PutFile,
     PutRequest,
@@ -19,6 +22,12 @@ from messiahs.wire.codec import (
     chunk_to_bytes,
     control_from_bytes,
     control_to_bytes,
+    feed_answer_from_bytes,
+    feed_answer_to_bytes,
+    feed_piece_from_bytes,
+    feed_piece_to_bytes,
+    feed_request_from_bytes,
+    feed_request_to_bytes,
     joined_control,
     joined_transfers,
     put_answer_from_bytes,
@@ -47,6 +56,12 @@ READERS: tuple[Callable[[bytes], object], ...] = (
     put_request_from_bytes,
     put_content_from_bytes,
     put_answer_from_bytes,
+    feed_request_from_bytes,
+    feed_piece_from_bytes,
+    feed_answer_from_bytes,
+)
+feed_requests = st.builds(
+    FeedRequest, claim=strategies.claim_ids, ticket=strategies.tickets, attempt=strategies.attempt_ids
 )
 read_requests = st.builds(
     ReadRequest,
@@ -71,6 +86,7 @@ valid_bytes = st.one_of(
     strategies.task_transfers.map(transfer_to_bytes),
     read_requests.map(read_request_to_bytes),
     put_requests.map(put_request_to_bytes),
+    feed_requests.map(feed_request_to_bytes),
 )
 
 
@@ -126,6 +142,17 @@ def test_answers_and_pieces_survive_a_round_trip(offsets: list[int], content: by
     assert put_content_from_bytes(put_content_to_bytes(content)) == content
     for chunk in (ReadChunk(content=content), ReadChunk(sha256=sha256)):
         assert chunk_from_bytes(chunk_to_bytes(chunk)) == chunk
+
+
+@given(request=feed_requests, content=st.binary(max_size=9), flag=st.booleans(), offset=strategies.counters)
+def test_messages_about_standard_input_survive_a_round_trip(
+    request: FeedRequest, content: bytes, *, flag: bool, offset: int
+) -> None:
+    assert feed_request_from_bytes(feed_request_to_bytes(request)) == request
+    piece = FeedPiece(content=content, is_end=flag)
+    assert feed_piece_from_bytes(feed_piece_to_bytes(piece)) == piece
+    for answer in (FeedAnswer(offset_bytes=offset, is_closed=flag), FeedAnswer(problem="no")):
+        assert feed_answer_from_bytes(feed_answer_to_bytes(answer)) == answer
 
 
 @pytest.mark.parametrize("read", READERS)

@@ -349,12 +349,14 @@ class Command:
     """The command of a task: argument vector, and environment variables beside the standard ones.
 
     `outputs` are relative paths of files and folders in its working directory that must exist when it has ended.
+    A task that `takes_stdin` reads what its user's `run` reads; another one has an empty standard input.
     """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
     inputs: tuple[InputFile, ...] = ()
     outputs: tuple[str, ...] = ()
+    takes_stdin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,15 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.instants import Instant
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import Ended, Known, Staged, Start, event_of
-from messiahs.executor.contract import AttemptState, ExecutorAction, ExecutorEvent, KnownAttempt, OnEvent, OnLost
+from messiahs.executor.contract import (
+    AttemptState,
+    ExecutorAction,
+    ExecutorEvent,
+    KnownAttempt,
+    OnEvent,
+    OnLost,
+    TakenInput,
+)
 from messiahs.executor.os_process.launch import StarterSettings, connect, end_starter, launch, wait_for_end
 from messiahs.executor.os_process.link import StarterLink
 from messiahs.executor.os_process.outputs import Outputs
@@ -31,6 +39,8 @@ from messiahs.executor.protocol.frames import (
     Discard,
     End,
     Extend,
+    Fed,
+    Feed,
     MeasureMemory,
     MemoryMeasured,
     News,
@@ -65,6 +75,7 @@ class OsProcessExecutor:
         self._reported: set[AttemptId] = set()
         self._asked: dict[int, asyncio.Future[Known]] = {}
         self._questions = 0
+        self._feeding: dict[AttemptId, tuple[int, asyncio.Future[TakenInput]]] = {}
         self._renewal: asyncio.Task[None] | None = None
         self._lost: set[AttemptId] = set()
         self._lost_links: list[StarterLink] = []
@@ -149,6 +160,29 @@ class OsProcessExecutor:
         self._open -= self._reported
         return attempts
 
+    async def feed(self, attempt: AttemptId, content: bytes, *, offset_bytes: int, is_end: bool = False) -> TakenInput:
+        """Send the piece to the starter, which answers when the task's pipe has taken it."""
+        if self._link is None:
+            raise ExecutorError("there is no starter at the moment", transient=True)
+        _, earlier = self._feeding.pop(attempt, (0, None))
+        if earlier is not None and not earlier.done():
+            text = f"a later stream brings the standard input of {attempt}"
+            earlier.set_exception(ExecutorError(text, transient=True))
+        self._questions += 1
+        number = self._questions
+        taken: asyncio.Future[TakenInput] = asyncio.get_running_loop().create_future()
+        self._feeding[attempt] = number, taken
+        self._waiting.append(
+            Feed(attempt=attempt, number=number, offset_bytes=offset_bytes, content=content, is_end=is_end)
+        )
+        # After the start of the attempt, which may still wait here.
+        self._flush()
+        try:
+            return await taken
+        finally:
+            if self._feeding.get(attempt) == (number, taken):
+                del self._feeding[attempt]
+
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read a file in the attempt's folder."""
         if self._outputs is None:
@@ -187,7 +221,14 @@ class OsProcessExecutor:
         self._link.send([Ask(number=self._questions)])
         return await answer
 
-    def _take(self, message: News | Known) -> None:
+    def _take_fed(self, fed: Fed) -> None:
+        number, taken = self._feeding.get(fed.attempt, (None, None))
+        if taken is not None and number == fed.number:
+            del self._feeding[fed.attempt]
+            if not taken.done():
+                taken.set_result(TakenInput(fed.offset_bytes, fed.is_closed))
+
+    def _take(self, message: News | Known | Fed) -> None:
         match message:
             case Started():
                 self._report(AttemptStarted(attempt=message.attempt))
@@ -199,6 +240,8 @@ class OsProcessExecutor:
                 answer = self._asked.pop(message.number, None)
                 if answer is not None and not answer.done():
                     answer.set_result(message)
+            case Fed():
+                self._take_fed(message)
             case _:
                 assert_never(message)
 
@@ -265,10 +308,15 @@ class OsProcessExecutor:
             del self._lost_links[0]
 
     def _fail_questions(self) -> None:
+        lost = ExecutorError("the starter was lost", transient=True)
         for answer in self._asked.values():
             if not answer.done():
-                answer.set_exception(ExecutorError("the starter was lost", transient=True))
+                answer.set_exception(lost)
+        for _, taken in self._feeding.values():
+            if not taken.done():
+                taken.set_exception(lost)
         self._asked.clear()
+        self._feeding.clear()
 
     def _boottime(self, instant: Instant) -> int:
         return instant - self._offset_ns
@@ -292,6 +340,7 @@ class OsProcessExecutor:
                 for one in action.command.inputs
             ),
             outputs=action.command.outputs,
+            takes_stdin=action.command.takes_stdin,
         )
 
 

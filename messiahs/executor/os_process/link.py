@@ -9,6 +9,7 @@ import msgspec
 
 from messiahs.executor.attempt_values import Known
 from messiahs.executor.protocol.frames import (
+    Fed,
     FrameReader,
     Hello,
     News,
@@ -60,7 +61,7 @@ class StarterLink:
 
     def open(
         self,
-        on_message: Callable[[News | Known], None],
+        on_message: Callable[[News | Known | Fed], None],
         on_lost: Callable[[str], None],
         *,
         silence_ns: Callable[[], int],
@@ -93,7 +94,7 @@ class StarterLink:
         with suppress(OSError):
             await self._writer.wait_closed()
 
-    async def _read(self, on_message: Callable[[News | Known], None], on_lost: Callable[[str], None]) -> None:
+    async def _read(self, on_message: Callable[[News | Known | Fed], None], on_lost: Callable[[str], None]) -> None:
         try:
             while data := await self._reader.read(_READ_BYTES):
                 self._unanswered = 0

@@ -13,7 +13,7 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.executor.attempt_values import Ended, Known, Start
 
-PROTOCOL = 4
+PROTOCOL = 5
 """A daemon that finds a starter with another protocol ends it and starts its own."""
 
 
@@ -37,6 +37,19 @@ class Discard(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=4):
     """Forget an ended attempt and remove its folder."""
 
     attempt: AttemptId
+
+
+class Feed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=17):
+    """Write a piece of standard input, which begins at an offset; a `Fed` with the number follows.
+
+    It replaces a piece that waits. Without content and end it only asks for the offset.
+    """
+
+    attempt: AttemptId
+    number: int
+    offset_bytes: int
+    content: bytes
+    is_end: bool
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=5):
@@ -94,16 +107,25 @@ class MemoryMeasured(msgspec.Struct, frozen=True, array_like=True, gc=False, tag
     memory: tuple[tuple[AttemptId, int], ...]
 
 
+class Fed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=18):
+    """How many bytes of standard input an attempt has taken, and whether it takes no more."""
+
+    attempt: AttemptId
+    number: int
+    offset_bytes: int
+    is_closed: bool
+
+
 class Pong(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=12):
     """The starter is alive."""
 
 
-Command = Start | End | Suspend | Resume | MeasureMemory | Extend | Discard
+Command = Start | End | Suspend | Resume | MeasureMemory | Extend | Discard | Feed
 """Commands for the runner; the other messages concern the connection."""
 
 ToStarter = Command | Ask | Ping | Stop
 News = Started | Ended | MemoryMeasured
-ToDaemon = Hello | News | Known | Pong
+ToDaemon = Hello | News | Known | Pong | Fed
 
 _LENGTH = struct.Struct("<I")
 _MESSAGES_PER_FRAME = 256

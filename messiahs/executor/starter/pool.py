@@ -34,17 +34,19 @@ updates it, and no account can set it."""
 
 
 class Taken(NamedTuple):
-    """An attempt's folder, and its logs opened for appending, which the caller closes."""
+    """An attempt's folder, its logs opened for appending, and its standard input, if any; the caller closes them."""
 
     folder: str
     stdout: int
     stderr: int
+    stdin: int | None = None
 
     def close(self) -> None:
-        """Close both logs; an error that appears only now concerns earlier writes."""
-        for log in (self.stdout, self.stderr):
-            with suppress(OSError):
-                os.close(log)
+        """Close the logs and the input; an error that appears only now concerns earlier writes."""
+        for file in (self.stdout, self.stderr, self.stdin):
+            if file is not None:
+                with suppress(OSError):
+                    os.close(file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

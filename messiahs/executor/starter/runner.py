@@ -21,6 +21,7 @@ from messiahs.executor.protocol.frames import (
     Discard,
     End,
     Extend,
+    Feed,
     MeasureMemory,
     News,
     Resume,
@@ -35,6 +36,7 @@ from messiahs.executor.starter.pool import Pool
 from messiahs.executor.starter.process_groups import end_group, next_dead, signal_group
 from messiahs.executor.starter.process_trees import ProcessTrees
 from messiahs.executor.starter.spawn import Process, Spawner, problem_in
+from messiahs.executor.starter.standard_input import Inputs
 from messiahs.executor.starter.suspension import Suspended
 from messiahs.executor.starter.watchdog import Watch
 
@@ -55,6 +57,7 @@ class Runner:
         self.notes_processes = False
         """Whether the journal records processes, because they may outlive the starter."""
         self.is_stopping = False
+        self.inputs = Inputs()
         self.watch: Watch | None = None
         """The watchdog, which needs the next end of a running attempt's lease."""
         self._pool, self._journal, self._spawner = pool, journal, spawner
@@ -99,6 +102,8 @@ class Runner:
                 held = self._table.attempts.get(command.attempt)
                 if held is None:
                     self._table.queue(command)
+                    if command.takes_stdin:
+                        self.inputs.expect(command.attempt)
                 else:
                     self._report_again(held)
             case End():
@@ -109,6 +114,8 @@ class Runner:
                 self._memory_use.ask(command.attempts)
             case Extend():
                 self._table.extend(command.claim, command.until)
+            case Feed():
+                self.inputs.feed(command)
             case Discard():
                 self._discard(command.attempt)
             case _:
@@ -226,6 +233,7 @@ class Runner:
         try:
             taken = self._pool.take(held.folder)
             try:
+                taken = taken._replace(stdin=self.inputs.open(held.attempt))
                 self._trees.begin(held.folder)
                 outcome = self._spawner.spawn(held.start, taken)
             finally:
@@ -238,6 +246,7 @@ class Runner:
             return
         held.process, held.report = outcome
         self._processes[held.process] = held
+        self.inputs.begun(held.attempt)
         if held.report >= 0:
             # Its limit counts from the time at which it has its inputs.
             held.limit_at = NEVER
@@ -330,10 +339,12 @@ class Runner:
             held.signal = info.si_status
         held.phase = Phase.CLEARING
         held.ended_at = boottime_ns()
+        self.inputs.close(held.attempt)
         self._clearing.add(held)
 
     def _finish(self, held: Held, *, cause: Cause, text: str = "") -> None:
         held.cause = cause
+        self.inputs.close(held.attempt)
         ended = end_of(held, self._pool, text)
         self._trees.forget(held.folder)
         self._table.end(held, ended)

@@ -81,6 +81,7 @@ class Server:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._wake_reader, selectors.EVENT_READ, self._awake)
+        self._selector.register(self._runner.inputs, selectors.EVENT_READ, self._runner.inputs.write_on)
 
     def _wait(self) -> None:
         wait_ns = self._wait_ns()
@@ -115,6 +116,7 @@ class Server:
             sock.close()
             return
         self._drop()
+        self._runner.inputs.leave()
         sock.setblocking(False)
         self._connection = Connection(sock)
         self._connection.answers.append(self._hello)
@@ -160,9 +162,11 @@ class Server:
         return boottime_ns() < self._reported_at + _TOGETHER_NS
 
     def _send(self) -> None:
-        reports = self._runner.reports
+        reports, fed = self._runner.reports, self._runner.inputs.answers
         connection = self._connection
         if connection is not None:
+            connection.answers += fed
+            fed.clear()
             if reports and self._can_wait(connection):
                 return
             messages = connection.answers
@@ -180,6 +184,7 @@ class Server:
             if connection.unsent:
                 self._flush(connection)
         reports.clear()
+        fed.clear()
 
     def _flush(self, connection: Connection) -> None:
         try:

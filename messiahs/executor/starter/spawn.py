@@ -84,7 +84,7 @@ class Spawner:
                 start.argv,
                 environment,
                 file_actions=(
-                    (os.POSIX_SPAWN_DUP2, self.nothing, 0),
+                    (os.POSIX_SPAWN_DUP2, self.nothing if taken.stdin is None else taken.stdin, 0),
                     (os.POSIX_SPAWN_DUP2, taken.stdout, 1),
                     (os.POSIX_SPAWN_DUP2, taken.stderr, 2),
                 ),
@@ -126,7 +126,8 @@ class Spawner:
         """Become the task; a failure is reported through `report`, which is closed when this has become the task."""
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
-        for source, target in ((self.nothing, 0), (taken.stdout, 1), (taken.stderr, 2)):
+        stdin = self.nothing if taken.stdin is None else taken.stdin
+        for source, target in ((stdin, 0), (taken.stdout, 1), (taken.stderr, 2)):
             os.dup2(source, target)
         # The starter's lock and connections must not stay open here.
         os.dup2(report, _REPORT_FILE, inheritable=False)

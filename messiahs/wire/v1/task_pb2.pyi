@@ -28,16 +28,18 @@ class InputFile(_message.Message):
     def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("argv", "env", "inputs", "outputs")
+    __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin")
     ARGV_FIELD_NUMBER: _ClassVar[int]
     ENV_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    TAKES_STDIN_FIELD_NUMBER: _ClassVar[int]
     argv: _containers.RepeatedScalarFieldContainer[bytes]
     env: _containers.RepeatedCompositeFieldContainer[Variable]
     inputs: _containers.RepeatedCompositeFieldContainer[InputFile]
     outputs: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ...) -> None: ...
+    takes_stdin: bool
+    def __init__(self, argv: _Optional[_Iterable[bytes]] = ..., env: _Optional[_Iterable[_Union[Variable, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputFile, _Mapping]]] = ..., outputs: _Optional[_Iterable[str]] = ..., takes_stdin: _Optional[bool] = ...) -> None: ...
 
 class BoundTask(_message.Message):
     __slots__ = ("attempt", "command")
@@ -122,3 +124,39 @@ class PutAnswer(_message.Message):
     offsets_bytes: _containers.RepeatedScalarFieldContainer[int]
     problem: str
     def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class FeedRequest(_message.Message):
+    __slots__ = ("claim", "ticket", "attempt")
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    claim: _descriptions_pb2.ClaimId
+    ticket: bytes
+    attempt: _descriptions_pb2.AttemptId
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ...) -> None: ...
+
+class FeedPiece(_message.Message):
+    __slots__ = ("content", "is_end")
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    IS_END_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    is_end: bool
+    def __init__(self, content: _Optional[bytes] = ..., is_end: _Optional[bool] = ...) -> None: ...
+
+class FeedMessage(_message.Message):
+    __slots__ = ("request", "piece")
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    PIECE_FIELD_NUMBER: _ClassVar[int]
+    request: FeedRequest
+    piece: FeedPiece
+    def __init__(self, request: _Optional[_Union[FeedRequest, _Mapping]] = ..., piece: _Optional[_Union[FeedPiece, _Mapping]] = ...) -> None: ...
+
+class FeedAnswer(_message.Message):
+    __slots__ = ("offset_bytes", "is_closed", "problem")
+    OFFSET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    IS_CLOSED_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    offset_bytes: int
+    is_closed: bool
+    problem: str
+    def __init__(self, offset_bytes: _Optional[int] = ..., is_closed: _Optional[bool] = ..., problem: _Optional[str] = ...) -> None: ...

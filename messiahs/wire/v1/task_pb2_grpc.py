@@ -50,6 +50,11 @@ class TaskStub:
                 request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.ReadRequest.SerializeToString,
                 response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.ReadChunk.FromString,
                 _registered_method=True)
+        self.Feed = channel.stream_stream(
+                '/messiahs.wire.v1.Task/Feed',
+                request_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.SerializeToString,
+                response_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.FromString,
+                _registered_method=True)
 
 
 class TaskServicer:
@@ -77,6 +82,13 @@ class TaskServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Feed(self, request_iterator, context):
+        """Brings the standard input of one attempt.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TaskServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +106,11 @@ def add_TaskServicer_to_server(servicer, server):
                     servicer.Read,
                     request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.ReadRequest.FromString,
                     response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.ReadChunk.SerializeToString,
+            ),
+            'Feed': grpc.stream_stream_rpc_method_handler(
+                    servicer.Feed,
+                    request_deserializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.FromString,
+                    response_serializer=messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +195,33 @@ class Task:
             '/messiahs.wire.v1.Task/Read',
             messiahs_dot_wire_dot_v1_dot_task__pb2.ReadRequest.SerializeToString,
             messiahs_dot_wire_dot_v1_dot_task__pb2.ReadChunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Feed(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/messiahs.wire.v1.Task/Feed',
+            messiahs_dot_wire_dot_v1_dot_task__pb2.FeedMessage.SerializeToString,
+            messiahs_dot_wire_dot_v1_dot_task__pb2.FeedAnswer.FromString,
             options,
             channel_credentials,
             insecure,

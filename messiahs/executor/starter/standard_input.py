@@ -1,0 +1,144 @@
+"""Standard input of tasks: a pipe for each task that takes any, into which the starter writes what the daemon brings.
+
+The starter keeps the pipes open and counts what went into each. So a task notices nothing of a daemon that comes and
+goes, and the next daemon continues at the right byte. Of each attempt, at most one piece waits here.
+"""
+
+import os
+import select
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from messiahs.core.model.ids import AttemptId
+from messiahs.executor.protocol.frames import Fed, Feed
+
+_NOT_YET = -1
+
+
+@dataclass(slots=True)
+class _Input:
+    """The standard input of one attempt (mutable)."""
+
+    writer: int = _NOT_YET
+    """The end of its pipe into which is written; there is none before its process, and none once it is closed."""
+    taken_bytes: int = 0
+    waiting: memoryview = field(default_factory=lambda: memoryview(b""))
+    is_last: bool = False
+    """Nothing follows what waits."""
+    is_closed: bool = False
+    number: int | None = None
+    """The `Feed` that is not answered yet."""
+
+
+class Inputs:
+    """Standard input of all attempts that take any and have not ended; `answers` is for the daemon, in order."""
+
+    def __init__(self) -> None:
+        self.answers: list[Fed] = []
+        self._inputs: dict[AttemptId, _Input] = {}
+        self._attempts: dict[int, AttemptId] = {}
+        """The attempts whose pipes are full, by the pipe."""
+        self._full = select.epoll()
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when `write_on` has something to do."""
+        return self._full.fileno()
+
+    def expect(self, attempt: AttemptId) -> None:
+        """Accept pieces for an attempt, whose process may not be started yet."""
+        self._inputs[attempt] = _Input()
+
+    def open(self, attempt: AttemptId) -> int | None:
+        """Return the end of a new pipe that the process is to read; None if it takes no input. Raises `OSError`.
+
+        The caller closes it once the process has it.
+        """
+        held = self._inputs.get(attempt)
+        if held is None:
+            return None
+        reader, held.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(held.writer, False)
+        return reader
+
+    def begun(self, attempt: AttemptId) -> None:
+        """Write what arrived before the process was started; the reader's end is no longer open here."""
+        held = self._inputs.get(attempt)
+        if held is not None and held.number is not None:
+            self._write(attempt, held)
+
+    def feed(self, feed: Feed) -> None:
+        """Replace what waits for an attempt; bytes that it has taken already are left out.
+
+        A `Feed` is answered once everything of it is taken, or nothing more can be. One that leaves a gap is answered
+        with the right offset, and nothing of it is used.
+        """
+        held = self._inputs.get(feed.attempt)
+        if held is None:
+            self.answers.append(Fed(attempt=feed.attempt, number=feed.number, offset_bytes=0, is_closed=True))
+            return
+        known = held.taken_bytes - feed.offset_bytes
+        is_in_place = 0 <= known <= len(feed.content)
+        held.waiting = memoryview(feed.content)[known:] if is_in_place else memoryview(b"")
+        held.is_last, held.number = feed.is_end and is_in_place, feed.number
+        self._write(feed.attempt, held)
+
+    def write_on(self) -> None:
+        """Write to pipes that have room again, or that nobody reads any more."""
+        for writer, _ in self._full.poll(0):
+            attempt = self._attempts.pop(writer)
+            self._full.unregister(writer)
+            self._write(attempt, self._inputs[attempt])
+
+    def close(self, attempt: AttemptId) -> None:
+        """Forget an attempt whose process has ended."""
+        held = self._inputs.pop(attempt, None)
+        if held is not None:
+            self._close(held)
+            self._answer(attempt, held)
+
+    def leave(self) -> None:
+        """Answer nothing that an earlier daemon sent; what waits is still written."""
+        for held in self._inputs.values():
+            held.number = None
+        self.answers.clear()
+
+    def _write(self, attempt: AttemptId, held: _Input) -> None:
+        if held.writer == _NOT_YET and not held.is_closed and (held.waiting or held.is_last):
+            return
+        try:
+            while held.waiting and not held.is_closed:
+                written = os.write(held.writer, held.waiting)
+                held.taken_bytes += written
+                held.waiting = held.waiting[written:]
+        except BlockingIOError:
+            if held.writer not in self._attempts:
+                self._attempts[held.writer] = attempt
+                self._full.register(held.writer, select.EPOLLOUT)
+            return
+        except OSError:
+            # Nobody reads it any more.
+            self._close(held)
+        if held.is_last:
+            self._close(held)
+        self._answer(attempt, held)
+
+    def _answer(self, attempt: AttemptId, held: _Input) -> None:
+        if held.number is not None:
+            self.answers.append(
+                Fed(
+                    attempt=attempt,
+                    number=held.number,
+                    offset_bytes=held.taken_bytes,
+                    is_closed=held.is_closed,
+                )
+            )
+            held.number = None
+
+    def _close(self, held: _Input) -> None:
+        held.is_closed, held.waiting = True, memoryview(b"")
+        if held.writer != _NOT_YET:
+            if self._attempts.pop(held.writer, None) is not None:
+                self._full.unregister(held.writer)
+            with suppress(OSError):
+                os.close(held.writer)
+            held.writer = _NOT_YET
