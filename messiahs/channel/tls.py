@@ -119,28 +119,32 @@ def make_root(federation: str) -> KeyAndCertificate:
     return _signed(builder, key=key, by=key)
 
 
-def issue(root: KeyAndCertificate, *, federation: str, name: str) -> KeyAndCertificate:
-    """Make a key for a module, and a certificate that names it in its federation."""
+def issue(root: KeyAndCertificate, *, federation: str, name: str, key: bytes | None = None) -> KeyAndCertificate:
+    """Make a certificate that names a module in its federation, for its private key (PEM; None: make one).
+
+    A `ValueError` if the root or the key cannot be read.
+    """
     from cryptography import x509  # noqa: PLC0415 - see the module's docstring
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 - as above
     from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415 - as above
 
     root_key = load_pem_private_key(root.key, password=None)
+    own_key = _new_key() if key is None else load_pem_private_key(key, password=None)
     assert isinstance(root_key, ec.EllipticCurvePrivateKey)
-    key = _new_key()
+    assert isinstance(own_key, ec.EllipticCurvePrivateKey)
     issuer = x509.load_pem_x509_certificate(root.certificate).subject
     names = [x509.UniformResourceIdentifier(f"messiahs://{federation}/{name}"), x509.DNSName(name)]
     both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (
-        _builder(subject=_name(name), issuer=issuer, key=key, lifetime=MODULE_LIFETIME)
+        _builder(subject=_name(name), issuer=issuer, key=own_key, lifetime=MODULE_LIFETIME)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(both_ends), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root_key.public_key()), critical=False)
     )
-    return _signed(builder, key=key, by=root_key)
+    return _signed(builder, key=own_key, by=root_key)
 
 
 def _new_key() -> "ec.EllipticCurvePrivateKey":

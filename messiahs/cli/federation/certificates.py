@@ -24,7 +24,10 @@ def tls_paths(directory: Path, name: str) -> TlsPaths:
 
 
 def make_certificates(directory: Path, names: Iterable[str]) -> None:
-    """Give each module of a site a new key and a certificate signed by the site's root, which is made if missing."""
+    """Give each module of a site a new certificate signed by the site's root, which is made if missing.
+
+    A module keeps its key, because neighbors may have bound tickets to it. A key that cannot be read is replaced.
+    """
     from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
 
     trust_file, root_key_file = directory / "tls" / "root.pem", directory / "tls" / "root.key"
@@ -41,10 +44,22 @@ def make_certificates(directory: Path, names: Iterable[str]) -> None:
         root = KeyAndCertificate(key=root_key_file.read_bytes(), certificate=trust_file.read_bytes())
         for name, paths in wanted.items():
             try:
-                made = issue(root, federation=directory.name, name=name)
+                made = issue(root, federation=directory.name, name=name, key=_key_in(paths.key_file))
             except ValueError as error:
                 raise ClientError(f"{trust_file} and {root_key_file} contain no root: {error}") from error
             write(made, certificate_file=paths.certificate_file, key_file=paths.key_file)
+
+
+def _key_in(file: Path) -> bytes | None:
+    """Return the private key (PEM) in a file; None without one."""
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = file.read_bytes()
+        load_pem_private_key(key, password=None)
+    except (OSError, ValueError):
+        return None
+    return key
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
-from messiahs.cli.federation.certificates import make_certificates
+from messiahs.cli.federation.certificates import make_certificates, tls_paths
 from messiahs.cli.federation.deployment import federation_directory, refuse_taken
 from messiahs.cli.main import main
 from messiahs.cli.module.own_account import warning_of
@@ -215,6 +217,20 @@ def test_unreadable_settings_are_written_again(tmp_path: Path, topology: Path, t
     (folder / "settings.json").write_text(content)
     (folder / "daemon.pid").write_text(content)
     assert f"port {taken} is in use" in run(topology, tmp_path / "s").stderr
+
+
+def test_a_module_keeps_its_key_unless_that_is_damaged(tmp_path: Path) -> None:
+    directory = federation_directory(tmp_path, "f")
+    paths = tls_paths(directory, "a")
+    for content, is_kept in ((None, False), ("", True), ("garbage", False)):
+        if content:
+            paths.key_file.write_text(content)
+        before = paths.key_file.read_bytes() if paths.key_file.exists() else b""
+        make_certificates(directory, ["a"])
+        assert (paths.key_file.read_bytes() == before) == is_kept
+        key = load_pem_private_key(paths.key_file.read_bytes(), password=None)
+        certificate = load_pem_x509_certificate(paths.certificate_file.read_bytes())
+        assert key.public_key() == certificate.public_key()
 
 
 def test_a_damaged_root_is_named(tmp_path: Path) -> None:
