@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from messiahs.core.interface.events import Event
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
 from messiahs.wire.codec import PutRequest, ReadRequest
 
@@ -148,6 +149,12 @@ class Channels(Protocol):
         """Send tasks to another system; if the stream breaks, `TransferFailed` is reported for each claim sent on it.
 
         `files` are contents of small inputs by their hash; they arrive before the tasks.
+        """
+
+    def refuse_transfer(self, to: Peer, answer: TransferAnswer) -> None:
+        """Answer a system that tasks which it sent in a claim were dropped.
+
+        Without the stream that brought them the answer is dropped.
         """
 
     async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:

@@ -20,9 +20,10 @@ from messiahs.channel.contract import (
 )
 from messiahs.channel.file_streams import receive_files, send_files
 from messiahs.channel.link import Link
-from messiahs.channel.task_channel import Transfers, receive_transfers
+from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.core.interface.events import LinkDown, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError, CodecError, ProtocolError
 from messiahs.wire.codec import (
@@ -49,6 +50,7 @@ class LinkedChannels:
         self._links: dict[SystemId, Link] = {}
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
         self._transfers = Transfers(settings, transport, callbacks, self._counters)
+        self._bringing = BringingStreams(callbacks, self._counters)
         self._dialing: list[asyncio.Task[None]] = []
         self._address = settings.listen
 
@@ -103,6 +105,10 @@ class LinkedChannels:
         """Send tasks to another system; tasks for this system stay in the core."""
         self._transfers.send(to, address, transfer=message, files=files)
 
+    def refuse_transfer(self, to: Peer, answer: TransferAnswer) -> None:
+        """Answer on the stream that brought tasks."""
+        self._bringing.refuse(to, answer)
+
     async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
         """Send files to an executor."""
         await send_files(self._transport.open_put(to, address), request, read)
@@ -152,9 +158,7 @@ class LinkedChannels:
 
     async def serve_transfers(self, peer: Peer, stream: Stream) -> None:
         """Receive tasks until the peer ends the stream."""
-        await receive_transfers(
-            peer, stream, callbacks=self._callbacks, counters=self._counters.setdefault(peer.system, Counters())
-        )
+        await self._bringing.receive(peer, stream)
 
     async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from messiahs.channel.contract import Callbacks, ChannelSettings, Counters, OutgoingStream, Peer, Stream, Transport
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.errors import ChannelError, CodecError, UntrustedError
 from messiahs.wire.codec import (
@@ -24,6 +25,7 @@ CLAIM_LIMIT: Final = 65_536
 _WRITE_LIMIT_TASKS: Final = 256
 _TASKS_IN_PART: Final = 4
 _WRITE_LIMIT_BYTES: Final = 512 << 10
+_ANSWER_LIMIT: Final = 1_024
 _KNOWN_SECONDS: Final = 600.0
 """A file is not sent again on a stream for this long. Executors keep unused files longer."""
 
@@ -65,13 +67,14 @@ class Transfers:
         except CodecError as error:
             counters.dropped += 1
             self._callbacks.on_dropped(to, str(error))
-            failed = TransferFailed(claim=transfer.claim, text=str(error), is_refused=True)
+            refused = TransferFailure.REFUSED
+            failed = TransferFailed(claim=transfer.claim, text=str(error), kind=refused, to=to)
             asyncio.get_running_loop().call_soon(self._callbacks.on_event, failed)
             return
         stream = self._open.get((to, address))
         if stream is None or stream.is_closing:
             opened = self._transport.open_transfers(to, address)
-            stream = TransferStream(opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
+            stream = TransferStream(to, opened, self._callbacks, counters, idle_seconds=self._idle_seconds)
             self._open[to, address] = stream
             task = asyncio.create_task(self._run(to, address, stream=stream))
             self._tasks.add(task)
@@ -95,12 +98,12 @@ class Transfers:
 
 
 class TransferStream:
-    """A stream to one executor."""
+    """A stream to one executor or hop."""
 
     def __init__(
-        self, stream: OutgoingStream, callbacks: Callbacks, counters: Counters, *, idle_seconds: float
+        self, to: SystemId, stream: OutgoingStream, callbacks: Callbacks, counters: Counters, *, idle_seconds: float
     ) -> None:
-        self._idle_seconds = idle_seconds
+        self._to, self._idle_seconds = to, idle_seconds
         self._stream, self._callbacks, self._counters = stream, callbacks, counters
         self._queue: deque[_Queued] = deque()
         self._queued_tasks = 0
@@ -146,7 +149,8 @@ class TransferStream:
                 await answers
                 self._break("the executor ended the task channel")
         except ChannelError as error:
-            self._break(str(error), is_untrusted=isinstance(error, UntrustedError))
+            is_untrusted = isinstance(error, UntrustedError)
+            self._break(str(error), TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN)
         finally:
             self.is_closing = True
             answers.cancel()
@@ -188,24 +192,32 @@ class TransferStream:
     async def _read_answers(self) -> None:
         while (content := await self._stream.read()) is not None:
             try:
-                self._fail(answer_from_bytes(content), is_refused=True)
+                answer = answer_from_bytes(content)
             except CodecError as error:
                 self._counters.dropped += 1
-                self._fail(f"the executor's answer is malformed: {error}", is_refused=True)
+                self._fail(f"the executor's answer is malformed: {error}", TransferFailure.REFUSED)
+                continue
+            if answer.claim is None:
+                self._fail(answer.problem, answer.kind)
+            elif self._claims.pop(answer.claim, answer) is None:
+                # Files that arrived with its tasks may not have been stored.
+                self._files.clear()
+                self._report(answer.claim, answer.problem, answer.kind)
 
-    def _break(self, text: str, *, is_untrusted: bool = False) -> None:
+    def _break(self, text: str, kind: TransferFailure = TransferFailure.BROKEN) -> None:
         # Set first, so that transfers sent in reaction to the events use a new stream.
         self.is_closing = True
-        self._fail(text, is_untrusted=is_untrusted)
+        self._fail(text, kind)
 
-    def _fail(self, text: str, *, is_refused: bool = False, is_untrusted: bool = False) -> None:
+    def _fail(self, text: str, kind: TransferFailure) -> None:
         claims, self._claims = self._claims, {}
         # The executor may have failed to store one of them.
         self._files.clear()
         for claim in claims:
-            self._callbacks.on_event(
-                TransferFailed(claim=claim, text=text, is_refused=is_refused, is_untrusted=is_untrusted)
-            )
+            self._report(claim, text, kind)
+
+    def _report(self, claim: ClaimId, text: str, kind: TransferFailure) -> None:
+        self._callbacks.on_event(TransferFailed(claim=claim, text=text, kind=kind, to=self._to))
 
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:
@@ -221,12 +233,40 @@ def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Q
     return parts
 
 
-async def receive_transfers(peer: Peer, stream: Stream, *, callbacks: Callbacks, counters: Counters) -> None:
-    """Deliver tasks from a peer until it ends the stream; malformed transfers are reported to the peer."""
-    while (content := await stream.read()) is not None:
+class BringingStreams:
+    """The streams on which peers bring tasks. Each claim is answered on the stream that brought its last tasks."""
+
+    def __init__(self, callbacks: Callbacks, counters: dict[SystemId, Counters]) -> None:
+        self._callbacks, self._counters = callbacks, counters
+        self._streams: dict[tuple[Peer, ClaimId], _Bringing] = {}
+
+    async def receive(self, peer: Peer, stream: Stream) -> None:
+        """Deliver tasks from a peer until it ends the stream; dropped transfers are reported to it."""
+        bringing = _Bringing(stream)
+        answering = asyncio.create_task(bringing.answer())
+        try:
+            while (content := await stream.read()) is not None:
+                await self._take(peer, content, bringing)
+        finally:
+            for claim in bringing.claims:
+                if self._streams.get((peer, claim)) is bringing:
+                    del self._streams[peer, claim]
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+
+    def refuse(self, peer: Peer, answer: TransferAnswer) -> None:
+        """Queue an answer on the stream that brought the tasks of its claim; without one it is dropped."""
+        bringing = self._streams.get((peer, answer.claim)) if answer.claim is not None else None
+        if bringing is not None:
+            self._counters.setdefault(peer.system, Counters()).dropped += 1
+            bringing.put(answer)
+
+    async def _take(self, peer: Peer, content: bytes, bringing: "_Bringing", /) -> None:
+        callbacks, counters = self._callbacks, self._counters.setdefault(peer.system, Counters())
+        claim = None
         try:
             transfer, files = transfer_and_files_from_bytes(content)
-            problem = ""
+            claim, problem = transfer.claim, ""
             if files or any(task.command.inputs for task in transfer.tasks):
                 problem = await callbacks.arrivals.keep(peer, transfer, files)
         except CodecError as error:
@@ -234,8 +274,37 @@ async def receive_transfers(peer: Peer, stream: Stream, *, callbacks: Callbacks,
         if problem:
             counters.dropped += 1
             callbacks.on_dropped(peer.system, problem)
-            await stream.write(answer_to_bytes(f"a transfer was dropped: {problem}"))
-            continue
+            bringing.put(TransferAnswer(claim=claim, problem=f"a transfer was dropped: {problem}"))
+            return
         counters.received += 1
         if transfer.tasks or not files:
-            callbacks.on_event(TransferReceived(sender=peer.system, key=peer.key, message=transfer))
+            self._note(peer, transfer.claim, bringing)
+            callbacks.on_event(TransferReceived(sender=peer.system, message=transfer, key=peer.key))
+
+    def _note(self, peer: Peer, claim: ClaimId, bringing: "_Bringing", /) -> None:
+        self._streams[peer, claim] = bringing
+        bringing.claims.pop(claim, None)
+        bringing.claims[claim] = None
+        if len(bringing.claims) > CLAIM_LIMIT:
+            oldest = next(iter(bringing.claims))
+            del bringing.claims[oldest]
+            self._streams.pop((peer, oldest), None)
+
+
+class _Bringing:
+    """A stream on which a peer brings tasks, with the answers that it has not read yet (mutable)."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.claims: dict[ClaimId, None] = {}
+        self._stream = stream
+        self._answers: asyncio.Queue[TransferAnswer] = asyncio.Queue(_ANSWER_LIMIT)
+
+    def put(self, answer: TransferAnswer) -> None:
+        """Queue an answer; a peer that does not read its answers misses the last ones."""
+        if not self._answers.full():
+            self._answers.put_nowait(answer)
+
+    async def answer(self) -> None:
+        """Send answers until the stream ends."""
+        while True:
+            await self._stream.write(answer_to_bytes(await self._answers.get()))

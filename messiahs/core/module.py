@@ -7,7 +7,7 @@ actions on any machine. Messages of a module to itself never leave it.
 from collections import deque
 from typing import Final, assert_never
 
-from messiahs.core import claim_messages, link, recovery, reload, view_changes
+from messiahs.core import claim_bytes, claim_messages, link, recovery, reload, view_changes
 from messiahs.core.executor import attempts, claims, owner_rules, reservations, running_offers
 from messiahs.core.interface.actions import Action, Report, ReportCode, SendControl, SendTasks
 from messiahs.core.interface.events import (
@@ -27,6 +27,7 @@ from messiahs.core.interface.events import (
     RetryRequested,
     RevokeRequested,
     StoreChanged,
+    StraightFailed,
     Submitted,
     TransferFailed,
     TransferReceived,
@@ -103,7 +104,7 @@ def _delivered(state: ModuleState, actions: tuple[Action, ...], now: Instant) ->
         if isinstance(action, SendControl) and action.to == own:
             pending.extendleft(reversed(_on_control(state, own, action.message, now)))
         elif isinstance(action, SendTasks) and action.to == own:
-            taken = attempts.on_task_transfer(state, action.message, sender=own, now=now)
+            taken = attempts.on_task_transfer(state, action.message, sender=own, key=b"", now=now)
             pending.extendleft(reversed(taken))
         else:
             settled.append(action)
@@ -117,9 +118,11 @@ def _on_event(state: ModuleState, event: Event, now: Instant) -> tuple[Action, .
         case VectorReceived():
             return view_changes.on_status_vector(state, event.message, sender=event.sender, now=now)
         case TransferReceived():
-            return attempts.on_task_transfer(state, event.message, sender=event.sender, now=now)
+            return claim_bytes.on_transfer_received(state, event, now)
         case TransferFailed():
-            return delivery.on_transfer_failed(state, event, now)
+            return claim_bytes.on_transfer_failed(state, event, now)
+        case StraightFailed():
+            return claim_bytes.on_straight_failed(state, event, now)
         case AttemptStarted():
             return attempts.on_attempt_started(state, event, now)
         case AttemptEnded():

@@ -11,12 +11,14 @@ from types import MappingProxyType
 from messiahs.core import epochs
 from messiahs.core.interface.messages import IdsGiven, Reason, StatusVector, TaskState
 from messiahs.core.interface.parts import Policy
-from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, HeldClaimRow, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import AttemptRow, GrantedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.routes import Leg
 from messiahs.core.origin import task_kill
+from messiahs.core.relay.byte_route import leg_of, may_pass_through, may_send_tasks
 from messiahs.core.search.routing import view_behind
 from messiahs.core.search.task_request import waiting_behind
 from messiahs.core.state.module import ModuleState
@@ -138,12 +140,6 @@ def may_run_until(state: ModuleState, row: TaskRow) -> Instant | None:
     return task_kill.may_run_until(state, row)
 
 
-def held_claim(state: ModuleState, claim: ClaimId) -> HeldClaimRow | None:
-    """Return a claim that this module holds as an origin; None if it holds no such claim."""
-    held = state.origin.claims.get(claim)
-    return held.row if held is not None else None
-
-
 def is_wanted(state: ModuleState, attempt: AttemptId) -> bool:
     """Return whether an attempt is the latest one of a task of this module that is not cancelled."""
     row = state.origin.tasks.get(attempt.task)
@@ -151,13 +147,19 @@ def is_wanted(state: ModuleState, attempt: AttemptId) -> bool:
 
 
 class Access(Enum):
-    """Whether a peer may read the outputs of an attempt here."""
+    """Why a peer may not send or read bytes of a claim here."""
 
-    ALLOWED = auto()
     DENIED = auto()
-    """It is not the origin of the claim, or lacks its ticket."""
+    """It is neither the neighbor toward the origin nor a dialer of the claim, or lacks its ticket."""
     GONE = auto()
-    """The claim, or the attempt in it, is unknown here and stays so."""
+    """The claim is unknown here and stays so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """Bytes are for, or from, the own machine, in this claim."""
+
+    claim: GrantedClaimRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,20 +173,38 @@ class LocalAttempt:
     started_at: Instant | None
 
 
-def is_origin_of(claim: GrantedClaimRow, peer: SystemId, *, ticket: Ticket) -> bool:
-    """Return whether a peer is the origin of a claim with its ticket, which may send inputs and fetch outputs."""
-    return claim.origin == peer and claim.ticket == ticket
+def byte_leg(
+    state: ModuleState, peer: SystemId, /, *, key: bytes, claim: ClaimId, ticket: Ticket
+) -> Leg | Here | Access:
+    """Return where bytes of a claim that a peer sends or reads go to: on a leg, or to the own machine.
 
-
-def read_access(state: ModuleState, peer: SystemId, *, claim: ClaimId, ticket: Ticket, attempt: AttemptId) -> Access:
-    """Return whether a peer may read the outputs of an attempt of a claim here."""
+    `key` is the fingerprint of the peer's key. The leg may change whenever the core handles an event.
+    """
+    passed = state.hop.passed.get(claim)
+    if passed is not None:
+        if passed.route is None or not may_pass_through(passed, peer, key=key, ticket=ticket):
+            return Access.DENIED
+        return leg_of(state, claim, passed.route)
     granted = state.executor.claims.get(claim)
     if granted is None:
         return Access.GONE
-    if not is_origin_of(granted.row, peer, ticket=ticket):
-        return Access.DENIED
+    is_allowed = may_send_tasks(granted.row, peer, key=key, ticket=ticket)
+    return Here(claim=granted.row) if is_allowed else Access.DENIED
+
+
+def own_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
+    """Return the leg for the bytes of a claim that this module holds as an origin; None if it holds no such claim.
+
+    A leg to the own system means the own machine.
+    """
+    held = state.origin.claims.get(claim)
+    return leg_of(state, claim, held.row.route) if held is not None else None
+
+
+def is_attempt_of(state: ModuleState, attempt: AttemptId, *, claim: ClaimId) -> bool:
+    """Return whether an attempt of a claim that was granted here is still here."""
     row = state.executor.attempts.get(attempt)
-    return Access.ALLOWED if row is not None and row.claim == claim else Access.GONE
+    return row is not None and row.claim == claim
 
 
 def granted_claim(state: ModuleState, claim: ClaimId) -> GrantedClaimRow | None:

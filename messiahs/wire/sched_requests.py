@@ -5,6 +5,7 @@ from typing import Final
 
 from messiahs.core.interface.messages import DenyCode, Hello, IdsGiven, Reason, SchedAccept, SchedDeny, SchedRequest
 from messiahs.core.model.ids import Epoch, MessageId, SearchId, Ticket
+from messiahs.core.model.routes import DIALER_LIMIT
 from messiahs.core.model.trust import Trust
 from messiahs.errors import CodecError
 from messiahs.wire.descriptions import read_tdv, write_tdv
@@ -93,6 +94,7 @@ def write_sched_request(wire: control_pb2.SchedRequest, request: SchedRequest) -
         wire.answers = request.answers
     write_trust(wire.trust, request.trust)
     wire.avoids.extend(request.avoids[:AVOID_LIMIT])
+    wire.dialers.extend(request.dialers)
 
 
 def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
@@ -110,6 +112,7 @@ def read_sched_request(wire: control_pb2.SchedRequest) -> SchedRequest:
         answers=SearchId(secret(wire.answers)) if wire.answers else None,
         trust=read_trust(wire.trust),
         avoids=_digests(wire.avoids, AVOID_LIMIT, what="executors to avoid"),
+        dialers=_digests(wire.dialers, DIALER_LIMIT, what="dialers"),
     )
 
 
@@ -140,6 +143,13 @@ def write_sched_accept(wire: control_pb2.SchedAccept, accept: SchedAccept) -> No
     wire.address, wire.ticket = accept.address, accept.ticket
     wire.places, wire.window = accept.places, accept.window
     wire.lease_ns, wire.asks_left = accept.lease_ns, accept.asks_left
+    if accept.server is not None:
+        wire.server = accept.server
+    if accept.hop_address is not None:
+        wire.hop_address = accept.hop_address
+    if accept.hop_ticket is not None:
+        wire.hop_ticket = accept.hop_ticket
+    write_trust(wire.trust, accept.trust)
 
 
 def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
@@ -153,6 +163,10 @@ def read_sched_accept(wire: control_pb2.SchedAccept) -> SchedAccept:
         window=amount(wire.window),
         lease_ns=counter(wire.lease_ns),
         asks_left=amount(wire.asks_left),
+        server=system_id(wire.server) if wire.HasField("server") else None,
+        hop_address=address(wire.hop_address) if wire.HasField("hop_address") else None,
+        hop_ticket=Ticket(secret(wire.hop_ticket)) if wire.HasField("hop_ticket") else None,
+        trust=read_trust(wire.trust),
     )
 
 

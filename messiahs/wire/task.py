@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
 from messiahs.errors import CodecError
 from messiahs.wire.files import check_files, read_inputs, write_files
@@ -22,6 +24,13 @@ from messiahs.wire.limits import (
 )
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import task_pb2
+
+_TO_FAILURE: Final = {
+    TransferFailure.REFUSED: task_pb2.TRANSFER_FAILURE_REFUSED,
+    TransferFailure.DENIED: task_pb2.TRANSFER_FAILURE_DENIED,
+    TransferFailure.BEYOND: task_pb2.TRANSFER_FAILURE_BEYOND,
+}
+_FROM_FAILURE: Final[dict[int, TransferFailure]] = {number: kind for kind, number in _TO_FAILURE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,14 +140,22 @@ def joined_transfers(transfers: Sequence[bytes]) -> bytes:
     return b"".join(transfers)
 
 
-def answer_to_bytes(problem: str) -> bytes:
-    """Serialise the answer to a dropped transfer."""
-    return serialized(task_pb2.TransferAnswer(problem=shortened(problem, TEXT_LIMIT_BYTES)))
+def answer_to_bytes(answer: TransferAnswer) -> bytes:
+    """Serialise the answer to a dropped transfer; failures of the sender's own streams are not sent."""
+    wire = task_pb2.TransferAnswer(problem=shortened(answer.problem, TEXT_LIMIT_BYTES), kind=_TO_FAILURE[answer.kind])
+    if answer.claim is not None:
+        write_claim(wire.claim, answer.claim)
+    return serialized(wire)
 
 
-def answer_from_bytes(content: bytes) -> str:
-    """Parse the reason why a transfer was dropped."""
-    return line(parsed(task_pb2.TransferAnswer(), content).problem, TEXT_LIMIT_BYTES)
+def answer_from_bytes(content: bytes) -> TransferAnswer:
+    """Parse the answer to a dropped transfer; a kind of a newer release counts as refused."""
+    wire = parsed(task_pb2.TransferAnswer(), content)
+    return TransferAnswer(
+        claim=read_claim(wire.claim) if wire.HasField("claim") else None,
+        problem=line(wire.problem, TEXT_LIMIT_BYTES),
+        kind=_FROM_FAILURE.get(wire.kind, TransferFailure.REFUSED),
+    )
 
 
 def read_request_to_bytes(request: ReadRequest) -> bytes:

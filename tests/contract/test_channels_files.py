@@ -13,6 +13,7 @@ import pytest
 from messiahs.channel.contract import ReadFile
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import InputFile, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -114,7 +115,7 @@ def test_a_transfer_with_missing_files_is_dropped_and_its_claim_fails(make: Make
         cs, nyneve, address = await pair(world)
         nyneve.channels.send_tasks(CS, address, with_inputs(transfer(1), b"never brought"))
         await until(lambda: nyneve.events, "the failure")
-        assert [(one.claim, one.is_refused) for one in nyneve.of_kind(TransferFailed)] == [(CLAIM, True)]
+        assert [(one.claim, one.kind) for one in nyneve.of_kind(TransferFailed)] == [(CLAIM, TransferFailure.REFUSED)]
         assert cs.of_kind(TransferReceived) == []
         assert len(cs.dropped) == 1
 

@@ -12,6 +12,7 @@ from messiahs.channel.fingerprints import certificates_in, key_fingerprint
 from messiahs.channel.memory import memory_key
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import ReadRequest
@@ -98,9 +99,9 @@ def test_a_broken_task_channel_fails_each_claim_once_and_is_opened_again(make: M
         await until(lambda: len(cs.of_kind(TransferReceived)) == 3, "the transfers")
         await world.stop(cs)
         await until(lambda: len(nyneve.of_kind(TransferFailed)) == 2, "two failures")
-        assert {(event.claim, event.is_refused) for event in nyneve.of_kind(TransferFailed)} == {
-            (CLAIM, False),
-            (other, False),
+        assert {(event.claim, event.kind) for event in nyneve.of_kind(TransferFailed)} == {
+            (CLAIM, TransferFailure.BROKEN),
+            (other, TransferFailure.BROKEN),
         }
         again = await world.start(CS, listen=address)
         # A later attempt may find the new listener: each attempt either arrives or fails.
@@ -167,7 +168,9 @@ def test_a_task_too_large_to_be_sent_fails_its_claim_and_nothing_else(make: Make
         assert cs.of_kind(TransferReceived) == [
             TransferReceived(sender=NYNEVE, key=key_of(NYNEVE, tmp_path), message=small)
         ]
-        assert [(event.claim, event.is_refused) for event in nyneve.of_kind(TransferFailed)] == [(other, True)]
+        assert [(event.claim, event.kind) for event in nyneve.of_kind(TransferFailed)] == [
+            (other, TransferFailure.REFUSED)
+        ]
 
     play(make, scene)
 

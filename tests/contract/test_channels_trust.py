@@ -20,6 +20,7 @@ from messiahs.channel.grpc_streams import open_stream
 from messiahs.channel.trusted_roots import trust_of
 from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.trust import Trust
 from messiahs.core.vectors.vectors import EMPTY
@@ -183,8 +184,8 @@ def test_a_dialing_module_trusts_only_the_roots_of_that_link(sites: Sites) -> No
         await until(lambda: cs.of_kind(TransferFailed), "a transfer that fails")
         assert listening.events == []
         (failed,) = cs.of_kind(TransferFailed)
-        assert (failed.is_untrusted, failed.text) == (
-            True,
+        assert (failed.kind, failed.text) == (
+            TransferFailure.UNTRUSTED,
             "its certificate is signed by no root that this module trusts",
         )
 
@@ -199,7 +200,7 @@ def test_an_executor_that_does_not_trust_an_origin_is_reported_as_untrusting(sit
         xinu.channels.send_tasks(CS, cs.channels.address, transfer(1))
         await until(lambda: xinu.of_kind(TransferFailed), "a transfer that fails")
         (failed,) = xinu.of_kind(TransferFailed)
-        assert failed.is_untrusted
+        assert failed.kind is TransferFailure.UNTRUSTED
         assert "no root that vouches for xinu signed it" in failed.text
 
     play(sites, scene)

@@ -47,6 +47,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
+from messiahs.core.relay.byte_route import deny_transfer, may_send_tasks
 from messiahs.core.state.changes import mark_changed
 from messiahs.core.state.executor import GrantedClaim
 from messiahs.core.state.lives import GrantedPhase
@@ -72,14 +73,18 @@ _LOST_CAUSES = (
 
 
 def on_task_transfer(
-    state: ModuleState, transfer: TaskTransfer, *, sender: SystemId, now: Instant
+    state: ModuleState, transfer: TaskTransfer, *, sender: SystemId, key: bytes, now: Instant
 ) -> tuple[Action, ...]:
-    """Accept tasks of a claim: each is judged by `accept` again; a task that is here already is only reported."""
+    """Accept tasks of a claim: each is judged by `accept` again; a task that is here already is only reported.
+
+    `key` is the fingerprint of the sender's key. A sender without the right to the claim is told so at once: it may
+    have another way.
+    """
     claim = state.executor.claims.get(transfer.claim)
-    if claim is None or claim.row.origin != sender:
+    if claim is None:
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(transfer.claim)),)
-    if claim.row.ticket != transfer.ticket:
-        return (Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),)
+    if not may_send_tasks(claim.row, sender, key=key, ticket=transfer.ticket):
+        return deny_transfer(transfer, sender, key=key)
     actions: list[Action] = [*answer_renewal(state, claim, 0), *regrow(state, claim, tasks=len(transfer.tasks))]
     # The answer is the same for all tasks of a claim, so the policy is asked once.
     refusal, why = _refusal(state, claim, now)

@@ -94,6 +94,7 @@ def grant(
         lease_ns=lease_ns,
         lease_until=after(now, lease_ns),
         is_answer=request.answers is not None,
+        dialers=request.dialers,
         slots=0 if need.slots == need_of(request.tdv, need.requirement).slots else need.slots,
     )
     claim = GrantedClaim(row=row, need=need, granted=places)
@@ -108,6 +109,7 @@ def grant(
         window=window_of(claim),
         lease_ns=lease_ns,
         asks_left=request.asks_left,
+        trust=state.identity.trust,
     )
     _count_quantum(state, request)
     text = f"{places} places for {row.origin} in claim {claim_id}"

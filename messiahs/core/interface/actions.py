@@ -10,8 +10,10 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo
 from messiahs.core.interface.messages import Command, ControlMessage, Output, StatusVector, TaskTransfer
 from messiahs.core.interface.rows import Row, RowKey
-from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId, Ticket
+from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.routes import Leg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,25 @@ class SendVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendTasks:
-    """Send tasks to their executor through the task channel at `address`; a failure returns as `TransferFailed`."""
+    """Send tasks through the task channel of the next system at `address`; a failure returns as `TransferFailed`."""
 
     to: SystemId
     address: str
     message: TaskTransfer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefuseTransfer:
+    """Answer the system with a key that tasks which it sent in a claim were dropped: `REFUSED`, `DENIED` or `BEYOND`.
+
+    The answer goes to the stream that brought them, and is lost if that has ended.
+    """
+
+    to: SystemId
+    key: bytes
+    claim: ClaimId
+    text: str
+    kind: TransferFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +135,14 @@ class DiscardAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOutputs:
-    """Fetch the outputs of an ended attempt; `OutputsHome` or `OutputsFailed` follows."""
+    """Fetch the outputs of an ended attempt on a leg of its claim; `OutputsHome` or `OutputsFailed` follows.
+
+    A leg to the own system means the own machine.
+    """
 
     attempt: AttemptId
-    executor: SystemId
-    address: str
     claim: ClaimId
-    ticket: Ticket
+    leg: Leg
     outputs: tuple[Output, ...]
 
 
@@ -195,6 +212,7 @@ Effect = (
     SendControl
     | SendVector
     | SendTasks
+    | RefuseTransfer
     | StartAttempt
     | EndAttempt
     | SuspendAttempt

@@ -4,9 +4,17 @@ from dataclasses import dataclass
 from typing import NewType
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import Command, ControlMessage, InputFile, Output, StatusVector, TaskTransfer
+from messiahs.core.interface.messages import (
+    Command,
+    ControlMessage,
+    InputFile,
+    Output,
+    StatusVector,
+    TaskTransfer,
+)
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
 
@@ -44,13 +52,23 @@ class TransferReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFailed:
-    """Tasks sent in this claim may or may not have arrived: the task channel failed, or they were refused on it."""
+    """Tasks sent in this claim to `to` may or may not have arrived: its task channel failed, or it dropped them.
+
+    If `to` is None, they were sent on the present leg of the claim.
+    """
 
     claim: ClaimId
     text: str
-    is_refused: bool = False
-    is_untrusted: bool = False
-    """No stream can be opened, because one side does not trust the certificate of the other."""
+    kind: TransferFailure = TransferFailure.BROKEN
+    to: SystemId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StraightFailed:
+    """Bytes of a claim could not be sent or read on its straight leg: it is not trusted, or not answered."""
+
+    claim: ClaimId
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +226,7 @@ Event = (
     | VectorReceived
     | TransferReceived
     | TransferFailed
+    | StraightFailed
     | LinkUp
     | LinkDown
     | Measured

@@ -110,7 +110,8 @@ class SchedRequest:
     Every answer refers to `id`. The search's budgets shrink from hop to hop; `remaining_ns` is a duration. With
     `answers` the tasks were promised to the sender of that `task_request`: hops that remember it first ask the neighbor
     from which it came. `trust` names the roots of the origin, and `avoids` the executors that it could not reach (by
-    digests).
+    digests). `dialers` are the key fingerprints of the systems that may use the ticket of a claim beside the neighbor
+    through which it is granted; empty in requests of earlier releases: the origin, by its name.
     """
 
     id: MessageId
@@ -125,14 +126,17 @@ class SchedRequest:
     answers: SearchId | None = None
     trust: Trust = UNKNOWN
     avoids: tuple[bytes, ...] = ()
+    dialers: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedAccept:
-    """Grant a claim: `places` at its executor, which accepts tasks at `address` with `ticket`.
+    """Grant a claim: `places` at its executor. Its `server` accepts the claim's bytes at `address` with `ticket`.
 
-    `window` is how many attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If
-    fewer places are granted than requested, more accepts or one deny for the rest follow.
+    The server is the executor (None), or the last hop that took its place; `trust` names its roots. A hop adds its own
+    address and ticket; without them (None) the sender is the server, or passes no bytes on. `window` is how many
+    attempts may be bound at once, and `lease_ns` how long the claim lives without renewal. If fewer places are granted
+    than requested, more accepts or one deny for the rest follow.
     """
 
     request: MessageId
@@ -143,6 +147,10 @@ class SchedAccept:
     window: int
     lease_ns: int
     asks_left: int
+    server: SystemId | None = None
+    hop_address: str | None = None
+    hop_ticket: Ticket | None = None
+    trust: Trust = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,7 +377,7 @@ class BoundTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTransfer:
-    """The task channel's message: tasks for a claim, with its ticket. The first one answers the grant."""
+    """The task channel's message: tasks for a claim, with the receiver's ticket. The first one answers the grant."""
 
     claim: ClaimId
     ticket: Ticket

@@ -10,6 +10,7 @@ from messiahs.core.interface.messages import AttemptStatus, Command, IdsGiven, I
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.routes import Leg, Route
 
 
 class RowKind(IntEnum):
@@ -143,7 +144,10 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldClaimRow:
-    """A claim at its origin; `via` is the neighbor through which it was granted (or the module itself)."""
+    """A claim at its origin; `via` is the neighbor through which it was granted (or the module itself).
+
+    `address` and `ticket` are those of the server.
+    """
 
     id: ClaimId
     via: SystemId
@@ -157,6 +161,16 @@ class HeldClaimRow:
     """Whether it was granted for tasks promised to a task_request: it leaves the tasks that the policy keeps here."""
     places: int = 1
     """The number of places granted."""
+    server: SystemId | None = None
+    """The system that accepts the claim's bytes at `address`; None: the executor."""
+    path: Leg | None = None
+    """The leg to `via`; None if that passes no bytes on, or is the server."""
+
+    @property
+    def route(self) -> Route:
+        """The legs that the claim's bytes may take."""
+        straight = Leg(system=self.server or self.id.executor, address=self.address, ticket=self.ticket)
+        return Route(straight=straight, path=self.path or straight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +191,16 @@ class GrantedClaimRow:
     """Whether it was granted to a search that answers a task_request: its tasks are not offered again."""
     slots: int = 0
     """Slots granted to each task; 0: as many as it requests."""
+    dialers: tuple[bytes, ...] = ()
+    """The key fingerprints to which the ticket is bound, beside the neighbor `via`; empty: to the origin, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedClaimRow:
-    """A claim that was granted through this module, with the next hop of its messages in both directions."""
+    """A claim that was granted through this module, with the next hop of its messages in both directions.
+
+    A row of an earlier release has no route, and bytes of its claim do not pass through here.
+    """
 
     id: ClaimId
     toward_origin: SystemId
@@ -189,6 +208,13 @@ class PassedClaimRow:
     tdv: TDV
     slots: int
     """The slots of all its places together, as granted."""
+    origin: SystemId | None = None
+    ticket: Ticket | None = None
+    """The ticket that this module made for the claim."""
+    dialers: tuple[bytes, ...] = ()
+    """The key fingerprints to which the ticket is bound, beside the neighbor toward the origin; empty: to the origin,
+    by name."""
+    route: Route | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

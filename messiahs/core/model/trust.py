@@ -1,7 +1,8 @@
-"""The roots that a module trusts, as far as placing tasks depends on them (MESSIAHS 5.3.3: tasks are sent directly).
+"""The roots that a module trusts, as far as the way of tasks depends on them (MESSIAHS 5.3.3: tasks are sent directly).
 
-Control messages pass from neighbor to neighbor, and each link uses the roots recorded for it. A task stream runs
-directly from the origin to the executor, so these two must trust each other without a link of their own.
+Control messages pass from neighbor to neighbor, and each link uses the roots recorded for it. A straight task stream
+runs between systems without a link, which must trust each other's roots; without that, tasks follow the path of their
+claim.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,12 @@ UNKNOWN = Trust()
 def trusts(one: Trust, other: Trust) -> bool:
     """Return whether a module may trust another: a root that vouches for it is among its own roots, or unknown."""
     return not one.roots or not other.vouchers or not set(one.roots).isdisjoint(other.vouchers)
+
+
+def are_introduced(one: Trust, other: Trust) -> bool:
+    """Return whether two modules report roots by which each trusts the other."""
+    is_known = all((one.roots, one.vouchers, other.roots, other.vouchers))
+    return is_known and trust_each_other(one, other)
 
 
 def trust_each_other(one: Trust, other: Trust) -> bool:

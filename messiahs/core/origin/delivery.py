@@ -1,22 +1,26 @@
-"""Sending bound tasks to their executor: repeated when a stream breaks, given up when no stream ever works.
+"""Sending bound tasks to their executor: repeated when a stream breaks, given up when no way ever works.
 
-Task streams run directly, control messages along the path of the claim. An executor whose control messages arrive while
-no stream to it works is given up: its claim ends, and the origin queries it by name for the tasks that may not have
-arrived. The executor permanently refuses tasks that it does not have, which then wait for their next attempts; it
-finishes the others.
+Tasks go straight to the server of their claim, or along the path of the claim, as control messages do. A straight leg
+that fails is given up for the path (relay/byte_route.py). An executor whose control messages arrive while no task
+stream works is given up: its claim ends, and the origin queries it by name for the tasks that may not have arrived. The
+executor permanently refuses tasks that it does not have, which then wait for their next attempts; it finishes the
+others.
 """
 
 from dataclasses import replace
 
 from messiahs.core.interface.actions import Action, Decision, SendControl
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.events import TransferFailed
+from messiahs.core.interface.events import StraightFailed, TransferFailed
 from messiahs.core.interface.messages import AttemptStatus, TaskState, TaskStatus, TaskStatusQuery
 from messiahs.core.interface.timers import TimerKind
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.texts import printable
 from messiahs.core.origin.placement import bound_task, send_tasks
+from messiahs.core.origin.task_history import note_way
+from messiahs.core.relay.byte_route import give_up_straight, leg_of
 from messiahs.core.relay.reachability import avoid
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState
@@ -27,33 +31,51 @@ ASK_AGAIN_NS = 5 * SECOND
 CUT_NS = 10 * SECOND
 """An executor whose messages have arrived for this long while no task stream to it works is unreachable."""
 _TEXT_LENGTH = 256
+_FINAL = (TransferFailure.UNTRUSTED, TransferFailure.DENIED)
+"""Failures that another try on the same leg would repeat."""
 
 
 def on_transfer_failed(state: ModuleState, event: TransferFailed, now: Instant) -> tuple[Action, ...]:
     """Schedule a resend of the tasks that the executor has not reported: they may or may not have arrived.
 
-    With `is_untrusted`, or after the stream has failed for long while control messages arrived, the executor is given
-    up instead. After two refusals in a row the unconfirmed tasks are queried by name, which ends them.
+    A failing straight leg is given up, and the tasks are sent along the path at once. Without another way, the executor
+    is given up if the next system is not trusted or accepts nothing from here, or after the stream has failed for long
+    while control messages arrived. After two refusals in a row the unconfirmed tasks are queried by name, which ends
+    them.
     """
     claim = state.origin.claims.get(event.claim)
     if claim is None or not claim.unconfirmed:
         return ()
+    route, is_refused = claim.row.route, event.kind is TransferFailure.REFUSED
+    if event.to is not None and event.to != leg_of(state, event.claim, route).system:
+        # Sent before the way changed, and again since.
+        return ()
     was_refused = claim.refusal is not None
     # The text may come from the peer.
-    claim.refusal = printable(event.text)[:_TEXT_LENGTH] if event.is_refused else None
+    claim.refusal = printable(event.text)[:_TEXT_LENGTH] if is_refused else None
     if claim.phase is HeldPhase.UNREACHABLE:
         return ()
-    if event.is_refused:
+    if is_refused:
         _note_works(claim)
+    elif _is_of_no_use(claim, event) and give_up_straight(state, event.claim, route, text=event.text, now=now):
+        return _take_path(state, claim, now)
     else:
         claim.stream_failure = printable(event.text)[:_TEXT_LENGTH] or "its task stream cannot be opened"
     is_cut = claim.heard_at is not None and now - claim.heard_at >= CUT_NS
-    if event.is_untrusted or is_cut:
+    if event.kind in _FINAL or is_cut:
         return _give_up(state, claim, now)
-    if was_refused and event.is_refused:
+    if was_refused and is_refused:
         return ask_for(state, claim, tuple(claim.unconfirmed), now)
     state.timers.set(TimerKind.RESEND, event.claim, after(now, RESEND_NS))
     return ()
+
+
+def on_straight_failed(state: ModuleState, event: StraightFailed, now: Instant) -> tuple[Action, ...]:
+    """Take the path for the bytes of a claim from now on; without another way nothing changes."""
+    claim = state.origin.claims.get(event.claim)
+    if claim is None or not give_up_straight(state, event.claim, claim.row.route, text=event.text, now=now):
+        return ()
+    return _take_path(state, claim, now)
 
 
 def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tuple[Action, ...]:
@@ -69,7 +91,7 @@ def on_resend_timeout(state: ModuleState, claim_id: ClaimId, now: Instant) -> tu
 def send_unconfirmed(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     """Send the tasks that may not have arrived, except cancelled ones."""
     wanted = [each for each in claim.unconfirmed if not state.origin.tasks[each.task].is_cancelled]
-    return send_tasks(claim, [bound_task(state, attempt) for attempt in wanted])
+    return send_tasks(state, claim, [bound_task(state, attempt) for attempt in wanted])
 
 
 def ask_for(
@@ -94,6 +116,7 @@ def note_delivered(claim: HeldClaim, status: TaskStatus) -> None:
     for attempt in arrived:
         del claim.unconfirmed[attempt]
     if arrived and claim.phase is not HeldPhase.UNREACHABLE:
+        claim.has_delivered = True
         _note_works(claim)
 
 
@@ -107,6 +130,20 @@ def explained(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: 
         return status
     avoid(state, claim.row.id.executor, now)
     return replace(status, cause=Cause.UNREACHABLE, text=claim.stream_failure)
+
+
+def _is_of_no_use(claim: HeldClaim, event: TransferFailed) -> bool:
+    """Return whether a failure ends the use of a straight leg; one that worked may have broken by chance."""
+    if event.kind is TransferFailure.BEYOND:
+        return False
+    return event.kind in _FINAL or bool(claim.stream_failure) or not claim.has_delivered
+
+
+def _take_path(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:
+    """Send the tasks that may not have arrived along the path; it has not failed yet."""
+    claim.stream_failure, claim.heard_at, claim.has_delivered = "", None, False
+    concerned = [each for each in claim.bound if each in claim.unconfirmed or each in state.origin.fetching]
+    return (*note_way(state, claim, concerned, now=now), *send_unconfirmed(state, claim))
 
 
 def _give_up(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ...]:

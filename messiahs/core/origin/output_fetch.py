@@ -22,9 +22,10 @@ from messiahs.core.model.ids import AttemptId, TaskId
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.origin.placement import (
     fill,
-    longer,
 )
 from messiahs.core.origin.settlement import settle
+from messiahs.core.origin.task_history import longer
+from messiahs.core.relay.byte_route import leg_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -81,7 +82,7 @@ def on_fetch_timeout(state: ModuleState, task: TaskId, now: Instant) -> tuple[Ac
     row = state.origin.tasks.get(task)
     claim = state.origin.claims.get(row.claim) if row is not None and row.claim is not None else None
     status = state.origin.fetching.get(AttemptId(task, row.attempt)) if row is not None else None
-    return (fetch_action(claim, status),) if claim is not None and status is not None else ()
+    return (fetch_action(state, claim, status),) if claim is not None and status is not None else ()
 
 
 def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
@@ -93,16 +94,10 @@ def abandon_fetch(state: ModuleState, attempt: AttemptId) -> tuple[Action, ...]:
     return (EndFetch(attempt=attempt),)
 
 
-def fetch_action(claim: HeldClaim, status: AttemptStatus) -> FetchOutputs:
-    """Ask the host to fetch the outputs of an ended attempt from its executor."""
-    return FetchOutputs(
-        attempt=status.attempt,
-        executor=claim.row.id.executor,
-        address=claim.row.address,
-        claim=claim.row.id,
-        ticket=claim.row.ticket,
-        outputs=status.outputs,
-    )
+def fetch_action(state: ModuleState, claim: HeldClaim, status: AttemptStatus, /) -> FetchOutputs:
+    """Ask the host to fetch the outputs of an ended attempt on the present leg of its claim."""
+    leg = leg_of(state, claim.row.id, claim.row.route)
+    return FetchOutputs(attempt=status.attempt, claim=claim.row.id, leg=leg, outputs=status.outputs)
 
 
 def _note_full_disk(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:

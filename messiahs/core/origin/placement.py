@@ -25,10 +25,13 @@ from messiahs.core.interface.rows import HeldClaimRow, HistoryEntry, RowKind, Ta
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, MessageId, SearchId, SystemId, TaskId
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND, Duration, Instant, after
+from messiahs.core.model.routes import Leg
 from messiahs.core.origin.array_members import command_of
 from messiahs.core.origin.completion import end_waiting
 from messiahs.core.origin.relocation import drop_offers, move_on, room_in
 from messiahs.core.origin.shape_queue import drop_if_unused, expects_tasks, take_first, take_out, unplaced
+from messiahs.core.origin.task_history import longer, way_entry
+from messiahs.core.relay.byte_route import choose_way, forget_ways, leg_of, route_of
 from messiahs.core.relay.reachability import avoided_in, is_avoided
 from messiahs.core.state.executor import QUANTUM_NS
 from messiahs.core.state.lives import ShapePhase
@@ -46,7 +49,6 @@ _TRANSFER_BYTES = 256 * 1_024
 _LEASE_GRACE_NS = 10 * SECOND
 CLAIM_LIMIT = 4_096
 """Claims per shape, so that executors that only promise places cannot fill the store."""
-_HISTORY_LIMIT = 100
 
 
 def place(state: ModuleState, shape: Shape, now: Instant) -> tuple[Action, ...]:
@@ -143,6 +145,8 @@ def on_claim_granted(
         return (SendControl(to=via, message=ClaimEnd(claim=accept.claim)),)
     tdv, requirement = shape.key
     is_answer = shape.promised > 0 and shape.answers is None
+    route = route_of(accept, via)
+    choose_way(state, accept, route, now=now)
     row = HeldClaimRow(
         id=accept.claim,
         via=via,
@@ -154,6 +158,8 @@ def on_claim_granted(
         answered_at=now,
         is_answer=is_answer and not shape.offered and via != state.system,
         places=accept.places,
+        server=accept.server,
+        path=route.path if route.has_shortcut else None,
     )
     is_for_offered = is_answer and bool(shape.offered)
     claim = HeldClaim(row=row, shape=shape, window=accept.window, is_for_offered=is_for_offered)
@@ -225,6 +231,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
     """Bind waiting tasks to a claim up to its window, store the bindings, and send the tasks."""
     stores: list[Action] = []
     tasks: list[BoundTask] = []
+    way = way_entry(state, claim, now)
     for _ in range(min(claim.shape.count, room_in(state, claim))):
         task = take_first(state, claim.shape)
         row = state.origin.tasks.get(task, TaskRow(id=task))
@@ -235,7 +242,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
             substate=Substate.STAGING,
             bound_at=now,
             executed_on=claim.row.id.executor,
-            history=longer(row.history, _entry(row.attempt + 1, claim, now)),
+            history=longer(row.history, *_entries(row.attempt + 1, claim, way, now=now)),
         )
         attempt = AttemptId(task, row.attempt)
         state.origin.tasks[task] = row
@@ -243,7 +250,7 @@ def bind(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Action, ..
         claim.unconfirmed[attempt] = None
         stores.append(Store(row=row))
         tasks.append(bound_task(state, attempt))
-    return (*stores, *send_tasks(claim, tasks))
+    return (*stores, *send_tasks(state, claim, tasks))
 
 
 def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *, now: Instant) -> tuple[Action, ...]:
@@ -255,18 +262,21 @@ def promise(state: ModuleState, shape: Shape, count: int, search: SearchId, /, *
     return search_now(state, shape, now)
 
 
-def send_tasks(claim: HeldClaim, tasks: list[BoundTask]) -> tuple[Action, ...]:
-    """Send tasks to their executor, in messages of bounded size."""
+def send_tasks(state: ModuleState, claim: HeldClaim, tasks: list[BoundTask], /) -> tuple[Action, ...]:
+    """Send tasks on the present leg of their claim, in messages of bounded size."""
+    if not tasks:
+        return ()
+    leg = leg_of(state, claim.row.id, claim.row.route)
     actions: list[Action] = []
     batch: list[BoundTask] = []
     size = 0
     for task in tasks:
         size += command_size(task.command)
         if batch and size > _TRANSFER_BYTES:
-            actions.append(_transfer(claim, batch))
+            actions.append(_transfer(claim, leg, batch))
             batch, size = [], command_size(task.command)
         batch.append(task)
-    return (*actions, _transfer(claim, batch)) if batch else tuple(actions)
+    return (*actions, _transfer(claim, leg, batch))
 
 
 def command_size(command: Command) -> int:
@@ -275,11 +285,6 @@ def command_size(command: Command) -> int:
     words = (*command.argv, *(word for pair in command.env for word in pair), *files)
     # Unix allows words that are not Unicode: their bytes appear as surrogates, as from `os.fsdecode`.
     return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)
-
-
-def longer(history: tuple[HistoryEntry, ...], entry: HistoryEntry, /) -> tuple[HistoryEntry, ...]:
-    """Return a history with one more entry; only the latest entries of a long history are kept."""
-    return (*history[1 - _HISTORY_LIMIT :], entry)
 
 
 def release(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
@@ -297,6 +302,7 @@ def drop_claim(state: ModuleState, claim: HeldClaim) -> tuple[Action, ...]:
     state.timers.cancel(TimerKind.RESEND, claim.row.id)
     state.timers.cancel(TimerKind.QUERY, claim.row.id)
     state.timers.cancel(TimerKind.KILL, claim.row.id)
+    forget_ways(state, claim.row.id)
     return (Forget(key=(RowKind.HELD_CLAIM, claim.row.id)),)
 
 
@@ -319,13 +325,14 @@ def _claims_of(state: ModuleState, shape: Shape) -> tuple[HeldClaim, ...]:
     return tuple(state.origin.claims[claim] for claim in shape.claims)
 
 
-def _entry(attempt: int, claim: HeldClaim, now: Instant) -> HistoryEntry:
-    return HistoryEntry(at=now, event="bound", attempt=attempt, module=claim.row.id.executor)
+def _entries(attempt: int, claim: HeldClaim, way: HistoryEntry | None, /, *, now: Instant) -> tuple[HistoryEntry, ...]:
+    bound = HistoryEntry(at=now, event="bound", attempt=attempt, module=claim.row.id.executor)
+    return (bound,) if way is None else (bound, replace(way, attempt=attempt))
 
 
-def _transfer(claim: HeldClaim, tasks: list[BoundTask]) -> SendTasks:
-    message = TaskTransfer(claim=claim.row.id, ticket=claim.row.ticket, tasks=tuple(tasks))
-    return SendTasks(to=claim.row.id.executor, address=claim.row.address, message=message)
+def _transfer(claim: HeldClaim, leg: Leg, tasks: list[BoundTask], /) -> SendTasks:
+    message = TaskTransfer(claim=claim.row.id, ticket=leg.ticket, tasks=tuple(tasks))
+    return SendTasks(to=leg.system, address=leg.address, message=message)
 
 
 def bound_task(state: ModuleState, attempt: AttemptId) -> BoundTask:
@@ -353,6 +360,7 @@ def _start_search(state: ModuleState, shape: Shape, now: Instant) -> Action:
         answers=shape.answers,
         trust=state.identity.trust,
         avoids=avoided_in(state, search, now),
+        dialers=(state.identity.key,) if state.identity.key else (),
     )
     shape.answers = None
     return SendControl(to=state.system, message=request)

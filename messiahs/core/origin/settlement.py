@@ -15,12 +15,10 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import HistoryEntry, TaskRow
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.completion import end_task
-from messiahs.core.origin.placement import (
-    longer,
-)
 from messiahs.core.origin.relocation import stay
 from messiahs.core.origin.shape_queue import add_again
 from messiahs.core.origin.suspended_time import with_suspension
+from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.time_limits import forget_clock
 from messiahs.core.state.lives import HeldPhase
 from messiahs.core.state.module import ModuleState

@@ -18,8 +18,9 @@ from messiahs.core.interface.rows import HistoryEntry
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import Instant
 from messiahs.core.origin.offers import is_free
-from messiahs.core.origin.placement import longer, place, promise, search_now
+from messiahs.core.origin.placement import place, promise, search_now
 from messiahs.core.origin.relocation import stay
+from messiahs.core.origin.task_history import longer
 from messiahs.core.relay.search_memory import remember_way
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState

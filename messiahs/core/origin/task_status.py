@@ -34,7 +34,6 @@ from messiahs.core.origin.placement import (
     await_status,
     bound_task,
     fill,
-    longer,
     send_tasks,
     watch_lease,
     yield_quantum,
@@ -42,6 +41,7 @@ from messiahs.core.origin.placement import (
 from messiahs.core.origin.reported_outputs import accepted
 from messiahs.core.origin.settlement import settle
 from messiahs.core.origin.suspended_time import with_suspension
+from messiahs.core.origin.task_history import longer
 from messiahs.core.origin.task_kill import kill
 from messiahs.core.origin.time_limits import count, forget_clock, note_status
 from messiahs.core.state.lives import HeldPhase
@@ -207,7 +207,7 @@ def _on_ended(
         state.origin.fetching[status.attempt] = status
         row = with_suspension(row, is_suspended=False, now=now)
         state.origin.tasks[row.id] = replace(row, substate=Substate.STAGING)
-        return (*reports, fetch_action(claim, status))
+        return (*reports, fetch_action(state, claim, status))
     taken.append(status.attempt)
     return (*reports, *settle(state, claim, status, now))
 
@@ -230,7 +230,7 @@ def _on_renewal(state: ModuleState, claim: HeldClaim, now: Instant) -> tuple[Act
     late_ones = {each for each in late if each in claim.unconfirmed and ages_ns[each] <= longest_ns}
     again = [each for each in late if each in late_ones and not state.origin.tasks[each.task].is_cancelled]
     missing = tuple(attempt for attempt in late if attempt not in again)
-    resent = send_tasks(claim, [bound_task(state, attempt) for attempt in again])
+    resent = send_tasks(state, claim, [bound_task(state, attempt) for attempt in again])
     if not missing:
         return resent
     return (*resent, SendControl(to=claim.row.via, message=TaskStatusQuery(claim=claim.row.id, attempts=missing)))

@@ -11,6 +11,7 @@ from messiahs.core.interface.messages import ClaimEnd, ClaimMessage, TaskRevoke
 from messiahs.core.interface.rows import PassedClaimRow, RowKind
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.relay.byte_route import forget_ways
 from messiahs.core.relay.disclosure import as_shown
 from messiahs.core.relay.search_memory import remember_way, way_to
 from messiahs.core.state.module import ModuleState
@@ -34,6 +35,7 @@ def pass_on(
     forward = SendControl(to=passed.toward_executor, message=message)
     if isinstance(message, ClaimEnd):
         del state.hop.passed[message.claim]
+        forget_ways(state, message.claim)
         return (Forget(key=(RowKind.PASSED_CLAIM, message.claim)), forward)
     return (forward,)
 

@@ -19,6 +19,7 @@ from messiahs.core.model.ids import MessageId, SystemId
 from messiahs.core.model.instants import MILLISECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.origin import placement
+from messiahs.core.relay.byte_route import with_dialer
 from messiahs.core.relay.disclosure import hops_for, named, signed
 from messiahs.core.relay.search_memory import remember, why_too_many
 from messiahs.core.state.hop import Search, SearchRequest, Seen
@@ -229,8 +230,11 @@ def _ask_next(state: ModuleState, search: Search, now: Instant) -> tuple[Action,
         ask = state.next_message_id()
         state.hop.asks[ask] = search
         state.timers.set(TimerKind.SEARCH, ask, after(now, given_ns))
+        named_request = named(state, search.request, search.asker, to=system)
+        if isinstance(named_request, SchedRequest):
+            named_request = with_dialer(state, named_request, asker=search.asker.system, to=system)
         request = replace(
-            named(state, search.request, search.asker, to=system),
+            named_request,
             id=ask,
             count=search.asked_left,
             hops_left=search.request.hops_left - 1,

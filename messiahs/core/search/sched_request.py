@@ -17,10 +17,11 @@ from messiahs.core.interface.messages import ClaimEnd, DenyCode, Reason, SchedAc
 from messiahs.core.interface.policies import Accepted, Asker, Candidate, Need, Refused
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.attributes import INTEGER_HIGHEST
-from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.origin import placement
+from messiahs.core.relay.byte_route import choose_way, offered_on, route_of
 from messiahs.core.relay.reachability import why_unreachable, why_untrusted
 from messiahs.core.search.routing import (
     HOPEFUL,
@@ -295,10 +296,9 @@ def _pass_accept(
 ) -> tuple[Action, ...]:
     if search.asker.relation is Relation.SELF:
         return placement.on_claim_granted(state, search.request.id, accept, via=via, is_last=search.left == 0, now=now)
-    passed = replace(accept, request=search.request.id, asks_left=search.asks_left)
-    send = SendControl(to=search.asker.system, message=passed)
+    accept = replace(accept, request=search.request.id, asks_left=search.asks_left)
     if via == state.system:
-        return (send,)
+        return (SendControl(to=search.asker.system, message=accept),)
     request, need = _subject(search)
     row = PassedClaimRow(
         id=accept.claim,
@@ -306,6 +306,12 @@ def _pass_accept(
         toward_executor=via,
         tdv=request.tdv,
         slots=min(accept.places * need.slots, INTEGER_HIGHEST),
+        origin=request.origin,
+        ticket=Ticket(state.randomness.bits(128).to_bytes(16)),
+        dialers=request.dialers,
+        route=route_of(accept, via),
     )
     state.hop.passed[accept.claim] = row
-    return (Store(row=row), send)
+    choose_way(state, accept, row.route, now=now)
+    passed = offered_on(state, accept, row, trust=request.trust)
+    return (Store(row=row), SendControl(to=search.asker.system, message=passed))

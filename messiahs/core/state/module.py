@@ -21,6 +21,7 @@ from messiahs.core.state.hop import Hop
 from messiahs.core.state.origin import Origin
 from messiahs.core.state.part_memory import PartMemory
 from messiahs.core.state.views import Updates
+from messiahs.core.state.ways import Ways
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class ModuleState:
     updates: Updates = field(default_factory=Updates)
     origin: Origin = field(default_factory=Origin)
     hop: Hop = field(default_factory=Hop)
+    ways: Ways = field(default_factory=Ways)
     executor: Executor = field(default_factory=Executor)
     parts: PartMemory = field(default_factory=PartMemory)
 

@@ -103,6 +103,8 @@ class HeldClaim:
     """When its executor last reported."""
     refusal: str | None = None
     """Why its reachable executor refused the tasks sent last; None if it accepted them. Not stored."""
+    has_delivered: bool = False
+    """Whether tasks sent on the present way have arrived. Not stored."""
     stream_failure: str = ""
     """The last failure of its task stream; empty if the stream is known to work."""
     heard_at: Instant | None = None

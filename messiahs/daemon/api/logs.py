@@ -50,19 +50,19 @@ class Logs:
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool
     ) -> AsyncGenerator[bytes, None]:
-        claim = queries.held_claim(self._host.module.state, row.claim) if row.claim is not None else None
-        if claim is None or row.substate is not Substate.RUNNING:
+        leg = queries.own_leg(self._host.module.state, row.claim) if row.claim is not None else None
+        if row.claim is None or leg is None or row.substate is not Substate.RUNNING:
             return
         request = ReadRequest(
-            claim=claim.id,
-            ticket=claim.ticket,
+            claim=row.claim,
+            ticket=leg.ticket,
             attempt=AttemptId(row.id, row.attempt),
             name=name,
             offset_bytes=offset,
             follow=follow,
         )
         try:
-            async for piece in self._host.read_output(claim, request):
+            async for piece in self._host.read_output(leg, request):
                 yield piece
         except (ChannelError, FileNotFoundError, PermissionError):
             # The caller checks next what became of the task.

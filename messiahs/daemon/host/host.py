@@ -24,6 +24,7 @@ from messiahs.core.interface.actions import (
     ExtendLease,
     FetchOutputs,
     MeasureAttempts,
+    RefuseTransfer,
     Report,
     ResumeAttempt,
     SendControl,
@@ -44,9 +45,10 @@ from messiahs.core.interface.events import (
     StoreChanged,
     Submitted,
 )
-from messiahs.core.interface.rows import HeldClaimRow
+from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import HOUR
+from messiahs.core.model.routes import Leg
 from messiahs.core.recovery import Remains, RunningAttempt
 from messiahs.daemon.host.driver import Driver
 from messiahs.daemon.storage.clock import Clock
@@ -206,15 +208,15 @@ class Host:
         except TimeoutError:
             pass
 
-    def read_output(self, claim: HeldClaimRow, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+    def read_output(self, leg: Leg, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read the output of a local user's task, wherever it runs; raises what `Channels.fetch` raises."""
-        if claim.id.executor == self.system:
+        if leg.system == self.system:
             return self.serve_output(request, Peer(system=self.system, key=queries.key_of(self.module.state)))
-        return self._parts.channels.fetch(claim.id.executor, claim.address, request)
+        return self._parts.channels.fetch(leg.system, leg.address, request)
 
     async def serve_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         """Send the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
-        self._check_access(request, peer.system)
+        self._check_access(request, peer)
         executor = self._parts.executor
         assert executor is not None, "an attempt of this machine has an executor"
 
@@ -227,15 +229,15 @@ class Host:
         async for piece in pieces:
             yield piece
 
-    def _check_access(self, request: ReadRequest, peer: SystemId) -> None:
-        claim, ticket, attempt = request.claim, request.ticket, request.attempt
-        match queries.read_access(self.module.state, peer, claim=claim, ticket=ticket, attempt=attempt):
-            case queries.Access.ALLOWED:
+    def _check_access(self, request: ReadRequest, peer: Peer) -> None:
+        claim, attempt = request.claim, request.attempt
+        match queries.byte_leg(self.module.state, peer.system, key=peer.key, claim=claim, ticket=request.ticket):
+            case queries.Here() if queries.is_attempt_of(self.module.state, attempt, claim=claim):
                 return
-            case queries.Access.DENIED:
-                raise PermissionError(f"{peer} has no ticket for {claim}")
-            case queries.Access.GONE:
+            case queries.Here() | queries.Access.GONE:
                 raise FileNotFoundError(f"nothing of {attempt} is left here")
+            case Leg() | queries.Access.DENIED:
+                raise PermissionError(f"{peer.system} has no ticket for {claim}")
 
     def _is_wanted(self, attempt: AttemptId) -> bool:
         return queries.is_wanted(self.module.state, attempt)
@@ -279,6 +281,9 @@ class Host:
                 self._begin(self._sending.send(action))
             case SendTasks():
                 channels.send_tasks(action.to, action.address, action.message)
+            case RefuseTransfer():
+                refusal = TransferAnswer(claim=action.claim, problem=action.text, kind=action.kind)
+                channels.refuse_transfer(Peer(system=action.to, key=action.key), refusal)
             case (
                 StartAttempt()
                 | EndAttempt()

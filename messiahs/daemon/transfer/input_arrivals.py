@@ -18,7 +18,7 @@ from messiahs.channel.contract import Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
-from messiahs.core.queries import is_origin_of
+from messiahs.core.relay.byte_route import may_send_tasks
 from messiahs.daemon.storage.files import Draft, FileStore
 from messiahs.errors import MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -75,7 +75,7 @@ class ArrivingFiles:
     async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
         """Store small files; return which inputs of the transfer are missing. The core checks the peer's permission."""
         try:
-            claim = self._claim_for(peer.system, transfer.claim, transfer.ticket)
+            claim = self._claim_for(peer, transfer.claim, transfer.ticket)
         except RefusedFilesError:
             return ""
         try:
@@ -93,7 +93,7 @@ class ArrivingFiles:
 
     def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":
         """Begin to receive files from the origin of a claim; `RefusedFilesError` for other peers."""
-        return FilesReceipt(self, request, claim=self._claim_for(peer.system, request.claim, request.ticket))
+        return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
 
     async def admit(
         self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
@@ -163,10 +163,10 @@ class ArrivingFiles:
             dropped = each.files.keys() - kept - self._expected(each.origin)
             await asyncio.to_thread(self._drop_drafts, each.origin, dropped)
 
-    def _claim_for(self, peer: SystemId, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
+    def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
-        if claim is None or not is_origin_of(claim, peer, ticket=ticket):
-            raise RefusedFilesError(f"{peer} has no ticket for {claim_id}")
+        if claim is None or not may_send_tasks(claim, peer.system, key=peer.key, ticket=ticket):
+            raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}")
         return claim
 
     async def _drafts_of(self, origin: SystemId) -> Mapping[bytes, int]:

@@ -173,17 +173,17 @@ class Outputs:
                 left -= len(piece)
                 slow_at += len(piece) / _LEAST_BYTES_PER_SECOND
                 if left < 0:
-                    raise ProtocolError(f"{action.executor} sends more of {output.name} than it announced")
+                    raise ProtocolError(f"{action.leg.system} sends more of {output.name} than it announced")
                 self._reserved[action.attempt] -= len(piece)
                 yield piece
         if left:
-            raise ProtocolError(f"{output.name} at {action.executor} is {left} bytes shorter than announced")
+            raise ProtocolError(f"{output.name} at {action.leg.system} is {left} bytes shorter than announced")
 
     def _source(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
-        if action.executor == self._own:
+        if action.leg.system == self._own:
             return self._local_pieces(action, output)
-        request = ReadRequest(claim=action.claim, ticket=action.ticket, attempt=action.attempt, name=output.name)
-        return self._channels.fetch(action.executor, action.address, request)
+        request = ReadRequest(claim=action.claim, ticket=action.leg.ticket, attempt=action.attempt, name=output.name)
+        return self._channels.fetch(action.leg.system, action.leg.address, request)
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"

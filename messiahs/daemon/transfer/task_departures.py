@@ -10,6 +10,7 @@ from messiahs.channel.contract import Channels
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed
 from messiahs.core.interface.messages import BoundTask, InputFile
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import ChannelError, ProtocolError, RefusedError, UntrustedError
@@ -49,14 +50,7 @@ class Sending:
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
-            self._on_event(
-                TransferFailed(
-                    claim=claim,
-                    text=str(error),
-                    is_refused=isinstance(error, RefusedError | ProtocolError),
-                    is_untrusted=isinstance(error, UntrustedError),
-                )
-            )
+            self._on_event(TransferFailed(claim=claim, text=str(error), kind=_kind_of(error), to=action.to))
         else:
             # Sending files may have taken long, and tasks may have been cancelled meanwhile.
             wanted = tuple(task for task in action.message.tasks if self._is_wanted(task.attempt))
@@ -98,6 +92,12 @@ class Sending:
 
     def _read(self, hashes: list[bytes]) -> dict[bytes, bytes]:
         return {sha256: self._files.path(sha256).read_bytes() for sha256 in hashes}
+
+
+def _kind_of(error: ChannelError | OSError) -> TransferFailure:
+    if isinstance(error, UntrustedError):
+        return TransferFailure.UNTRUSTED
+    return TransferFailure.REFUSED if isinstance(error, RefusedError | ProtocolError) else TransferFailure.BROKEN
 
 
 def divided(tasks: Iterable[BoundTask]) -> tuple[list[bytes], list[bytes]]:

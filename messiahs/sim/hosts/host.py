@@ -23,6 +23,7 @@ from messiahs.core.interface.actions import (
     FetchOutputs,
     Forget,
     MeasureAttempts,
+    RefuseTransfer,
     ResumeAttempt,
     SendControl,
     SendTasks,
@@ -39,6 +40,7 @@ from messiahs.core.model.descriptions import SDV, sorted_pairs
 from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.routes import Leg
 from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
@@ -46,6 +48,7 @@ from messiahs.core.state.module import Identity, ModuleState
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.contract import KEYBOARD_IDLE
 from messiahs.sim.hosts.machine import MachineParts, RunTimes, SimulatedMachine
+from messiahs.sim.hosts.reading import answer_read
 from messiahs.sim.world.agenda import Agenda, DriftingClock
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Connections
@@ -53,7 +56,8 @@ from messiahs.sim.world.console import Console
 from messiahs.sim.world.disk import Disk
 from messiahs.sim.world.observer import Watcher
 from messiahs.sim.world.randomness import SeededRandomness
-from messiahs.sim.world.task_channel import TaskNetwork
+from messiahs.sim.world.sites import key_of
+from messiahs.sim.world.task_channel import Read, TaskNetwork
 
 _RETRY_NS = 1 * SECOND
 _PERFORMED_AT_MOST = 40
@@ -221,16 +225,9 @@ class SimulatedHost:
         is_linked = any(neighbor.system == other.system.name for neighbor in self.system.neighbors)
         return self is other or is_linked or trust_each_other(self.system.trust, other.system.trust)
 
-    def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
-        """Return whether the outputs of an attempt are here for its origin; None if there is no answer."""
-        if not self.is_up or self._is_paused or self.machine is None:
-            return None
-        if origin != self.system.name:
-            claim, ticket, attempt = action.claim, action.ticket, action.attempt
-            access = queries.read_access(self.module.state, origin, claim=claim, ticket=ticket, attempt=attempt)
-            if access is not queries.Access.ALLOWED:
-                return False
-        return self.machine.has_outputs(action.attempt)
+    def answer_read(self, read: Read, /) -> Leg | bool | None:
+        """Answer a peer that reads outputs; None if the daemon is down or paused."""
+        return answer_read(self.module, self.machine, read) if self.is_up and not self._is_paused else None
 
     def _turn(self) -> None:
         self._is_busy = True
@@ -326,6 +323,8 @@ class SimulatedHost:
             ):
                 assert self.machine is not None, "only a system with a machine grants claims"
                 self.machine.perform(action)
+            case RefuseTransfer():
+                around.tasks.refuse(name, action)
             case FetchOutputs():
                 around.tasks.fetch(name, action)
             case EndFetch():
@@ -377,6 +376,7 @@ class SimulatedHost:
                 address=f"{system.name}:1",
                 trust=system.trust,
                 apart=system.apart,
+                key=key_of(system.name),
             ),
             neighbors={neighbor.system: neighbor for neighbor in system.neighbors},
             policy=system.policy,

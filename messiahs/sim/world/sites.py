@@ -1,5 +1,6 @@
 """Sites with roots of their own in the simulation: task streams open only where both ends trust each other."""
 
+from hashlib import sha256
 from random import Random
 
 from messiahs.config.topology.topology import Topology
@@ -7,6 +8,7 @@ from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.trust import UNKNOWN, Trust
 
+_FINGERPRINT_BYTES = 16
 _OURS, _THEIRS = b"o" * 16, b"t" * 16
 
 
@@ -28,6 +30,11 @@ def apart_from(
 ) -> tuple[SystemId, ...]:
     """Return the neighbors of a system that belong to another site."""
     return tuple(each.system for each in neighbors if sites[each.system] != sites[name])
+
+
+def key_of(system: SystemId) -> bytes:
+    """Return the fingerprint of the key of a system, which outlives its state."""
+    return sha256(system.encode()).digest()[:_FINGERPRINT_BYTES]
 
 
 def _site(root: bytes) -> Trust:

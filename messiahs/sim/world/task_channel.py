@@ -1,28 +1,33 @@
-"""The task channel in virtual time: tasks to their executors, outputs to their origins (MESSIAHS 5.3.3).
+"""The task channel in virtual time: tasks to their executors, outputs to their origins, leg by leg (MESSIAHS 5.3.3).
 
 A stream of tasks may break, and does when one of its ends dies: its sender is informed, and its tasks may or may not
 have arrived, and may or may not have been stored. A copy may arrive late, but only at the process to which it was
-sent, and while that lives. Outputs are fetched repeatedly until they arrive.
+sent, and while that lives. Outputs are fetched repeatedly until they arrive; each module on the way is asked for the
+next leg, and learns of a leg that fails.
 """
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from messiahs.core.interface.actions import FetchOutputs, SendTasks
+from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
     Event,
     InputsMoving,
     OutputsFailed,
     OutputsHome,
+    StraightFailed,
     TransferFailed,
     TransferReceived,
 )
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.routes import Leg
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
+from messiahs.sim.world.sites import key_of
 from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
 
 _LATE_NS = 1 * MINUTE
@@ -37,12 +42,12 @@ class TaskHost(Host, Protocol):
     def is_trusted_by(self, other: Any, /) -> bool:  # noqa: ANN401 - a host of its own kind
         """Return whether a task stream between two hosts can be opened."""
 
-    def has_outputs(self, action: FetchOutputs, origin: SystemId, /) -> bool | None:
-        """Return whether the outputs of an attempt are here for its origin; None if there is no answer."""
+    def answer_read(self, read: "Read", /) -> Leg | bool | None:
+        """Return whether outputs are here for a peer, or the leg on which it gets them; None without an answer."""
 
 
 class TaskNetwork:
-    """Carries tasks and outputs directly from host to host."""
+    """Carries tasks and outputs from host to host."""
 
     def __init__(self, agenda: Agenda, conditions: Conditions, *, hosts: Mapping[SystemId, TaskHost]) -> None:
         self.carried: Carried = lambda _sender, _to, _body: None
@@ -55,7 +60,9 @@ class TaskNetwork:
     def send(self, sender: SystemId, action: SendTasks) -> None:
         """Send tasks to their executor, after their inputs."""
         if not self._hosts[action.to].is_trusted_by(self._hosts[sender]):
-            untrusted = TransferFailed(claim=action.message.claim, text="no root in common", is_untrusted=True)
+            untrusted = TransferFailed(
+                claim=action.message.claim, text="no root in common", kind=TransferFailure.UNTRUSTED
+            )
             self._fail(sender, untrusted)
             return
         has_inputs = any(task.command.inputs for task in action.message.tasks)
@@ -67,17 +74,18 @@ class TaskNetwork:
 
     def _send_inputs(self, sender: SystemId, action: SendTasks, *, lives: tuple[int, int], left_ns: int) -> None:
         """Send inputs, and report them at both ends, until they have arrived or the stream fails."""
-        conditions, claim = self._conditions, action.message.claim
+        conditions = self._conditions
         if not self._hosts[sender].is_up or self._hosts[sender].life != lives[0]:
             return
         is_cut = conditions.is_cut(sender, action.to) or conditions.is_cut(action.to, sender)
         is_broken = self._lives(sender, action.to) != lives or (is_cut and sender != action.to)
         if is_broken or conditions.happens(conditions.failed_inputs):
             is_refused = not is_broken and conditions.happens(50)
-            self._fail(sender, TransferFailed(claim=claim, text="an input was refused", is_refused=is_refused))
+            kind = TransferFailure.REFUSED if is_refused else TransferFailure.BROKEN
+            self._fail(sender, _failure(action, "an input was refused", kind))
         elif left_ns:
             for system in {sender: None, action.to: None}:
-                self._hosts[system].post(InputsMoving(claim=claim))
+                self._hosts[system].post(InputsMoving(claim=action.message.claim))
             step_ns = min(left_ns, _MOVING_NS)
             send_inputs = partial(self._send_inputs, sender, action, lives=lives, left_ns=left_ns - step_ns)
             self._agenda.later(step_ns, send_inputs)
@@ -87,10 +95,11 @@ class TaskNetwork:
     def _send(self, sender: SystemId, action: SendTasks) -> None:
         body = transfer_to_bytes(action.message)
         self.carried(sender, action.to, body)
-        received = TransferReceived(sender=sender, message=transfer_from_bytes(body))
+        key = key_of(sender)
+        received = TransferReceived(sender=sender, message=transfer_from_bytes(body), key=key)
         conditions = self._conditions
         fails = conditions.happens(conditions.failed_transfers)
-        failed = TransferFailed(claim=action.message.claim, text="the stream broke")
+        failed = _failure(action, "the stream broke", TransferFailure.BROKEN)
         arrive = partial(
             self._arrive, sender, action.to, lives=self._lives(sender, action.to), event=received, failed=failed
         )
@@ -101,12 +110,18 @@ class TaskNetwork:
         if fails:
             self._fail(sender, failed)
 
+    def refuse(self, sender: SystemId, action: RefuseTransfer) -> None:
+        """Answer a system that tasks which it sent were dropped, if it still lives."""
+        failed = TransferFailed(claim=action.claim, text=action.text, kind=action.kind, to=sender)
+        life, conditions = self._hosts[action.to].life, self._conditions
+        if not conditions.is_cut(sender, action.to):
+            self._post_later(action.to, life, failed, delay_ns=conditions.hop_ns())
+
     def fetch(self, origin: SystemId, action: FetchOutputs) -> None:
         """Fetch outputs, and post the result to the origin."""
         self._fetches[origin, action.attempt] = action
-        self._agenda.later(
-            self._hop_ns(origin, action.executor), partial(self._ask, origin, action, self._hosts[origin].life)
-        )
+        fetch = _Fetch(origin, self._hosts[origin].life, action)
+        self._agenda.later(self._hop_ns(origin, action.leg.system), partial(self._ask, fetch, origin, action.leg))
 
     def end_fetch(self, origin: SystemId, attempt: AttemptId) -> None:
         """Stop fetching outputs; no event follows."""
@@ -116,7 +131,7 @@ class TaskNetwork:
         """Break all streams to a daemon that has just ended, with everything ever sent on them."""
         for sender, life, claim in self._sent_to.pop(system, {}):
             if self._hosts[sender].life == life:
-                self._fail(sender, TransferFailed(claim=claim, text="the executor has gone"))
+                self._fail(sender, TransferFailed(claim=claim, text=f"{system} has gone", to=system))
 
     def _arrive(
         self, sender: SystemId, to: SystemId, /, *, lives: tuple[int, int], event: Event, failed: TransferFailed
@@ -131,27 +146,34 @@ class TaskNetwork:
     def _fail(self, sender: SystemId, failed: TransferFailed) -> None:
         self._post_later(sender, self._hosts[sender].life, failed, delay_ns=self._conditions.up_to(_FAILURE_NS))
 
-    def _ask(self, origin: SystemId, action: FetchOutputs, life: int) -> None:
-        if self._fetches.get((origin, action.attempt)) is not action:
+    def _ask(self, fetch: "_Fetch", peer: SystemId, leg: Leg) -> None:
+        """Ask the system at the end of a leg for outputs, and the next one if it passes them on."""
+        action = fetch.action
+        if self._fetches.get((fetch.origin, action.attempt)) is not action:
             return
-        conditions = self._conditions
-        ways = ((origin, action.executor), (action.executor, origin))
-        is_cut = any(conditions.is_cut(*way) for way in ways) and origin != action.executor
-        answer = None if is_cut else self._hosts[action.executor].has_outputs(action, origin)
-        event: Event
+        conditions, host = self._conditions, self._hosts[leg.system]
+        is_cut = peer != leg.system and any(conditions.is_cut(*way) for way in ((peer, leg.system), (leg.system, peer)))
+        is_closed = is_cut or not host.is_trusted_by(self._hosts[peer])
+        answer = None if is_closed else host.answer_read(Read(action, peer, leg))
         if answer is None or conditions.happens(conditions.failed_fetches):
-            event = OutputsFailed(attempt=action.attempt, text="the executor cannot be reached", is_gone=False)
+            text = f"{leg.system} cannot be reached"
+            self._post_now(peer, self._hosts[peer].life, StraightFailed(claim=action.claim, text=text))
+            self._answer(fetch, leg, OutputsFailed(attempt=action.attempt, text=text, is_gone=False))
+        elif isinstance(answer, Leg):
+            self._agenda.later(self._hop_ns(leg.system, answer.system), partial(self._ask, fetch, leg.system, answer))
         elif answer:
-            event = OutputsHome(attempt=action.attempt)
+            self._answer(fetch, leg, OutputsHome(attempt=action.attempt))
         else:
-            event = OutputsFailed(attempt=action.attempt, text="nothing is left there", is_gone=True)
-        answer_fetch = partial(self._answer_fetch, origin, action, life, event)
-        self._agenda.later(self._hop_ns(origin, action.executor), answer_fetch)
+            self._answer(fetch, leg, OutputsFailed(attempt=action.attempt, text="nothing is left there", is_gone=True))
 
-    def _answer_fetch(self, origin: SystemId, action: FetchOutputs, life: int, event: Event, /) -> None:
-        if self._fetches.get((origin, action.attempt)) is action:
-            del self._fetches[origin, action.attempt]
-            self._post_now(origin, life, event)
+    def _answer(self, fetch: "_Fetch", leg: Leg, event: Event) -> None:
+        answer_fetch = partial(self._answer_fetch, fetch, event)
+        self._agenda.later(self._hop_ns(fetch.origin, leg.system), answer_fetch)
+
+    def _answer_fetch(self, fetch: "_Fetch", event: Event) -> None:
+        if self._fetches.get((fetch.origin, fetch.action.attempt)) is fetch.action:
+            del self._fetches[fetch.origin, fetch.action.attempt]
+            self._post_now(fetch.origin, fetch.life, event)
 
     def _post_later(self, system: SystemId, life: int, event: Event, *, delay_ns: int) -> None:
         self._agenda.later(delay_ns, partial(self._post_now, system, life, event))
@@ -165,3 +187,23 @@ class TaskNetwork:
 
     def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
         return self._hosts[one].life, self._hosts[other].life
+
+
+class Read(NamedTuple):
+    """A peer reads outputs on a leg that ends here."""
+
+    action: FetchOutputs
+    peer: SystemId
+    leg: Leg
+
+
+class _Fetch(NamedTuple):
+    """Outputs that a life of an origin is fetching."""
+
+    origin: SystemId
+    life: int
+    action: FetchOutputs
+
+
+def _failure(action: SendTasks, text: str, kind: TransferFailure) -> TransferFailed:
+    return TransferFailed(claim=action.message.claim, text=text, kind=kind, to=action.to)

@@ -19,6 +19,7 @@ from messiahs.core.interface.actions import (
     FetchOutputs,
     Forget,
     MeasureAttempts,
+    RefuseTransfer,
     Report,
     ResumeAttempt,
     SendControl,
@@ -46,6 +47,7 @@ from messiahs.core.interface.events import (
     RetryRequested,
     RevokeRequested,
     StoreChanged,
+    StraightFailed,
     Submitted,
     TransferFailed,
     TransferReceived,
@@ -90,6 +92,8 @@ def action_text(system: SystemId, action: Action, /) -> str:
             text = f"starts {action.attempt}, at most {action.places} at a time"
         case EndAttempt():
             text = f"ends {action.attempt}: {action.cause}"
+        case RefuseTransfer():
+            text = f"answers {action.to} that tasks for {action.claim} were dropped: {action.text}"
         case SuspendAttempt():
             text = f"suspends {action.attempt}"
         case ResumeAttempt():
@@ -99,7 +103,7 @@ def action_text(system: SystemId, action: Action, /) -> str:
         case ExtendLease():
             text = f"extends the lease of {action.claim}"
         case FetchOutputs():
-            text = f"fetches the outputs of {action.attempt} from {action.executor}"
+            text = f"fetches the outputs of {action.attempt} from {action.leg.system}"
         case EndFetch():
             text = f"stops fetching the outputs of {action.attempt}"
         case TaskEnded():
@@ -144,6 +148,8 @@ def event_text(system: SystemId, event: Event | Remains, /) -> str:
             text = f"the outputs of {event.attempt} could not be fetched: {event.text}"
         case TransferFailed():
             text = f"tasks for {event.claim} may not have arrived: {event.text}"
+        case StraightFailed():
+            text = f"bytes of {event.claim} cannot go straight: {event.text}"
         case InputsMoving():
             text = f"inputs for {event.claim} are in transit"
         case LinkUp():

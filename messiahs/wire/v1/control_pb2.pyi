@@ -108,7 +108,7 @@ class Trust(_message.Message):
     def __init__(self, roots: _Optional[_Iterable[bytes]] = ..., vouchers: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SchedRequest(_message.Message):
-    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids")
+    __slots__ = ("id", "search", "origin", "tdv", "requirement", "count", "hops_left", "asks_left", "remaining_ns", "answers", "trust", "avoids", "dialers")
     ID_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +121,7 @@ class SchedRequest(_message.Message):
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
     TRUST_FIELD_NUMBER: _ClassVar[int]
     AVOIDS_FIELD_NUMBER: _ClassVar[int]
+    DIALERS_FIELD_NUMBER: _ClassVar[int]
     id: int
     search: bytes
     origin: str
@@ -133,10 +134,11 @@ class SchedRequest(_message.Message):
     answers: bytes
     trust: Trust
     avoids: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    dialers: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, id: _Optional[int] = ..., search: _Optional[bytes] = ..., origin: _Optional[str] = ..., tdv: _Optional[_Union[_descriptions_pb2.TaskDescription, _Mapping]] = ..., requirement: _Optional[bytes] = ..., count: _Optional[int] = ..., hops_left: _Optional[int] = ..., asks_left: _Optional[int] = ..., remaining_ns: _Optional[int] = ..., answers: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ..., avoids: _Optional[_Iterable[bytes]] = ..., dialers: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SchedAccept(_message.Message):
-    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left")
+    __slots__ = ("request", "claim", "address", "ticket", "places", "window", "lease_ns", "asks_left", "server", "hop_address", "hop_ticket", "trust")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -145,6 +147,10 @@ class SchedAccept(_message.Message):
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     LEASE_NS_FIELD_NUMBER: _ClassVar[int]
     ASKS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    SERVER_FIELD_NUMBER: _ClassVar[int]
+    HOP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    HOP_TICKET_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
     request: int
     claim: _descriptions_pb2.ClaimId
     address: str
@@ -153,7 +159,11 @@ class SchedAccept(_message.Message):
     window: int
     lease_ns: int
     asks_left: int
-    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ...) -> None: ...
+    server: str
+    hop_address: str
+    hop_ticket: bytes
+    trust: Trust
+    def __init__(self, request: _Optional[int] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., address: _Optional[str] = ..., ticket: _Optional[bytes] = ..., places: _Optional[int] = ..., window: _Optional[int] = ..., lease_ns: _Optional[int] = ..., asks_left: _Optional[int] = ..., server: _Optional[str] = ..., hop_address: _Optional[str] = ..., hop_ticket: _Optional[bytes] = ..., trust: _Optional[_Union[Trust, _Mapping]] = ...) -> None: ...
 
 class Reason(_message.Message):
     __slots__ = ("module", "code", "rule", "text", "hops")

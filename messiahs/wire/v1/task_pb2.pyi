@@ -1,11 +1,21 @@
 from messiahs.wire.v1 import descriptions_pb2 as _descriptions_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class TransferFailure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRANSFER_FAILURE_REFUSED: _ClassVar[TransferFailure]
+    TRANSFER_FAILURE_DENIED: _ClassVar[TransferFailure]
+    TRANSFER_FAILURE_BEYOND: _ClassVar[TransferFailure]
+TRANSFER_FAILURE_REFUSED: TransferFailure
+TRANSFER_FAILURE_DENIED: TransferFailure
+TRANSFER_FAILURE_BEYOND: TransferFailure
 
 class Variable(_message.Message):
     __slots__ = ("name", "value")
@@ -62,10 +72,14 @@ class TaskTransfer(_message.Message):
     def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[BoundTask, _Mapping]]] = ..., files: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class TransferAnswer(_message.Message):
-    __slots__ = ("problem",)
+    __slots__ = ("problem", "claim", "kind")
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    CLAIM_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     problem: str
-    def __init__(self, problem: _Optional[str] = ...) -> None: ...
+    claim: _descriptions_pb2.ClaimId
+    kind: TransferFailure
+    def __init__(self, problem: _Optional[str] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., kind: _Optional[_Union[TransferFailure, str]] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
     __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow")

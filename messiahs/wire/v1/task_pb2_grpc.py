@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class TaskStub:
-    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """Streams from an origin or hop to an executor or hop. They need no link; both ends must trust each other's roots.
     """
 
     def __init__(self, channel):
@@ -58,7 +58,7 @@ class TaskStub:
 
 
 class TaskServicer:
-    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """Streams from an origin or hop to an executor or hop. They need no link; both ends must trust each other's roots.
     """
 
     def Transfer(self, request_iterator, context):
@@ -121,7 +121,7 @@ def add_TaskServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Task:
-    """Streams from an origin to an executor. They need no link; both ends must trust each other's roots.
+    """Streams from an origin or hop to an executor or hop. They need no link; both ends must trust each other's roots.
     """
 
     @staticmethod

@@ -16,6 +16,7 @@ from messiahs.core.interface.actions import (
     EndAttempt,
     FetchOutputs,
     Forget,
+    RefuseTransfer,
     SendControl,
     SendTasks,
     SendVector,
@@ -38,6 +39,7 @@ from messiahs.core.interface.events import (
 from messiahs.core.interface.messages import Output, TaskTransfer
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.rows import Row, RowKey, key_of
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.invariants import violations
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
@@ -172,10 +174,14 @@ class Chain:
                 self._send(name, action.to, VectorReceived(sender=name, message=action.message))
             case SendTasks(message=TaskTransfer(claim=claim)) if self.stream_failure:
                 is_untrusted = self.stream_failure == "untrusted"
-                failed = TransferFailed(claim=claim, text=self.stream_failure, is_untrusted=is_untrusted)
+                kind = TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN
+                failed = TransferFailed(claim=claim, text=self.stream_failure, kind=kind, to=action.to)
                 self._later(MILLISECOND, lambda: self.post(name, failed))
             case SendTasks():
                 self._send(name, action.to, TransferReceived(sender=name, message=action.message))
+            case RefuseTransfer(to=bringer):
+                dropped = TransferFailed(claim=action.claim, text=action.text, kind=action.kind, to=name)
+                self._later(MILLISECOND, lambda: self.post(bringer, dropped))
             case FetchOutputs(attempt=attempt):
                 self._later(MILLISECOND, lambda: self.post(name, OutputsHome(attempt=attempt)))
             case StartAttempt(attempt=attempt):

@@ -18,14 +18,16 @@ from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, Search
 from messiahs.core.model.instants import MILLISECOND, Instant
 from messiahs.core.queries import (
     Access,
+    Here,
+    byte_leg,
     granted_claim,
     inputs_in_use,
+    is_attempt_of,
     is_executing,
     is_wanted,
     local_attempts,
     neighbor_view,
     neighbors_of,
-    read_access,
 )
 from messiahs.core.state.origin import Submission
 from tests.unit.core.rig import (
@@ -57,6 +59,7 @@ def claim_with_task(rig: Rig, number: int) -> SchedAccept:
     return accept
 
 
+KEY = b"k" * 16
 FIRST, SECOND, THIRD = (remote(member=number) for number in (1, 2, 3))
 
 
@@ -67,29 +70,35 @@ class Asked:
     peer: SystemId = ORIGIN
     claim: ClaimId | None = None
     ticket: Ticket | None = None
-    attempt: AttemptId = FIRST
+    key: bytes = b""
 
 
 @pytest.mark.parametrize(
     ("asked", "access"),
     [
-        pytest.param(Asked(), Access.ALLOWED, id="the origin with its ticket"),
+        pytest.param(Asked(), Here, id="the origin with its ticket"),
         pytest.param(Asked(peer=STRANGER), Access.DENIED, id="another system with the ticket"),
-        pytest.param(Asked(peer=PARENT), Access.DENIED, id="the neighbor through which the claim came"),
+        pytest.param(Asked(peer=PARENT), Here, id="the neighbor through which the claim came"),
         pytest.param(Asked(ticket=TICKET), Access.DENIED, id="the origin with another ticket"),
-        pytest.param(Asked(attempt=SECOND), Access.GONE, id="an attempt of another claim"),
-        pytest.param(Asked(attempt=THIRD), Access.GONE, id="an attempt that is not here"),
-        pytest.param(Asked(peer=STRANGER, attempt=THIRD), Access.DENIED, id="a stranger asks for that"),
+        pytest.param(Asked(peer=STRANGER, key=KEY), Access.DENIED, id="a system whose key is none of the dialers"),
         pytest.param(Asked(claim=CLAIM), Access.GONE, id="a claim that is not here"),
     ],
 )
-def test_an_attempt_is_read_by_the_origin_of_its_claim_with_its_ticket_alone(
-    rig: Rig, asked: Asked, access: Access
+def test_bytes_of_a_claim_are_for_its_origin_and_its_neighbor_with_the_ticket_alone(
+    rig: Rig, asked: Asked, access: Access | type[Here]
 ) -> None:
     rig.measure()
     first, _ = claim_with_task(rig, 1), claim_with_task(rig, 2)
     claim, ticket = asked.claim or first.claim, asked.ticket or first.ticket
-    assert read_access(rig.state, asked.peer, claim=claim, ticket=ticket, attempt=asked.attempt) is access
+    found = byte_leg(rig.state, asked.peer, key=asked.key, claim=claim, ticket=ticket)
+    assert found == (Here(claim=rig.state.executor.claims[claim].row) if access is Here else access)
+
+
+def test_an_attempt_belongs_to_the_claim_in_which_it_was_bound(rig: Rig) -> None:
+    rig.measure()
+    first, _ = claim_with_task(rig, 1), claim_with_task(rig, 2)
+    of_first = [each for each in (FIRST, SECOND, THIRD) if is_attempt_of(rig.state, each, claim=first.claim)]
+    assert of_first == [FIRST]
 
 
 def test_what_runs_here_is_given_with_its_claim_until_it_ends(rig: Rig) -> None:

@@ -16,6 +16,7 @@ from messiahs.core.interface.messages import (
     TaskState,
     TaskStatus,
 )
+from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId
 from messiahs.errors import CodecError
@@ -93,5 +94,6 @@ def test_every_text_that_is_sent_has_its_control_characters_escaped() -> None:
     (received,) = control_from_bytes(control_to_bytes((TaskStatus(claim=CLAIM, attempts=(reported,), window=1),)))
     assert isinstance(received, TaskStatus)
     assert (received.attempts[0].cause, received.attempts[0].text) == (r"a\tb", r"left out: x\x1b[2J\n\udcff")
-    assert answer_from_bytes(answer_to_bytes("\u202e" * 300)) == r"\u202e" * 85 + r"\u"
+    answer = TransferAnswer(claim=CLAIM, problem="\u202e" * 300)
+    assert answer_from_bytes(answer_to_bytes(answer)).problem == r"\u202e" * 85 + r"\u"
     assert put_answer_from_bytes(put_answer_to_bytes(PutAnswer(problem="\n"))).problem == r"\n"

@@ -5,6 +5,7 @@ import pytest
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, Submitted, TransferFailed
 from messiahs.core.interface.messages import ClaimEnd, Reason, SchedRequest, TaskState, TaskStatusQuery, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND, Instant
 from messiahs.core.origin.delivery import ASK_AGAIN_NS, CUT_NS
@@ -26,7 +27,7 @@ from tests.unit.core.rig import (
     told,
 )
 
-UNTRUSTED = TransferFailed(claim=CLAIM, text="no trust", is_untrusted=True)
+UNTRUSTED = TransferFailed(claim=CLAIM, text="no trust", kind=TransferFailure.UNTRUSTED)
 BROKEN = TransferFailed(claim=CLAIM, text="connection refused")
 
 
@@ -120,7 +121,7 @@ def test_a_task_whose_stream_does_not_work_ends_when_it_does(failure: str) -> No
     chain.run(until=Instant(5 * MINUTE))
     assert not chain.starts
     (row,) = chain.modules[ORIGIN].state.origin.tasks.values()
-    assert {entry.event for entry in row.history} == {"bound", "unreachable"}
+    assert {entry.event for entry in row.history} == {"bound", "route", "unreachable"}
     assert row.attempt <= 2
     assert [reason.code for reason in waiting_for(chain)] == ["unreachable"]
     chain.stream_failure = ""
@@ -154,7 +155,7 @@ def leaves(reason: Reason) -> list[Reason]:
 
 
 def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_reason_is_kept(bound: Rig) -> None:
-    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True)
+    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED)
     assert bound.handle(refused) == ()
     assert sent(bound.wait(SECOND), TaskTransfer)
     assert told(bound.handle(refused), TaskStatusQuery).attempts == (attempt(),)
@@ -163,7 +164,7 @@ def test_what_its_executor_refuses_twice_in_a_row_is_asked_for_at_once_and_the_r
 
 
 def test_a_refusal_and_a_broken_stream_are_not_two_refusals(bound: Rig) -> None:
-    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True)
+    refused = TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED)
     for event in (refused, BROKEN, refused):
         assert bound.handle(event) == ()
         assert sent(bound.wait(SECOND), TaskTransfer)

@@ -12,6 +12,7 @@ from messiahs.core.interface.messages import ClaimEnd, Command, Output, SchedReq
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
+from messiahs.core.model.routes import Leg
 from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -353,5 +354,5 @@ def test_outputs_come_home_through_the_address_and_ticket_of_the_claim(rig: Rig)
     outputs = (Output(name="stdout", size_bytes=5),)
     (fetch,) = only(rig.hear(CHILD, statuses(status(attempt(), outputs=outputs))), FetchOutputs)
     assert fetch == FetchOutputs(
-        attempt=attempt(), executor=FAR, address="far:1", claim=CLAIM, ticket=TICKET, outputs=outputs
+        attempt=attempt(), claim=CLAIM, leg=Leg(system=FAR, address="far:1", ticket=TICKET), outputs=outputs
     )

@@ -27,6 +27,7 @@ from messiahs.core.interface.messages import (
     TaskTransfer,
 )
 from messiahs.core.interface.rows import TaskRow
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
 from tests.unit.core.rig import (
     CHILD,
@@ -255,12 +256,11 @@ def test_what_could_not_be_brought_for_a_lease_is_asked_for_by_name(bound: Rig) 
 
 
 def test_what_its_executor_refused_to_be_brought_is_asked_for_by_name(bound: Rig) -> None:
-    bound.handle(TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", is_refused=True))
+    bound.handle(TransferFailed(claim=CLAIM, text="the disk has no room for its inputs", kind=TransferFailure.REFUSED))
     bound.wait(6 * SECOND)
     actions = bound.hear(CHILD, statuses(renewal=1))
     assert told(actions, TaskStatusQuery) == TaskStatusQuery(claim=CLAIM, attempts=(attempt(),))
     assert sent(actions, TaskTransfer) == ()
-    # It may have been the channel after all.
     bound.handle(TransferFailed(claim=CLAIM, text="reset"))
     bound.wait(6 * SECOND)
     assert sent(bound.hear(CHILD, statuses(renewal=2)), TaskStatusQuery) == ()

@@ -18,6 +18,7 @@ from messiahs.core.interface.policies import Refused
 from messiahs.core.interface.rows import PassedClaimRow
 from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.core.model.routes import Leg, Route
 from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -25,10 +26,12 @@ from tests.unit.core.rig import (
     CLAIM,
     FAR,
     ME,
+    ORIGIN,
     OTHER_CHILD,
     PARENT,
     SIBLING,
     STRANGER,
+    TICKET,
     Rig,
     accept,
     deny,
@@ -265,10 +268,21 @@ def test_an_accept_is_stored_and_passed_on_under_the_askers_request(rig: Rig) ->
     _, ask = asked(rig.hear(PARENT, request(41, count=2)))
     given = accept(ask.id, places=2)
     actions = rig.hear(CHILD, given)
-    assert actions == (
-        Store(row=PassedClaimRow(id=CLAIM, toward_origin=PARENT, toward_executor=CHILD, tdv=tdv(), slots=2)),
-        SendControl(to=PARENT, message=replace(given, request=MessageId(41))),
+    row = rig.state.hop.passed[CLAIM]
+    leg = Leg(system=FAR, address="far:1", ticket=TICKET)
+    assert row == PassedClaimRow(
+        id=CLAIM,
+        toward_origin=PARENT,
+        toward_executor=CHILD,
+        tdv=tdv(),
+        slots=2,
+        origin=ORIGIN,
+        ticket=row.ticket,
+        route=Route(straight=leg, path=leg),
     )
+    passed = replace(given, request=MessageId(41), hop_address="me:1", hop_ticket=row.ticket)
+    assert actions == (Store(row=row), SendControl(to=PARENT, message=passed))
+    assert row.ticket not in (None, TICKET)
     assert not (rig.state.hop.searches)
     assert not (rig.state.hop.asks)
 

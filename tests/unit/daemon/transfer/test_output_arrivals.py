@@ -15,6 +15,7 @@ from messiahs.config.disk import free_bytes
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
 from messiahs.core.interface.messages import Output
+from messiahs.core.model.routes import Leg
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError
@@ -68,7 +69,10 @@ class Scene:
         """Fetch outputs with these announced sizes."""
         outputs = tuple(Output(name=name.replace("__", "/"), size_bytes=size) for name, size in sizes.items())
         return FetchOutputs(
-            attempt=attempt(1), executor=CS, address=self.address, claim=CLAIM, ticket=TICKET, outputs=outputs
+            attempt=attempt(1),
+            claim=CLAIM,
+            leg=Leg(system=CS, address=self.address, ticket=TICKET),
+            outputs=outputs,
         )
 
     def files(self) -> list[Path]:
@@ -281,7 +285,7 @@ def test_zeros_are_stored_as_a_hole(tmp_path: Path) -> None:
 def test_a_failure_says_whether_to_try_again_and_whose_it_is(
     error: ChannelError | OSError, *, is_gone: bool, is_full: bool
 ) -> None:
-    fetch = FetchOutputs(attempt=attempt(1), executor=CS, address="", claim=CLAIM, ticket=TICKET, outputs=())
+    fetch = FetchOutputs(attempt=attempt(1), claim=CLAIM, leg=Leg(system=CS, address="", ticket=TICKET), outputs=())
     assert failure_of(fetch, error) == OutputsFailed(
         attempt=attempt(1), text=str(error), is_gone=is_gone, is_full=is_full
     )

@@ -8,6 +8,7 @@ from messiahs.channel.memory import MemoryNetwork
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
 from messiahs.core.interface.messages import BoundTask, Command, InputFile
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.transfer.task_departures import SMALL_BYTES, Sending, divided
 from tests.contract.channel_modules import (
@@ -109,7 +110,11 @@ def test_a_file_that_cannot_be_brought_fails_the_transfer_and_sends_no_task() ->
         wrong = replace(sends(cs, large).message, ticket=type(TICKET)(b"?" * 16))
         await sending.send(replace(sends(cs, large), message=wrong))
         assert isinstance(events[2], TransferFailed)
-        assert (events[2].claim, events[2].is_refused, "no ticket" in events[2].text) == (CLAIM, True, True)
+        assert (events[2].claim, events[2].kind, "no ticket" in events[2].text) == (
+            CLAIM,
+            TransferFailure.REFUSED,
+            True,
+        )
         await sending.send(sends(cs, large))
         await until(lambda: cs.of_kind(TransferReceived), "the task at last")
         assert len(events) == 3

@@ -7,6 +7,7 @@ from messiahs.core.interface.events import AnswerTo, CancelRequested, Event, Out
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND, after
 from messiahs.sim.world.observer import NoWatcher
+from messiahs.sim.world.task_channel import Read
 from tests.unit.sim.two_systems import CHILD, PARENT, submitted, two_systems
 
 
@@ -66,5 +67,5 @@ def test_the_outputs_of_an_attempt_are_for_the_origin_of_its_claim_alone() -> No
     federation.post(PARENT, submitted(1, origin=PARENT))
     federation.run(lambda: bool(fetches), until=after(federation.now, 60 * SECOND))
     executor = federation.members[CHILD]
-    assert executor.has_outputs(fetches[0], PARENT)
-    assert executor.has_outputs(fetches[0], SystemId("stranger")) is False
+    assert executor.answer_read(Read(fetches[0], PARENT, fetches[0].leg))
+    assert executor.answer_read(Read(fetches[0], SystemId("stranger"), fetches[0].leg)) is False

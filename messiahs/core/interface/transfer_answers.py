@@ -1,0 +1,33 @@
+"""Why tasks of a claim were not delivered (MESSIAHS 5.3.3): the task channel's answer, and the core's event."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from messiahs.core.model.ids import ClaimId
+
+
+class TransferFailure(StrEnum):
+    """Why tasks of a claim were not delivered; the first two end the stream to the next system."""
+
+    BROKEN = "broken"
+    """The stream broke, or could not be opened: they may or may not have arrived."""
+    UNTRUSTED = "untrusted"
+    """No stream can be opened, because one end does not trust the certificate of the other."""
+    REFUSED = "refused"
+    """The executor, or a hop, did not accept them."""
+    DENIED = "denied"
+    """The receiver does not accept tasks of this claim from the sender."""
+    BEYOND = "beyond"
+    """The receiver is a hop, and its own leg failed: they may or may not have arrived."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferAnswer:
+    """The answer to a dropped transfer; an accepted one has none. From earlier releases `claim` is None: all claims.
+
+    `kind` is `REFUSED`, `DENIED` or `BEYOND`.
+    """
+
+    claim: ClaimId | None
+    problem: str
+    kind: TransferFailure = TransferFailure.REFUSED

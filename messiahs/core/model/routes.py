@@ -1,0 +1,41 @@
+"""The way of a claim's bytes: tasks, inputs, outputs and logs (MESSIAHS 5.3.3: tasks are sent directly).
+
+At each module that holds or passes on a claim, bytes take one leg: straight to the server of the claim, or along the
+path on which the claim was granted.
+"""
+
+from dataclasses import dataclass
+
+from messiahs.core.model.ids import SystemId, Ticket
+
+DIALER_LIMIT = 16
+"""Systems that may use one ticket beside the neighbor through which the claim was granted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """The next system for the bytes of a claim, the address at which it is dialed, and the ticket that it expects.
+
+    The certificate of the dialed system has to name `system`.
+    """
+
+    system: SystemId
+    address: str
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """The two legs of a claim: `path` leads to the neighbor toward the executor.
+
+    `straight` leads to the server of the claim: its executor, or the last hop that took the executor's place. Without a
+    shortcut the two are equal.
+    """
+
+    straight: Leg
+    path: Leg
+
+    @property
+    def has_shortcut(self) -> bool:
+        """Whether the straight leg is another one than the path."""
+        return self.straight != self.path

@@ -1,0 +1,141 @@
+"""The leg that the bytes of a claim take next, and who may send them through here (MESSIAHS 5.3.3).
+
+The paper sends tasks directly. Here the path on which a claim was granted always leads to its executor, and the
+straight leg is a shortcut for as long as both ends trust and reach each other. A straight leg that fails is given up
+for its claim; new claims of the same server take the path for a while.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from messiahs.core.interface.actions import Action, RefuseTransfer, Report, ReportCode
+from messiahs.core.interface.messages import SchedAccept, SchedRequest, TaskTransfer
+from messiahs.core.interface.rows import GrantedClaimRow, PassedClaimRow
+from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.core.model.ids import ClaimId, SystemId, Ticket
+from messiahs.core.model.instants import MINUTE, Instant, after
+from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
+from messiahs.core.model.texts import printable
+from messiahs.core.model.trust import Trust, are_introduced, trust_each_other
+from messiahs.core.state.module import ModuleState
+from messiahs.core.state.ways import Detour
+
+DETOUR_NS = 5 * MINUTE
+"""How long new claims of a server take the path after a straight leg to it failed."""
+DETOUR_LIMIT = 64
+_TEXT_LENGTH = 256
+
+
+def route_of(accept: SchedAccept, sender: SystemId) -> Route:
+    """Return the legs that an accept offers: to its server, and to its sender.
+
+    A sender that gives no ticket of its own is the server, or passes no bytes on.
+    """
+    straight = Leg(system=accept.server or accept.claim.executor, address=accept.address, ticket=accept.ticket)
+    if accept.hop_ticket is None:
+        return Route(straight=straight, path=straight)
+    address = accept.address if accept.hop_address is None else accept.hop_address
+    return Route(straight=straight, path=Leg(system=sender, address=address, ticket=accept.hop_ticket))
+
+
+def leg_of(state: ModuleState, claim: ClaimId, route: Route, /) -> Leg:
+    """Return the leg for the bytes of a claim now."""
+    # A server elsewhere may have the name of this system.
+    if claim in state.ways.given_up or route.straight.system == state.system:
+        return route.path
+    return route.straight
+
+
+def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, now: Instant) -> None:
+    """Give up the straight leg of a new claim at once if it is known to fail."""
+    if route is None or not route.has_shortcut:
+        return
+    server = route.straight.system
+    detour = state.ways.detours.get(server)
+    if server not in state.neighbors and not trust_each_other(state.identity.trust, accept.trust):
+        state.ways.given_up[accept.claim] = "no common root"
+    elif detour is not None and now < detour.until:
+        state.ways.given_up[accept.claim] = detour.text
+
+
+def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, *, trust: Trust) -> SchedAccept:
+    """Return an accept as a hop sends it on toward an origin with these roots, with the ticket of its row.
+
+    At a boundary between sites the hop takes the place of the server, because neither site trusts the other's roots. If
+    the sites have been introduced to each other, the server stays.
+    """
+    assert row.ticket is not None, "a hop makes a ticket for each claim"
+    crosses = not {row.toward_origin, row.toward_executor}.isdisjoint(state.identity.apart)
+    if crosses and not are_introduced(trust, accept.trust):
+        identity = state.identity
+        return replace(
+            accept,
+            server=state.system,
+            address=identity.address,
+            ticket=row.ticket,
+            hop_address=None,
+            hop_ticket=None,
+            trust=identity.trust,
+        )
+    return replace(accept, hop_address=state.identity.address, hop_ticket=row.ticket)
+
+
+def with_dialer(state: ModuleState, request: SchedRequest, *, asker: SystemId, to: SystemId) -> SchedRequest:
+    """Return a request with this module among the dialers, if it passes it on over a boundary between sites.
+
+    A request of an earlier release has no dialers: its origin is known by its name.
+    """
+    key, dialers = state.identity.key, request.dialers
+    is_over_boundary = not {asker, to}.isdisjoint(state.identity.apart) and asker != state.system
+    if not is_over_boundary or not key or not dialers or key in dialers or len(dialers) >= DIALER_LIMIT:
+        return request
+    return replace(request, dialers=(*dialers, key))
+
+
+def give_up_straight(state: ModuleState, claim: ClaimId, route: Route, /, *, text: str, now: Instant) -> bool:
+    """Use the path for the bytes of a claim from now on, and for a while for new claims of its server.
+
+    Return False if there is no other way, or if the path is used already.
+    """
+    if not route.has_shortcut or claim in state.ways.given_up:
+        return False
+    # The text may come from the peer.
+    text = printable(text)[:_TEXT_LENGTH] or "it does not answer"
+    state.ways.given_up[claim] = text
+    detours = state.ways.detours
+    detours.pop(route.straight.system, None)
+    detours[route.straight.system] = Detour(until=after(now, DETOUR_NS), text=text)
+    if len(detours) > DETOUR_LIMIT:
+        del detours[next(iter(detours))]
+    return True
+
+
+def forget_ways(state: ModuleState, claim: ClaimId) -> None:
+    """Forget everything about the ways of a claim that is no longer held or passed on."""
+    state.ways.given_up.pop(claim, None)
+    state.ways.bringers.pop(claim, None)
+
+
+def may_send_tasks(claim: GrantedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
+    """Return whether a peer may send and read bytes of a claim that was granted here."""
+    is_known = peer == claim.via or _is_dialer(claim.dialers, claim.origin, peer, key=key)
+    return is_known and ticket == claim.ticket
+
+
+def may_pass_through(claim: PassedClaimRow, peer: SystemId, /, *, key: bytes, ticket: Ticket) -> bool:
+    """Return whether a peer may send and read bytes of a claim through this module; a claim without route has none."""
+    is_known = peer == claim.toward_origin or _is_dialer(claim.dialers, claim.origin, peer, key=key)
+    return is_known and claim.route is not None and ticket == claim.ticket
+
+
+def deny_transfer(transfer: TaskTransfer, sender: SystemId, *, key: bytes) -> tuple[Action, ...]:
+    """Report a system that has no right to send tasks of a claim, and tell it so: it may have another way."""
+    text = f"{sender} has no ticket for {transfer.claim}"
+    return (
+        Report(neighbor=sender, code=ReportCode.WRONG_TICKET, text=str(transfer.claim)),
+        RefuseTransfer(to=sender, key=key, claim=transfer.claim, text=text, kind=TransferFailure.DENIED),
+    )
+
+
+def _is_dialer(dialers: Iterable[bytes], origin: SystemId | None, peer: SystemId, /, *, key: bytes) -> bool:
+    return key in dialers if dialers else peer == origin
