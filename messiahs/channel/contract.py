@@ -4,7 +4,7 @@
 implement it. Both are `LinkedChannels` over a `Transport`.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -34,8 +34,42 @@ It raises `PermissionError` for a wrong ticket and `FileNotFoundError` for an ou
 peer's `fetch` raises the same.
 """
 
-ReadFile = Callable[[bytes, int], AsyncGenerator[bytes, None]]
-"""Reads a file, named by its hash, from an offset on, in pieces of any size."""
+
+class ByteSource(Protocol):
+    """Bytes in order, read by one thread, which may block. Each end of a stream has its own buffer of at most 1 MiB."""
+
+    def read_into(self, buffer: memoryview, /) -> int:
+        """Wait for the next bytes, write them to the beginning of the buffer, and return their number; 0 at the end.
+
+        Raises `ChannelError`, or an `OSError` of a disk.
+        """
+
+    def close(self) -> None:
+        """End the source, from any thread: a read in progress ends. Repeated calls are allowed."""
+
+
+class OutputSource(ByteSource, Protocol):
+    """An output that is read to its end."""
+
+    @property
+    def sha256(self) -> bytes:
+        """SHA-256 of everything that was read, as the executor computed it: known after the end.
+
+        Empty for a read from another offset than 0. The origin compares it with what arrived; hops pass it on.
+        """
+
+
+OpenFile = Callable[[bytes, int], ByteSource]
+"""Opens a file, named by its hash, at an offset, in the thread that reads it; the source ends where the file ends.
+
+An `OSError` if the file is missing.
+"""
+
+OpenOutput = Callable[[ReadRequest, Peer], Awaitable[OutputSource]]
+"""Opens an output of this machine, or of one that is reached through it, for a peer; raises what `ReadOutput` raises.
+
+Used for large outputs of attempts that have ended.
+"""
 
 
 class Receipt(Protocol):
@@ -44,11 +78,11 @@ class Receipt(Protocol):
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file are stored."""
 
-    async def add(self, content: bytes) -> None:
-        """Add the next piece of the first file that is incomplete."""
+    async def take(self, source: ByteSource, /) -> None:
+        """Return when the missing bytes of all files, in order, are read from a source and stored.
 
-    async def finish(self) -> None:
-        """Return when everything that was added is stored."""
+        What was read before an error or a cancellation stays for a later receipt.
+        """
 
     async def close(self) -> None:
         """End the receipt; an incomplete file stays for a later one."""
@@ -81,6 +115,9 @@ class ChannelSettings:
 
     A peer that answers no ping for `silence_seconds` is considered gone. A task channel that is unused for
     `idle_seconds` is closed.
+
+    Transfers of at least `bulk_least_bytes` use streams of raw bytes, for which the module listens on `bulk_port` of
+    the same host (0: any free port; None: such transfers use the frames of their gRPC streams, too).
     """
 
     federation: str
@@ -89,6 +126,8 @@ class ChannelSettings:
     neighbors: tuple[NeighborAddress, ...] = ()
     silence_seconds: float = 15.0
     idle_seconds: float = 60.0
+    bulk_port: int | None = 0
+    bulk_least_bytes: int = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +141,7 @@ class Callbacks:
 
     on_event: Callable[[Event], None]
     read_output: ReadOutput
+    open_output: OpenOutput
     arrivals: Arrivals
     on_refused: Callable[[str, str], None]
     on_dropped: Callable[[str, str], None]
@@ -157,10 +197,13 @@ class Channels(Protocol):
         Without the stream that brought them the answer is dropped.
         """
 
-    async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
+    async def begin_put(self, to: SystemId, address: str, request: PutRequest, /) -> "Put":
+        """Ask how much of some files an executor lacks. Raises `ChannelError`."""
+
+    async def put(self, to: SystemId, address: str, request: PutRequest, open_file: OpenFile, /) -> None:
         """Send files that an executor lacks; they are stored there when this returns.
 
-        Raises `ChannelError`; a later call continues where this one stopped.
+        Raises `ChannelError`, and an `OSError` of a disk; a later call continues where this one stopped.
         """
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
@@ -172,6 +215,29 @@ class Channels(Protocol):
         Raises `PermissionError` or `FileNotFoundError` if the executor reports so, `ProtocolError` if its answer is
         malformed, and `ChannelError` if reading again from a new offset may help.
         """
+
+    async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
+        """Open an output of about this size for reading by a thread; it must be closed.
+
+        Raises what `fetch` raises, as do its reads. The reader compares the hash.
+        """
+
+
+class Put(Protocol):
+    """Files on their way to an executor. Errors are `ChannelError`. Must be closed."""
+
+    @property
+    def offsets_bytes(self) -> tuple[int, ...]:
+        """How many bytes of each file the executor has."""
+
+    async def send(self, open_file: OpenFile, /) -> None:
+        """Send what is missing, from each offset on, in one thread; everything is stored there when this returns.
+
+        Raises an `OSError` of a source, too. Called once.
+        """
+
+    def close(self) -> None:
+        """End the stream; repeated calls are allowed."""
 
 
 class Stream(Protocol):

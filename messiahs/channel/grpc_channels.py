@@ -9,6 +9,7 @@ from typing import Final, NoReturn
 import grpc
 import grpc.aio
 
+from messiahs.channel.bulk_port import BulkPort
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.grpc_streams import (
     CONTROL,
@@ -38,7 +39,8 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 
 def grpc_channels(settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial, /) -> LinkedChannels:
     """Make channels over gRPC."""
-    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls))
+    bulk = BulkPort(settings, tls) if settings.bulk_port is not None else None
+    return LinkedChannels(settings, callbacks, GrpcTransport(settings, callbacks, tls), bulk)
 
 
 class DialedConnection:

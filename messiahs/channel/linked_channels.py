@@ -1,51 +1,48 @@
 """The channels of one module over any transport: links with neighbors are opened, served, replaced and reopened."""
 
 import asyncio
-import hashlib
 import random
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import closing
+from functools import partial
 from typing import Final
 
+from messiahs.channel.bulk_port import BulkPort
 from messiahs.channel.contract import (
     NO_FILES,
     Callbacks,
     ChannelSettings,
     Connection,
     Counters,
+    OpenFile,
+    OutputSource,
     Peer,
-    ReadFile,
     Stream,
     Transport,
 )
-from messiahs.channel.file_streams import receive_files, send_files
+from messiahs.channel.file_streams import SentFiles, receive_files
 from messiahs.channel.link import Link
+from messiahs.channel.output_streams import OutputStreams
 from messiahs.channel.task_channel import BringingStreams, Transfers
 from messiahs.core.interface.events import LinkDown, LinkUp
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
-from messiahs.errors import ChannelError, CodecError, ProtocolError
-from messiahs.wire.codec import (
-    PutRequest,
-    ReadChunk,
-    ReadRequest,
-    chunk_from_bytes,
-    chunk_to_bytes,
-    read_request_from_bytes,
-)
-from messiahs.wire.codec import read_request_to_bytes as request_to_bytes
+from messiahs.errors import ChannelError
+from messiahs.wire.codec import PutRequest, ReadRequest
 
 FIRST_RETRY_SECONDS: Final = 0.1
 LAST_RETRY_SECONDS: Final = 5.0
-_CHUNK_LIMIT_BYTES: Final = 256 << 10
 
 
 class LinkedChannels:
     """`Channels` over a transport. A neighbor has at most one link: a second connection replaces the first."""
 
-    def __init__(self, settings: ChannelSettings, callbacks: Callbacks, transport: Transport) -> None:
-        self._settings, self._callbacks, self._transport = settings, callbacks, transport
+    def __init__(
+        self, settings: ChannelSettings, callbacks: Callbacks, transport: Transport, bulk: BulkPort | None = None
+    ) -> None:
+        self._settings, self._callbacks, self._transport, self._bulk = settings, callbacks, transport, bulk
+        self._outputs = OutputStreams(transport, callbacks, bulk)
         self._neighbors = {neighbor.system: neighbor for neighbor in settings.neighbors}
         self._links: dict[SystemId, Link] = {}
         self._counters = {neighbor.system: Counters() for neighbor in settings.neighbors}
@@ -66,6 +63,8 @@ class LinkedChannels:
 
     async def start(self) -> None:
         """Listen, and begin to dial neighbors."""
+        if self._bulk is not None:
+            self._bulk.start()
         self._address = await self._transport.start(self)
         self._dialing = [
             asyncio.create_task(self._keep_linked(neighbor.system, neighbor.address))
@@ -81,6 +80,8 @@ class LinkedChannels:
             task.cancel()
         await asyncio.gather(*self._dialing, return_exceptions=True)
         await self._transfers.stop()
+        if self._bulk is not None:
+            self._bulk.stop()
         await self._transport.stop()
 
     def send_control(self, to: SystemId, message: ControlMessage) -> None:
@@ -109,9 +110,17 @@ class LinkedChannels:
         """Answer on the stream that brought tasks."""
         self._bringing.refuse(to, answer)
 
-    async def put(self, to: SystemId, address: str, request: PutRequest, read: ReadFile, /) -> None:
+    async def begin_put(self, to: SystemId, address: str, request: PutRequest, /) -> SentFiles:
+        """Ask an executor how much of some files it lacks."""
+        dial = None if self._bulk is None else partial(self._bulk.dial, to, address)
+        sent = SentFiles(self._transport.open_put(to, address), request, dial)
+        await sent.begin()
+        return sent
+
+    async def put(self, to: SystemId, address: str, request: PutRequest, open_file: OpenFile, /) -> None:
         """Send files to an executor."""
-        await send_files(self._transport.open_put(to, address), request, read)
+        with closing(await self.begin_put(to, address, request)) as sent:
+            await sent.send(open_file)
 
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""
@@ -119,18 +128,13 @@ class LinkedChannels:
         if link is not None:
             link.end(text or "dropped by this module")
 
-    async def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
-        """Read an output from its executor; a complete read is compared with the sender's hash."""
-        received, sent_digest = hashlib.sha256(), b""
-        async with aclosing(self._transport.read(to, address, request_to_bytes(request))) as contents:
-            async for content in contents:
-                chunk = _chunk(content)
-                sent_digest = chunk.sha256
-                if chunk.content:
-                    received.update(chunk.content)
-                    yield chunk.content
-        if not request.offset_bytes and sent_digest != received.digest():
-            raise ChannelError(f"{request.name} of {request.attempt} arrived incomplete or damaged")
+    def fetch(self, to: SystemId, address: str, request: ReadRequest, /) -> AsyncGenerator[bytes, None]:
+        """Read an output from its executor."""
+        return self._outputs.fetch(to, address, request)
+
+    async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
+        """Open a large output of an executor."""
+        return await self._outputs.open(to, address, request, size_bytes=size_bytes)
 
     def refusal(self, peer: SystemId) -> str:
         """Return why a peer may not open a link with this module; "" if it may."""
@@ -162,19 +166,11 @@ class LinkedChannels:
 
     async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
-        await receive_files(peer, stream, self._callbacks)
+        await receive_files(peer, stream, self._callbacks, self._bulk)
 
-    async def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
-        """Answer a request for an output, in pieces that fit into messages."""
-        request = read_request_from_bytes(content)
-        served = hashlib.sha256()
-        async with aclosing(self._callbacks.read_output(request, peer)) as pieces:
-            async for piece in pieces:
-                served.update(piece)
-                for start in range(0, len(piece), _CHUNK_LIMIT_BYTES):
-                    yield chunk_to_bytes(ReadChunk(content=piece[start : start + _CHUNK_LIMIT_BYTES]))
-        if not request.offset_bytes:
-            yield chunk_to_bytes(ReadChunk(sha256=served.digest()))
+    def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
+        """Answer a request for an output."""
+        return self._outputs.serve(peer, content)
 
     def _detach(self, link: Link, text: str) -> None:
         """End a link and report that once."""
@@ -209,10 +205,3 @@ class LinkedChannels:
 
     def _drop(self, to: SystemId) -> None:
         self._counters.setdefault(to, Counters()).dropped += 1
-
-
-def _chunk(content: bytes) -> ReadChunk:
-    try:
-        return chunk_from_bytes(content)
-    except CodecError as error:
-        raise ProtocolError(f"the executor's answer is malformed: {error}") from error

@@ -2,11 +2,14 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 _KEPT_SHARE = 20
+_HOLE_BYTES = 64 << 10
+_ZEROS = bytes(_HOLE_BYTES)
 
 
 def free_bytes(folder: Path) -> int:
@@ -15,17 +18,35 @@ def free_bytes(folder: Path) -> int:
     return max(0, (found.f_bavail - found.f_blocks // _KEPT_SHARE) * found.f_frsize)
 
 
-def write_sparsely(file: BinaryIO, piece: bytes) -> None:
-    """Append a piece, as a hole if it is all zeros; a final hole becomes part of the file by `truncate` at the end."""
-    if is_zeros(piece):
-        file.seek(len(piece), os.SEEK_CUR)
-    else:
-        file.write(piece)
+def write_sparsely(file: BinaryIO, piece: bytes | memoryview) -> None:
+    """Append a piece, with holes for zeros; a final hole becomes part of the file by `truncate` at the end."""
+    for run, is_hole in runs(piece):
+        if is_hole:
+            file.seek(len(run), os.SEEK_CUR)
+        else:
+            file.write(run)
 
 
-def is_zeros(piece: bytes) -> bool:
-    """Whether a piece consists of zeros and can be a hole."""
-    return piece.count(0) == len(piece)
+def runs(piece: bytes | memoryview) -> Iterator[tuple[memoryview, bool]]:
+    """Divide a piece into parts that are all zeros, and so can be holes, and parts that are not.
+
+    Only zeros for whole blocks of 64 KiB from the beginning of the piece, or for its last block, become holes.
+    """
+    view = memoryview(piece)
+    begin, was_hole = 0, False
+    for start in range(0, len(view), _HOLE_BYTES):
+        is_hole = _is_zeros(view[start : start + _HOLE_BYTES])
+        if is_hole != was_hole and start:
+            yield view[begin:start], was_hole
+            begin = start
+        was_hole = is_hole
+    if begin < len(view):
+        yield view[begin:], was_hole
+
+
+def _is_zeros(block: memoryview) -> bool:
+    # The first byte decides for most blocks.
+    return not block[0] and block.tobytes() == _ZEROS[: len(block)]
 
 
 def can_sync_disks() -> bool:

@@ -25,6 +25,7 @@ from messiahs.wire.feeding import (
     feed_request_to_bytes,
 )
 from messiahs.wire.files import (
+    BulkOffer,
     PutAnswer,
     PutFile,
     PutRequest,
@@ -60,6 +61,7 @@ from messiahs.wire.update import (
 
 __all__ = [
     "FEED_PIECE_BYTES",
+    "BulkOffer",
     "FeedAnswer",
     "FeedPiece",
     "FeedRequest",

@@ -1,7 +1,7 @@
 """Files on the task channel: those that a command declares, and their transfer (MESSIAHS 5.3.3)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from messiahs.core.interface.messages import Command, InputFile
 from messiahs.core.model.ids import ClaimId, Ticket
@@ -23,6 +23,8 @@ from messiahs.wire.limits import (
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import task_pb2
 
+_LAST_PORT: Final = 65_535
+
 
 class PutFile(NamedTuple):
     """Hash and size of a file to transfer."""
@@ -41,19 +43,34 @@ class PutRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BulkOffer:
+    """A stream of raw bytes that a peer may open: the port, a token that works once, the key of who listens."""
+
+    port: int
+    token: bytes
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PutAnswer:
-    """How much of each file the executor has, or in `problem` why it refuses them."""
+    """How much of each file the executor has, or in `problem` why it refuses them; `bulk` may take the contents."""
 
     offsets_bytes: tuple[int, ...] = ()
     problem: str = ""
+    bulk: BulkOffer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadChunk:
-    """A piece of an output, or after the last piece of a read from offset 0 the hash of all pieces."""
+    """A piece of an output, or after the last piece of a read from offset 0 the hash of all pieces.
+
+    `bulk` offers a stream for all bytes instead, the number of which is in the last chunk.
+    """
 
     content: bytes = b""
     sha256: bytes = b""
+    bulk: BulkOffer | None = None
+    sent_bytes: int = 0
 
 
 def write_files(wire: task_pb2.Command, command: Command) -> None:
@@ -127,7 +144,9 @@ def put_content_from_bytes(content: bytes) -> bytes:
 def put_answer_to_bytes(answer: PutAnswer) -> bytes:
     """Serialise the answer to the sender of files."""
     problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
-    return serialized(task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem))
+    wire = task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem)
+    _write_offer(wire, answer.bulk)
+    return serialized(wire)
 
 
 def put_answer_from_bytes(content: bytes) -> PutAnswer:
@@ -135,16 +154,38 @@ def put_answer_from_bytes(content: bytes) -> PutAnswer:
     wire = parsed(task_pb2.PutAnswer(), content)
     at_most(len(wire.offsets_bytes), FILE_LIMIT, what="offsets")
     return PutAnswer(
-        offsets_bytes=tuple(map(counter, wire.offsets_bytes)), problem=line(wire.problem, TEXT_LIMIT_BYTES)
+        offsets_bytes=tuple(map(counter, wire.offsets_bytes)),
+        problem=line(wire.problem, TEXT_LIMIT_BYTES),
+        bulk=_read_offer(wire),
     )
 
 
 def chunk_to_bytes(chunk: ReadChunk) -> bytes:
     """Serialise a piece of an output."""
-    return serialized(task_pb2.ReadChunk(content=chunk.content, sha256=chunk.sha256))
+    wire = task_pb2.ReadChunk(content=chunk.content, sha256=chunk.sha256, sent_bytes=chunk.sent_bytes)
+    _write_offer(wire, chunk.bulk)
+    return serialized(wire)
 
 
 def chunk_from_bytes(content: bytes) -> ReadChunk:
     """Parse a piece of an output."""
     wire = parsed(task_pb2.ReadChunk(), content)
-    return ReadChunk(content=wire.content, sha256=sha256(wire.sha256) if wire.sha256 else b"")
+    return ReadChunk(
+        content=wire.content,
+        sha256=sha256(wire.sha256) if wire.sha256 else b"",
+        bulk=_read_offer(wire),
+        sent_bytes=counter(wire.sent_bytes),
+    )
+
+
+def _write_offer(wire: task_pb2.PutAnswer | task_pb2.ReadChunk, offer: BulkOffer | None) -> None:
+    if offer is not None:
+        wire.bulk.port, wire.bulk.token, wire.bulk.key = offer.port, offer.token, offer.key
+
+
+def _read_offer(wire: task_pb2.PutAnswer | task_pb2.ReadChunk) -> BulkOffer | None:
+    if not wire.HasField("bulk"):
+        return None
+    if not 0 < wire.bulk.port <= _LAST_PORT:
+        raise CodecError(f"a stream is offered at the port {wire.bulk.port}")
+    return BulkOffer(port=wire.bulk.port, token=secret(wire.bulk.token), key=secret(wire.bulk.key))

@@ -35,7 +35,10 @@ _FROM_FAILURE: Final[dict[int, TransferFailure]] = {number: kind for kind, numbe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """Requests an output of an attempt from an offset on; with `follow`, new output is sent until the attempt ends."""
+    """Requests an output of an attempt from an offset on; with `follow`, new output is sent until the attempt ends.
+
+    With `bulk`, the answer may offer a stream of raw bytes.
+    """
 
     claim: ClaimId
     ticket: Ticket
@@ -43,6 +46,7 @@ class ReadRequest:
     name: str
     offset_bytes: int = 0
     follow: bool = False
+    bulk: bool = False
 
 
 def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task_pb2.TaskTransfer:
@@ -161,7 +165,11 @@ def answer_from_bytes(content: bytes) -> TransferAnswer:
 def read_request_to_bytes(request: ReadRequest) -> bytes:
     """Serialise a request for an output."""
     wire = task_pb2.ReadRequest(
-        ticket=request.ticket, name=request.name, offset_bytes=request.offset_bytes, follow=request.follow
+        ticket=request.ticket,
+        name=request.name,
+        offset_bytes=request.offset_bytes,
+        follow=request.follow,
+        bulk=request.bulk,
     )
     write_claim(wire.claim, request.claim)
     write_attempt(wire.attempt, request.attempt)
@@ -178,4 +186,5 @@ def read_request_from_bytes(content: bytes) -> ReadRequest:
         name=relative_path(wire.name),
         offset_bytes=counter(wire.offset_bytes),
         follow=wire.follow,
+        bulk=wire.bulk,
     )

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
@@ -22,6 +22,7 @@ from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.wire.codec import ReadRequest
+from tests.contract.byte_sources import ContentSource
 from tests.waiting import until
 
 FEDERATION = "campus"
@@ -66,6 +67,9 @@ class Recorded:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     on_event: Callable[[Event], None] | None = None
     closed_reads: int = 0
+    stops_at: int | None = None
+    """Where the next large output blocks."""
+    opened: list[ContentSource] = field(default_factory=list)
     readers: list[Peer] = field(default_factory=list)
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
     _arrivals: ArrivingFiles | None = None
@@ -102,6 +106,7 @@ class Recorded:
         return Callbacks(
             on_event=self._take,
             read_output=self._read_output,
+            open_output=self._open_output,
             arrivals=self.arrivals,
             on_refused=lambda peer, text: self.refused.append((peer, text)),
             on_dropped=lambda peer, text: self.dropped.append((peer, text)),
@@ -116,12 +121,21 @@ class Recorded:
         if self.on_event is not None:
             self.on_event(event)
 
-    async def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
+    def _check(self, request: ReadRequest, peer: Peer) -> None:
         self.readers.append(peer)
         if request.ticket != TICKET:
             raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
         if request.name != "stdout":
             raise FileNotFoundError(request.name)
+
+    async def _open_output(self, request: ReadRequest, peer: Peer) -> ContentSource:
+        self._check(request, peer)
+        source = ContentSource(self.content, offset=request.offset_bytes, stop_at=self.stops_at)
+        self.opened.append(source)
+        return source
+
+    async def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
+        self._check(request, peer)
         at = request.offset_bytes
 
         def has_more() -> bool:
@@ -195,8 +209,11 @@ def make_memory(network: MemoryNetwork) -> MakeChannels:
     return make
 
 
-def make_grpc(folder: Path, root: KeyAndCertificate) -> MakeChannels:
+def make_grpc(folder: Path, root: KeyAndCertificate, *, has_bulk: bool = False) -> MakeChannels:
+    """Make channels over gRPC; with `has_bulk`, files and large outputs of any size have streams of raw bytes."""
+
     def make(settings: ChannelSettings, callbacks: Callbacks) -> Channels:
+        settings = replace(settings, bulk_port=0 if has_bulk else None, bulk_least_bytes=1)
         return grpc_channels(settings, callbacks, load(tls_files(folder, root, name=settings.name)))
 
     return make
@@ -213,12 +230,14 @@ def tls_files(folder: Path, root: KeyAndCertificate, *, name: str, federation: s
     return files
 
 
-IMPLEMENTATIONS = ("memory", "grpc")
+IMPLEMENTATIONS = ("memory", "grpc", "bulk")
 
 
 def make_implementation(kind: str, folder: Path) -> MakeChannels:
     """Return a maker of channels; those of one maker can reach each other."""
-    return make_memory(MemoryNetwork()) if kind == "memory" else make_grpc(folder, make_root(FEDERATION))
+    if kind == "memory":
+        return make_memory(MemoryNetwork())
+    return make_grpc(folder, make_root(FEDERATION), has_bulk=kind == "bulk")
 
 
 def play(make: MakeChannels, scene: Scene) -> None:

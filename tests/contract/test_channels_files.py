@@ -1,22 +1,23 @@
-"""Guarantees of both implementations of the task channel about files (MESSIAHS 5.3.3)."""
+"""Guarantees of all implementations of the task channel about files (MESSIAHS 5.3.3)."""
 
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from messiahs.channel.contract import ReadFile
+from messiahs.channel.contract import OpenFile
 from messiahs.core.interface.events import TransferFailed, TransferReceived
 from messiahs.core.interface.messages import InputFile, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import SystemId, Ticket
 from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest
+from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import (
     CLAIM,
     CS,
@@ -63,29 +64,21 @@ def put_of(*contents: bytes, ticket: Ticket = TICKET) -> PutRequest:
     return PutRequest(claim=CLAIM, ticket=ticket, files=files)
 
 
-def reader(*contents: bytes, asked: list[int] | None = None, stop_at: int | None = None) -> ReadFile:
+def reader(*contents: bytes, asked: list[int] | None = None, stop_at: int | None = None) -> OpenFile:
     """Read files from memory, and note the offsets; `stop_at` blocks once so much of a file was returned."""
     by_hash = {hash_of(content): content for content in contents}
 
-    async def read(sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
+    def opened(sha256: bytes, offset: int) -> ContentSource:
         if asked is not None:
             asked.append(offset)
-        content = by_hash[sha256]
-        for at in range(offset, len(content), 100_000):
-            if stop_at is not None and at >= stop_at:
-                await asyncio.Event().wait()
-            yield content[at : at + 100_000]
+        return ContentSource(by_hash[sha256], offset=offset, stop_at=stop_at)
 
-    return read
+    return opened
 
 
-def falsely(content: bytes) -> ReadFile:
-    """Yield this, whatever is requested."""
-
-    async def read(_sha256: bytes, _offset: int) -> AsyncGenerator[bytes, None]:
-        yield content
-
-    return read
+def falsely(content: bytes) -> OpenFile:
+    """Return this, whatever is requested."""
+    return lambda _sha256, _offset: ContentSource(content)
 
 
 async def pair(world: World) -> tuple[Recorded, Recorded, str]:
@@ -272,7 +265,7 @@ def test_a_file_that_its_origin_cannot_read_is_the_origin_s_own_error(make: Make
     async def scene(world: World) -> None:
         cs, nyneve, address = await pair(world)
         with pytest.raises(FileNotFoundError):
-            await nyneve.channels.put(CS, address, put_of(b"gone"), nyneve.files.read)
+            await nyneve.channels.put(CS, address, put_of(b"gone"), nyneve.files.open)
         assert cs.files.missing([hash_of(b"gone")])
 
     play(make, scene)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from messiahs import __version__
-from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, OutputSource, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.trusted_roots import own_key, trust_of
@@ -63,6 +63,7 @@ class Assembly:
         callbacks = Callbacks(
             on_event=self._on_event,
             read_output=self._read_output,
+            open_output=self._open_output,
             arrivals=arrivals,
             on_refused=on_refused,
             on_dropped=on_refused,
@@ -100,6 +101,9 @@ class Assembly:
 
     def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
         return self.host.serve_output(request, peer)
+
+    async def _open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
+        return await self.host.open_output(request, peer)
 
 
 def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Identity:

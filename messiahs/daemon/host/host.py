@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
-from messiahs.channel.contract import Channels, Peer
+from messiahs.channel.contract import Channels, OutputSource, Peer
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -59,6 +59,7 @@ from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.file_retention import collect_periodically
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of, follow_output
+from messiahs.daemon.transfer.output_sources import AttemptOutput
 from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
@@ -228,6 +229,13 @@ class Host:
         )
         async for piece in pieces:
             yield piece
+
+    async def open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
+        """Open a large output of an ended attempt for its origin; a wrong ticket is a `PermissionError`."""
+        self._check_access(request, peer)
+        executor = self._parts.executor
+        assert executor is not None, "an attempt of this machine has an executor"
+        return AttemptOutput(executor, request.attempt, name=request.name, offset=request.offset_bytes, is_hashed=True)
 
     def _check_access(self, request: ReadRequest, peer: Peer) -> None:
         claim, attempt = request.claim, request.attempt

@@ -11,23 +11,27 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from messiahs.config.disk import can_sync_disks, free_bytes, is_zeros, sync_disk
+from messiahs.channel.byte_threads import BUFFER_BYTES
+from messiahs.channel.contract import ByteSource
+from messiahs.config.disk import can_sync_disks, free_bytes, runs, sync_disk
 from messiahs.config.whole_files import sync_folder
+from messiahs.daemon.storage.hashing import HashBeside
+from messiahs.daemon.storage.sources import FileSource
 from messiahs.daemon.storage.suppliers import Suppliers
-from messiahs.errors import MessiahsError, StoreError
+from messiahs.errors import ChannelError, MessiahsError, StoreError
 from messiahs.executor.protocol.layout import file_name
 
 PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
 _SUPPLIERS: Final = "suppliers"
 _HEX_DIGITS: Final = 64
-_AT_ONCE_BYTES: Final = 64 << 10
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
 
@@ -135,16 +139,9 @@ class FileStore:
             await asyncio.to_thread(draft.discard)
         return draft.size_bytes
 
-    async def read(self, sha256: bytes, offset: int) -> AsyncGenerator[bytes, None]:
-        """Yield a file from an offset on; an `OSError` if it is missing."""
-        with self.path(sha256).open("rb", buffering=0) as file:
-            file.seek(offset)
-            # A thread costs more than reading a small piece.
-            if os.fstat(file.fileno()).st_size <= _AT_ONCE_BYTES:
-                yield file.read()
-                return
-            while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
-                yield piece
+    def open(self, sha256: bytes, offset: int) -> FileSource:
+        """Open a file at an offset; an `OSError` if it is missing."""
+        return FileSource(self.path(sha256), offset)
 
     def drafts(self, *, of: str) -> dict[bytes, int]:
         """Return the incomplete files of a sender: bytes by hash."""
@@ -247,7 +244,7 @@ class Draft:
         self.size_bytes = size_bytes
         self.offset_bytes = 0
         self._path, self._target, self._sha256 = path, target, sha256
-        self._hash = hashlib.sha256()
+        self._hash = HashBeside()
         self._lock = threading.RLock()
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -257,14 +254,29 @@ class Draft:
         try:
             # The content of an earlier draft is hashed again, so that damage on the disk is noticed at the end.
             while piece := os.read(self._file, PIECE_BYTES):
-                self._hash.update(piece)
+                self._hash.add(memoryview(piece))
+                self._hash.wait(unhashed=1)
                 self.offset_bytes += len(piece)
         except OSError as error:
             self.close()
             raise _problem(path, error) from error
 
-    def add(self, content: bytes) -> None:
-        """Append a piece."""
+    def take(self, source: ByteSource) -> None:
+        """Append what is missing from a source; what was read before an error stays. Raises what the source raises."""
+        buffers = (memoryview(bytearray(BUFFER_BYTES)), memoryview(bytearray(BUFFER_BYTES)))
+        for buffer in cycle(buffers):
+            left = self.size_bytes - self.offset_bytes
+            if not left:
+                return
+            # While this buffer is filled, the other one may still be hashed.
+            self._hash.wait(unhashed=1)
+            size = source.read_into(buffer[:left])
+            if not size:
+                raise ChannelError("the stream ended in the middle of a file")
+            self.add(buffer[:size])
+
+    def add(self, content: bytes | memoryview) -> None:
+        """Append a piece, which may change after the next call has returned."""
         with self._lock:
             if self.offset_bytes + len(content) > self.size_bytes:
                 self.discard()
@@ -274,7 +286,9 @@ class Draft:
             except OSError as error:
                 self.discard()
                 raise _problem(self._path, error) from error
-            self._hash.update(content)
+            # While the next piece is read and written, this one may still be hashed.
+            self._hash.wait(unhashed=1)
+            self._hash.add(memoryview(content))
             self.offset_bytes += len(content)
 
     def finish(self) -> None:
@@ -299,6 +313,7 @@ class Draft:
         with self._lock:
             file, self._file = self._file, -1
             if file >= 0:
+                self._hash.close()
                 os.close(file)
 
     def discard(self) -> None:
@@ -308,19 +323,25 @@ class Draft:
                 self._path.unlink(missing_ok=True)
                 self.close()
 
-    def _append(self, content: bytes) -> None:
-        if is_zeros(content):
-            os.ftruncate(self._open_file(), self.offset_bytes + len(content))
-            os.lseek(self._open_file(), 0, os.SEEK_END)
-            return
-        view = memoryview(content)
-        while view:
-            view = view[os.write(self._open_file(), view) :]
+    def _append(self, content: bytes | memoryview) -> None:
+        end = self.offset_bytes
+        for run, is_hole in runs(content):
+            end += len(run)
+            if is_hole:
+                os.ftruncate(self._open_file(), end)
+                os.lseek(self._open_file(), 0, os.SEEK_END)
+            else:
+                _write(self._open_file(), run)
 
     def _open_file(self) -> int:
         if self._file < 0:
             raise OSError(errno.ESTALE, "another stream is sending it")
         return self._file
+
+
+def _write(descriptor: int, content: memoryview) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]
 
 
 def _write_new(path: Path, content: bytes, *, is_synced: bool) -> None:

@@ -7,20 +7,19 @@ only as far as its claim allows, and never its last twentieth.
 import asyncio
 import hashlib
 import threading
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
-from messiahs.channel.contract import Peer
+from messiahs.channel.byte_threads import in_own_thread
+from messiahs.channel.contract import ByteSource, Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.relay.byte_route import may_send_tasks
 from messiahs.daemon.storage.files import Draft, FileStore
-from messiahs.errors import MessiahsError
+from messiahs.errors import ChannelError, MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
 
 LEAST_LIMIT_BYTES: Final = 16 << 30
@@ -115,7 +114,7 @@ class ArrivingFiles:
         # There is no await after the check, so two concurrent requests cannot get the same space.
         self.note(claim, lacking)
         if receipt is not None:
-            receipt.lacking.extend(lacking)
+            receipt.expect(lacking)
             self._receipts[receipt] = None
         return lacking
 
@@ -216,23 +215,31 @@ class ArrivingFiles:
 class FilesReceipt:
     """Files on one stream, in the order of the request (mutable).
 
-    `lacking` has the files that are incomplete. Small files are stored in groups, at the latest by `finish`.
+    Small files are stored in groups. The thread that takes the files changes only `_stored` and `_draft`.
     """
 
     def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow) -> None:
         self.claim = claim
-        self.lacking: deque[PutFile] = deque()
         self._arrivals, self._request = arrivals, request
+        self._expected: tuple[PutFile, ...] = ()
+        self._stored = 0
         self._offsets: dict[bytes, int] = {}
         self._draft: Draft | None = None
-        self._small: dict[bytes, bytes] = {}
-        self._small_bytes = 0
+
+    @property
+    def lacking(self) -> tuple[PutFile, ...]:
+        """The files that are not stored yet."""
+        return self._expected[self._stored :]
 
     @property
     def left_bytes(self) -> int:
         """Bytes that have not arrived."""
-        here = self._draft.offset_bytes if self._draft is not None else 0
-        return sum(one.size_bytes for one in self.lacking) - here
+        draft = self._draft
+        return sum(one.size_bytes for one in self.lacking) - (draft.offset_bytes if draft is not None else 0)
+
+    def expect(self, files: Iterable[PutFile]) -> None:
+        """Reserve space for files."""
+        self._expected = tuple(files)
 
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file are stored."""
@@ -240,71 +247,55 @@ class FilesReceipt:
         self._offsets = await asyncio.to_thread(self._find_offsets)
         store = self._arrivals.files
         origin = self.claim.origin
-        self.lacking = deque(one for one in self._request.files if store.size_for(origin, one.sha256) is None)
-        offsets = tuple(self._offsets[one.sha256] for one in self._request.files)
-        await self._pass_whole()
-        return offsets
+        self.expect(one for one in self._request.files if store.size_for(origin, one.sha256) is None)
+        return tuple(self._offsets[one.sha256] for one in self._request.files)
 
-    async def add(self, content: bytes) -> None:
-        """Add the next piece."""
-        file = self.lacking[0]
-        is_whole = self._draft is None and not self._offsets[file.sha256] and len(content) == file.size_bytes
-        if is_whole and len(content) <= _SMALL_BYTES:
-            await self._add_small(content)
-        else:
-            draft = self._draft or await self._open()
-            await asyncio.to_thread(draft.add, content)
-            if draft.offset_bytes == draft.size_bytes:
-                await self._finish_draft(draft)
-        await self._pass_whole()
-
-    async def finish(self) -> None:
-        """Store the remaining small files."""
-        small, self._small, self._small_bytes = self._small, {}, 0
-        if small:
-            keep = partial(self._arrivals.files.keep_all, tuple(small.values()), expected=tuple(small))
-            await asyncio.to_thread(keep, of=self.claim.origin)
-            # A check that ran meanwhile found them neither stored nor in transit.
-            self._arrivals.note(self.claim, (PutFile(sha256, len(content)) for sha256, content in small.items()))
+    async def take(self, source: ByteSource, /) -> None:
+        """Store the missing files."""
+        if self.lacking:
+            await in_own_thread(lambda: self._take_all(source), stop=source.close)
 
     async def close(self) -> None:
         """End the receipt; incomplete files are kept for a while."""
-        if self._draft is not None:
-            self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=self._draft)
-            self._draft = None
         self._arrivals.let_go(self)
-        with suppress(MessiahsError):
-            await self.finish()
 
-    async def _pass_whole(self) -> None:
-        """Advance to the next file with missing bytes."""
-        while self.lacking and self._draft is None:
-            file = self.lacking[0]
-            if self._offsets[file.sha256] < file.size_bytes:
-                return
-            if not file.size_bytes:
-                await self._add_small(b"")
-            else:
-                await self._finish_draft(await self._open())
+    def _take_all(self, source: ByteSource) -> None:
+        small: list[bytes] = []
+        try:
+            for file in self.lacking:
+                if self._offsets[file.sha256] or file.size_bytes > _SMALL_BYTES:
+                    self._keep(small)
+                    self._take_large(file, source)
+                    continue
+                small.append(_read_whole(source, file.size_bytes))
+                if len(small) >= _GROUP_FILES or sum(map(len, small)) >= _GROUP_BYTES:
+                    self._keep(small)
+        except ChannelError:
+            with suppress(MessiahsError):
+                self._keep(small)
+            raise
+        self._keep(small)
 
-    async def _add_small(self, content: bytes) -> None:
-        self._small[self.lacking.popleft().sha256] = content
-        self._small_bytes += len(content)
-        if len(self._small) >= _GROUP_FILES or self._small_bytes >= _GROUP_BYTES:
-            await self.finish()
+    def _keep(self, small: list[bytes]) -> None:
+        """Store a group, and begin the next one."""
+        expected = [one.sha256 for one in self.lacking[: len(small)]]
+        group = tuple(small)
+        small.clear()
+        if group:
+            self._arrivals.files.keep_all(group, expected=expected, of=self.claim.origin)
+            self._stored += len(group)
 
-    async def _open(self) -> Draft:
-        file = self.lacking[0]
-        self._draft = await asyncio.to_thread(self._arrivals.open_draft, self.claim.origin, file)
-        if self._draft.offset_bytes != self._offsets[file.sha256]:
-            raise RefusedFilesError("a file is sent twice at once")
-        return self._draft
-
-    async def _finish_draft(self, draft: Draft) -> None:
-        await asyncio.to_thread(draft.finish)
-        self._arrivals.close_draft(self.claim.origin, self.lacking[0], draft=draft)
-        self._draft = None
-        self.lacking.popleft()
+    def _take_large(self, file: PutFile, source: ByteSource) -> None:
+        draft = self._draft = self._arrivals.open_draft(self.claim.origin, file)
+        try:
+            if draft.offset_bytes != self._offsets[file.sha256]:
+                raise RefusedFilesError("a file is sent twice at once")
+            draft.take(source)
+            draft.finish()
+        finally:
+            self._arrivals.close_draft(self.claim.origin, file, draft=draft)
+            self._draft = None
+        self._stored += 1
 
     def _find_offsets(self) -> dict[bytes, int]:
         return {file.sha256: self._offset(file) for file in self._request.files}
@@ -320,3 +311,14 @@ class FilesReceipt:
             store.drop_draft(file.sha256, of=origin)
             return 0
         return offset
+
+
+def _read_whole(source: ByteSource, size_bytes: int) -> bytes:
+    content = bytearray(size_bytes)
+    view = memoryview(content)
+    while view:
+        size = source.read_into(view)
+        if not size:
+            raise ChannelError("the stream ended in the middle of a file")
+        view = view[size:]
+    return bytes(content)

@@ -7,9 +7,12 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
+from typing import BinaryIO
 
-from messiahs.channel.contract import Channels
+from messiahs.channel.byte_threads import BUFFER_BYTES, in_own_thread
+from messiahs.channel.contract import Channels, OutputSource
 from messiahs.config.disk import free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
@@ -19,8 +22,10 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.output_names import DECLARED_PREFIX, is_declared
 from messiahs.core.origin.array_members import command_of
+from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
-from messiahs.errors import ChannelError, ExecutorError, MessiahsError, NoRoomError, ProtocolError
+from messiahs.daemon.transfer.output_sources import AttemptOutput, read_piece
+from messiahs.errors import ChannelError, MessiahsError, NoRoomError, ProtocolError
 from messiahs.executor.contract import Executor
 from messiahs.wire.codec import ReadRequest
 
@@ -31,6 +36,7 @@ _PIECE_BYTES = 262_144
 _POLL_SECONDS = 0.05
 _LEAST_BYTES_PER_SECOND = 1_024
 """An executor with a lower average rate, after the time that it may be silent, counts as unreachable."""
+_TOO_SLOW = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
 _RESERVED_AHEAD_BYTES = 64 * 1_048_576
 """Maximum space reserved for one attempt, so that announced outputs alone cannot exhaust the disk."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -146,18 +152,43 @@ class Outputs:
     async def _write_file(self, action: FetchOutputs, output: Output, path: Path) -> None:
         await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{action.attempt.number}.part")
+        source = await self._large_source(action, output)
+        is_compared = action.leg.system != self._own
+        writing = _Writing(output, source, room=self._free_bytes, is_compared=is_compared)
         try:
-            with draft.open("wb") as file:
-                async for piece in self._pieces(action, output):
-                    if output.size_bytes > _SMALL_TOGETHER_BYTES and len(piece) > self._free_bytes():
-                        raise NoRoomError(f"the disk of {self._own} has no room for the rest of {output.name}")
-                    await asyncio.to_thread(write_sparsely, file, piece)
-                file.truncate(output.size_bytes)
-                file.flush()
-                await asyncio.to_thread(os.fsync, file.fileno())
+            await self._watch(action, writing, draft)
             draft.replace(path)
         finally:
+            source.close()
             draft.unlink(missing_ok=True)
+
+    async def _watch(self, action: FetchOutputs, writing: "_Writing", draft: Path) -> None:
+        """Write an output in a thread, as long as enough of it arrives."""
+        clock = asyncio.get_running_loop().time
+        slow_at, arrived_bytes = clock() + self._bounds.silence_seconds, 0
+        task = asyncio.create_task(in_own_thread(lambda: writing.write(draft), stop=writing.close))
+        try:
+            while True:
+                await asyncio.wait({task}, timeout=min(self._bounds.silence_seconds, max(0, slow_at - clock())))
+                more = writing.written_bytes - arrived_bytes
+                self._reserved[action.attempt] -= more
+                arrived_bytes += more
+                slow_at += more / _LEAST_BYTES_PER_SECOND
+                if task.done():
+                    return await task
+                if not more or clock() >= slow_at:
+                    raise ChannelError(_TOO_SLOW)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _large_source(self, action: FetchOutputs, output: Output) -> OutputSource:
+        if action.leg.system == self._own:
+            assert self._executor is not None, "an attempt of this module ran on its own machine"
+            return AttemptOutput(self._executor, action.attempt, name=output.name)
+        return await self._channels.open_read(
+            action.leg.system, action.leg.address, _request(action, output), size_bytes=output.size_bytes
+        )
 
     async def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         """Yield an output of exactly the announced size; waiting for a piece is bounded."""
@@ -182,13 +213,64 @@ class Outputs:
     def _source(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         if action.leg.system == self._own:
             return self._local_pieces(action, output)
-        request = ReadRequest(claim=action.claim, ticket=action.leg.ticket, attempt=action.attempt, name=output.name)
-        return self._channels.fetch(action.leg.system, action.leg.address, request)
+        return self._channels.fetch(action.leg.system, action.leg.address, _request(action, output))
 
     async def _local_pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
         assert self._executor is not None, "an attempt of this module ran on its own machine"
         async for piece in follow_output(self._executor, action.attempt, name=output.name, has_ended=lambda: True):
             yield piece
+
+
+class _Writing:
+    """Writes a large output to a file in a thread, and compares it with its announcement (mutable).
+
+    With `is_compared`, also with the hash that its source reports at the end.
+    """
+
+    def __init__(self, output: Output, source: OutputSource, *, room: Callable[[], int], is_compared: bool) -> None:
+        self.written_bytes = 0
+        self._output, self._source, self._room = output, source, room
+        self._hash = HashBeside() if is_compared else None
+
+    def write(self, draft: Path) -> None:
+        """Return when the output is complete and durable."""
+        try:
+            with draft.open("wb") as file:
+                self._write_all(file)
+                file.truncate(self._output.size_bytes)
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            if self._hash is not None:
+                self._hash.close()
+
+    def close(self) -> None:
+        """Make `write` end soon."""
+        self._source.close()
+
+    def _write_all(self, file: BinaryIO) -> None:
+        name, size_bytes = self._output.name, self._output.size_bytes
+        buffers = cycle((memoryview(bytearray(BUFFER_BYTES)), memoryview(bytearray(BUFFER_BYTES))))
+        while size := self._source.read_into(buffer := next(buffers)):
+            if self.written_bytes + size > size_bytes:
+                raise ProtocolError(f"its executor sends more of {name} than it announced")
+            if size_bytes > _SMALL_TOGETHER_BYTES and size > self._room():
+                raise NoRoomError(f"the disk has no room for the rest of {name}")
+            write_sparsely(file, buffer[:size])
+            if self._hash is not None:
+                # The other buffer is filled next; this one may still be hashed then.
+                self._hash.wait()
+                self._hash.add(buffer[:size])
+            self.written_bytes += size
+        if self.written_bytes < size_bytes:
+            left = size_bytes - self.written_bytes
+            raise ProtocolError(f"{name} at its executor is {left} bytes shorter than announced")
+        if self._hash is not None and self._hash.digest() != self._source.sha256:
+            raise ChannelError(f"{name} arrived incomplete or damaged")
+
+
+def _request(action: FetchOutputs, output: Output) -> ReadRequest:
+    return ReadRequest(claim=action.claim, ticket=action.leg.ticket, attempt=action.attempt, name=output.name)
 
 
 def failure_of(action: FetchOutputs, error: MessiahsError | OSError) -> OutputsFailed:
@@ -209,8 +291,7 @@ async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes |
         async with asyncio.timeout_at(until):
             return await anext(source, None)
     except TimeoutError as error:
-        text = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
-        raise ChannelError(text) from error
+        raise ChannelError(_TOO_SLOW) from error
 
 
 async def follow_output(
@@ -219,10 +300,7 @@ async def follow_output(
     """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""
     while True:
         ended = has_ended()
-        try:
-            piece = executor.read_output(attempt, name, offset=offset, limit=_PIECE_BYTES)
-        except ExecutorError as error:
-            raise (ChannelError if error.transient else FileNotFoundError)(str(error)) from error
+        piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
         if piece:
             offset += len(piece)
             yield piece

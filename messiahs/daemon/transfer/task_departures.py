@@ -84,7 +84,7 @@ class Sending:
     async def _put_part(self, action: SendTasks, hashes: list[bytes]) -> None:
         files = tuple(PutFile(sha256, self._files.path(sha256).stat().st_size) for sha256 in hashes)
         request = PutRequest(claim=action.message.claim, ticket=action.message.ticket, files=files)
-        await self._channels.put(action.to, action.address, request, self._files.read)
+        await self._channels.put(action.to, action.address, request, self._files.open)
 
     def _arrived(self, keys: list[tuple[SystemId, bytes]], _: asyncio.Task[None]) -> None:
         for key in keys:

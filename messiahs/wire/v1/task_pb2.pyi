@@ -81,29 +81,45 @@ class TransferAnswer(_message.Message):
     kind: TransferFailure
     def __init__(self, problem: _Optional[str] = ..., claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., kind: _Optional[_Union[TransferFailure, str]] = ...) -> None: ...
 
+class BulkOffer(_message.Message):
+    __slots__ = ("port", "token", "key")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    token: bytes
+    key: bytes
+    def __init__(self, port: _Optional[int] = ..., token: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
+
 class ReadRequest(_message.Message):
-    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow")
+    __slots__ = ("claim", "ticket", "attempt", "name", "offset_bytes", "follow", "bulk")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OFFSET_BYTES_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
+    BULK_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     attempt: _descriptions_pb2.AttemptId
     name: str
     offset_bytes: int
     follow: bool
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ...) -> None: ...
+    bulk: bool
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., name: _Optional[str] = ..., offset_bytes: _Optional[int] = ..., follow: _Optional[bool] = ..., bulk: _Optional[bool] = ...) -> None: ...
 
 class ReadChunk(_message.Message):
-    __slots__ = ("content", "sha256")
+    __slots__ = ("content", "sha256", "bulk", "sent_bytes")
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
+    BULK_FIELD_NUMBER: _ClassVar[int]
+    SENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     content: bytes
     sha256: bytes
-    def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ...) -> None: ...
+    bulk: BulkOffer
+    sent_bytes: int
+    def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., sent_bytes: _Optional[int] = ...) -> None: ...
 
 class PutRequest(_message.Message):
     __slots__ = ("claim", "ticket", "files")
@@ -132,12 +148,14 @@ class PutMessage(_message.Message):
     def __init__(self, request: _Optional[_Union[PutRequest, _Mapping]] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class PutAnswer(_message.Message):
-    __slots__ = ("offsets_bytes", "problem")
+    __slots__ = ("offsets_bytes", "problem", "bulk")
     OFFSETS_BYTES_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    BULK_FIELD_NUMBER: _ClassVar[int]
     offsets_bytes: _containers.RepeatedScalarFieldContainer[int]
     problem: str
-    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ...) -> None: ...
+    bulk: BulkOffer
+    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ...) -> None: ...
 
 class FeedRequest(_message.Message):
     __slots__ = ("claim", "ticket", "attempt")

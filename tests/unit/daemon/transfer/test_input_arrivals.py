@@ -18,8 +18,11 @@ from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.daemon.storage.files import FileStore, WrongContentError
 from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
+from messiahs.errors import ChannelError
 from messiahs.wire.codec import PutFile, PutRequest
+from tests.contract.byte_sources import ContentSource
 from tests.contract.channel_modules import CLAIM, GRANTED, NYNEVE, TICKET, transfer
+from tests.waiting import until
 
 OTHER = CLAIM._replace(number=6)
 MEGABYTE = 1 << 20
@@ -43,7 +46,8 @@ class Scene:
     async def cut(self, file: PutFile, *, size: int, claim: ClaimId = CLAIM) -> None:
         """Send a part of a file, then break the stream."""
         receipt = await self.begin(file, claim=claim)
-        await receipt.add(b"x")
+        with pytest.raises(ChannelError, match="ended in the middle"):
+            await receipt.take(ContentSource(b"x"))
         await receipt.close()
         (draft,) = (self.folder / "drafts").glob(f"{file.sha256.hex()}.*")
         os.truncate(draft, size)
@@ -78,10 +82,15 @@ def test_what_was_cut_counts_against_the_claim_and_makes_room_for_what_comes_nex
     async def scene(scene: Scene) -> None:
         await scene.cut(first, size=first.size_bytes - 1)
         receipt = await scene.begin(second)
-        await receipt.add(b"x")
+        source = ContentSource(b"x", stop_at=1)
+        taking = asyncio.create_task(receipt.take(source))
+        await until(lambda: source.is_blocked, "the first byte")
         assert scene.drafts() == {second.sha256.hex()}
         with pytest.raises(RefusedFilesError, match="may bring"):
             await scene.begin(third)
+        source.close()
+        with pytest.raises(ChannelError, match="closed"):
+            await taking
         await receipt.close()
 
     play(tmp_path, scene)
@@ -139,9 +148,7 @@ def test_many_small_files_are_all_there_when_the_stream_is_finished(tmp_path: Pa
     async def scene(scene: Scene) -> None:
         receipt = await scene.begin(*map(file_of, contents))
         assert scene.arrivals.arriving == (CLAIM,)
-        for content in filter(None, contents):
-            await receipt.add(content)
-        await receipt.finish()
+        await receipt.take(ContentSource(b"".join(contents)))
         await receipt.close()
         assert scene.arrivals.files.missing(file_of(content).sha256 for content in contents) == ()
         assert [scene.arrivals.files.path(file_of(each).sha256).read_bytes() for each in contents] == contents
@@ -156,7 +163,8 @@ def test_small_files_that_came_before_the_stream_was_cut_need_not_come_again(tmp
 
     async def scene(scene: Scene) -> None:
         receipt = await scene.begin(*map(file_of, contents))
-        await receipt.add(contents[0])
+        with pytest.raises(ChannelError, match="ended in the middle"):
+            await receipt.take(ContentSource(contents[0]))
         await receipt.close()
         assert scene.arrivals.files.missing([file_of(contents[0]).sha256]) == ()
 
@@ -164,15 +172,17 @@ def test_small_files_that_came_before_the_stream_was_cut_need_not_come_again(tmp
 
 
 def test_small_files_count_against_the_claim_whatever_comes_before_they_are_stored(tmp_path: Path) -> None:
-    contents = [b"one", b"two"]
+    contents = [b"one", b"two", b"x"]
 
     async def scene(scene: Scene) -> None:
         receipt = await scene.begin(*map(file_of, contents))
-        for content in contents:
-            await receipt.add(content)
+        source = ContentSource(b"".join(contents), stop_at=6)
+        taking = asyncio.create_task(receipt.take(source))
+        await until(lambda: source.is_blocked, "two files")
         # Both have arrived, and are neither in a draft nor in the store.
         await (await scene.begin(large(1, MEGABYTE))).close()
-        await receipt.finish()
+        source.go_on()
+        await taking
         await receipt.close()
         with pytest.raises(RefusedFilesError, match="may bring"):
             await scene.begin(large(2, LEAST_LIMIT_BYTES - 5))
@@ -185,10 +195,8 @@ def test_a_small_file_that_is_another_one_is_refused_with_all_that_came_beside_i
 
     async def scene(scene: Scene) -> None:
         receipt = await scene.begin(*map(file_of, contents))
-        await receipt.add(b"one")
-        await receipt.add(b"twx")
         with pytest.raises(WrongContentError, match="another file"):
-            await receipt.finish()
+            await receipt.take(ContentSource(b"onetwx"))
         await receipt.close()
         assert len(scene.arrivals.files.missing(file_of(each).sha256 for each in (*contents, b"twx"))) == 3
 
@@ -208,8 +216,7 @@ def test_a_peer_that_knows_only_the_hash_of_a_stored_file_must_bring_it(tmp_path
         assert await scene.arrivals.keep(PEER, bound, ()) == "1 of its files are missing here"
         receipt = scene.arrivals.receive(PEER, PutRequest(claim=CLAIM, ticket=TICKET, files=(file_of(content),)))
         assert await receipt.begin() == (0,)
-        await receipt.add(content)
-        await receipt.finish()
+        await receipt.take(ContentSource(content))
         await receipt.close()
         assert await scene.arrivals.keep(PEER, bound, ()) == ""
 

@@ -1,0 +1,66 @@
+"""SHA-256 beside other work: a large file is hashed in one thread while another one reads, writes or sends it."""
+
+import hashlib
+import threading
+from collections import deque
+from typing import Final
+
+PIECE_BYTES: Final = 1 << 20
+_AT_ONCE_BYTES: Final = 64 << 10
+"""Smaller pieces are hashed at once, because a thread costs more."""
+
+
+class HashBeside:
+    """The hash of pieces in order, computed in a thread of its own that ends with `close` (mutable).
+
+    A piece must not change before `wait` has returned.
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._pieces: deque[memoryview | None] = deque()
+        self._unhashed = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, piece: memoryview) -> None:
+        """Hash a piece after those before it."""
+        if self._thread is None:
+            if len(piece) <= _AT_ONCE_BYTES:
+                self._hash.update(piece)
+                return
+            self._thread = threading.Thread(target=self._run, name="hash", daemon=True)
+            self._thread.start()
+        with self._changed:
+            self._pieces.append(piece)
+            self._unhashed += 1
+            self._changed.notify_all()
+
+    def wait(self, *, unhashed: int = 0) -> None:
+        """Return when at most so many pieces are not hashed yet."""
+        if self._thread is not None:
+            with self._changed:
+                self._changed.wait_for(lambda: self._unhashed <= unhashed)
+
+    def digest(self) -> bytes:
+        """Return the hash of all pieces."""
+        self.wait()
+        return self._hash.digest()
+
+    def close(self) -> None:
+        """End the thread after the pieces that it has; repeated calls are allowed."""
+        with self._changed:
+            self._pieces.append(None)
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._pieces)
+                piece = self._pieces.popleft()
+            if piece is None:
+                return
+            self._hash.update(piece)
+            with self._changed:
+                self._unhashed -= 1
+                self._changed.notify_all()
