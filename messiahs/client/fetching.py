@@ -16,6 +16,9 @@ from messiahs.client.module import ModuleClient
 from messiahs.client.names import check_received_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.config.disk import write_sparsely
+from messiahs.core.model.folder_links import stays_inside
+from messiahs.core.model.output_names import Declared
+from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
 
 _PART_NAME = ".messiahs-{}.part"
@@ -24,45 +27,62 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFile:
-    """A file that a task left behind; `place` is its path relative to the folder into which it is fetched."""
+    """A file, symbolic link or empty folder that a task left behind.
+
+    `place` is its path relative to the folder into which it is fetched.
+    """
 
     task: str
     name: str
     place: str
     size_bytes: int
     is_executable: bool
+    link_target: str = ""
+    is_folder: bool = False
 
     def document(self, folder: Path) -> Document:
         """Describe the file after it was written."""
-        return {
+        document: Document = {
             "task": self.task,
             "name": self.name,
             "path": str(folder / self.place),
             "size": self.size_bytes,
             "executable": self.is_executable,
         }
+        if self.link_target:
+            document["link"] = self.link_target
+        if self.is_folder:
+            document["folder"] = True
+        return document
 
 
 def outputs_of(module: ModuleClient, task: str, *, declared: Collection[str] | None = None) -> tuple[OutputFile, ...]:
     """List what an ended task left behind; files of member 3 of an array go to the folder `3`.
 
-    A name that is neither in `declared` (default: the names that the module has stored) nor below one of those is a
-    `ClientError`, because the executor chose it.
+    A name that `declared` (default: the names and patterns that the module has stored) does not cover, and a link that
+    leads out of the task's working directory, is a `ClientError`, because the executor chose it.
     """
     number = member_of(task)
     folder = f"{number}/" if number else ""
     found: dict[str, OutputFile] = {}
     listing = module.output_listing(task)
-    allowed = frozenset(listing.get("declared", ()) if declared is None else declared)
+    allowed = Declared(listing.get("declared", ()) if declared is None else declared)
     for document in listing["outputs"]:
         name = str(document["name"])
         check_received_name(name, allowed)
+        target = str(document.get("link", ""))
+        if target and (has_control(target) or not stays_inside(name, target)):
+            raise ClientError(
+                f"`{name}` is a link to `{printable(target)}`, out of the task's working directory: nothing was written"
+            )
         found[name] = OutputFile(
             task=task,
             name=name,
             place=folder + name,
             size_bytes=int(document["size"]),
             is_executable=bool(document.get("executable")),
+            link_target=target,
+            is_folder=bool(document.get("folder")),
         )
     return tuple(found.values())
 
@@ -83,7 +103,8 @@ def fetch(
     module: ModuleClient, outputs: Iterable[OutputFile], *, into: Path, on_progress: OnProgress = silent
 ) -> Iterator[OutputFile]:
     """Write outputs below `into`, replacing existing files, and yield each when it is written."""
-    wanted = list(outputs)
+    # Links last: nothing is written through them.
+    wanted = sorted(outputs, key=lambda output: bool(output.link_target))
     total, done = sum(output.size_bytes for output in wanted), 0
     for output in wanted:
 
@@ -108,21 +129,31 @@ def _pieces(module: ModuleClient, output: OutputFile, on_piece: Callable[[int], 
 
 def _write(pieces: Iterator[bytes], output: OutputFile, into: Path) -> None:
     *folders, name = output.place.split("/")
+    if output.is_folder:
+        os.close(_opened_folder(into, [*folders, name]))
+        return
     folder = _opened_folder(into, folders)
     draft = _PART_NAME.format(os.urandom(8).hex())
-    # The umask removes the permissions that the user does not want.
-    mode = 0o777 if output.is_executable else 0o666
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(draft, flags, mode, dir_fd=folder), "wb") as file:
-            for piece in pieces:
-                write_sparsely(file, piece)
-            file.truncate(output.size_bytes)
+        if output.link_target:
+            os.symlink(output.link_target, draft, dir_fd=folder)
+        else:
+            _write_file(pieces, output, draft, folder)
         os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)
         os.close(folder)
+
+
+def _write_file(pieces: Iterator[bytes], output: OutputFile, draft: str, folder: int) -> None:
+    # The umask removes the permissions that the user does not want.
+    mode = 0o777 if output.is_executable else 0o666
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(draft, flags, mode, dir_fd=folder), "wb") as file:
+        for piece in pieces:
+            write_sparsely(file, piece)
+        file.truncate(output.size_bytes)
 
 
 def _opened_folder(into: Path, parts: list[str]) -> int:

@@ -7,14 +7,17 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
+from messiahs.client.input_folders import Walked, open_walked, too_many, walked
 from messiahs.client.names import TakenNames, checked_name
 from messiahs.client.progress import OnProgress, silent
 from messiahs.client.submission import InputFile
-from messiahs.config.regular_files import open_regular
 from messiahs.errors import ClientError
+from messiahs.wire.limits import FILE_LIMIT
 
 PLACEHOLDER = "{}"
 _PIECE_BYTES = 1_048_576
@@ -52,10 +55,15 @@ def source_of(text: str) -> Source:
 class LocalContent:
     """Size and hash of a user's file when it was read."""
 
-    path: str
+    file: Walked
     sha256: str
     size_bytes: int
     is_executable: bool
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.file.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,23 +80,25 @@ def prepare_inputs(
 ) -> PreparedInputs:
     """Find and hash the files of all members; `{}` in a source stands for a member's item.
 
-    Raises `ClientError` for a file that is missing or unreadable, and for two files with one name.
+    Raises `ClientError` for a file that is missing, unreadable, or changes while it is read, for a link that leads out
+    of its folder, for more than 1,024 inputs of a task, and for two with one name.
     """
     finder = _Finder()
     names = TakenNames()
     common = finder.placed((one for one in sources if not items or not one.is_per_member), names)
     own = [one for one in sources if items and one.is_per_member]
     members = [finder.placed((one.of_item(item) for one in own), TakenNames(names)) for item in items] if own else []
-    total = sum(finder.sizes.values())
-    contents: dict[str, LocalContent] = {}
+    files = dict.fromkeys(one for placed in (common, *members) for _, one in placed if one.is_file)
+    total = sum(one.size_bytes for one in files)
+    contents: dict[Walked, LocalContent] = {}
     done = 0
-    for path in finder.sizes:
+    for file in files:
 
         def on_piece(read: int, before: int = done) -> None:
             on_progress("reading", before + read, max(total, before + read))
 
-        contents[path] = content_of(path, on_piece)
-        done += contents[path].size_bytes
+        contents[file] = content_of(file, on_piece)
+        done += contents[file].size_bytes
     return PreparedInputs(
         inputs=_described(common, contents),
         member_inputs=tuple(_described(placed, contents) for placed in members),
@@ -96,81 +106,90 @@ def prepare_inputs(
     )
 
 
-def content_of(path: str, on_piece: Callable[[int], None]) -> LocalContent:
-    """Read and hash a file."""
+def content_of(file: Walked, on_piece: Callable[[int], None]) -> LocalContent:
+    """Read and hash a file; a `ClientError` if it changes meanwhile."""
     digest, size = hashlib.sha256(), 0
-    try:
-        with open_regular(path) as file:
-            mode = os.fstat(file.fileno()).st_mode
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
-                size += len(piece)
-                on_piece(size)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    is_executable = bool(mode & stat.S_IXUSR)
-    return LocalContent(path=path, sha256=digest.hexdigest(), size_bytes=size, is_executable=is_executable)
+    with _reading(file) as opened:
+        before = os.fstat(opened.fileno())
+        # A file that grows as fast as it is read has no end.
+        while size <= before.st_size and (piece := opened.read(_PIECE_BYTES)):
+            digest.update(piece)
+            size += len(piece)
+            on_piece(size)
+        after = os.fstat(opened.fileno())
+    if (before.st_size, before.st_mtime_ns) != (size, after.st_mtime_ns):
+        raise ClientError(f"the input `{file.path}` changed while it was read; nothing was submitted")
+    is_executable = bool(before.st_mode & stat.S_IXUSR)
+    return LocalContent(file=file, sha256=digest.hexdigest(), size_bytes=size, is_executable=is_executable)
 
 
 def pieces_of(content: LocalContent) -> Iterator[bytes]:
     """Read a file again; a `ClientError` if its content is not that which was hashed."""
     digest, left = hashlib.sha256(), content.size_bytes
-    try:
-        with open_regular(content.path) as file:
-            while left and (piece := file.read(min(left, _PIECE_BYTES))):
-                digest.update(piece)
-                left -= len(piece)
-                yield piece
-    except OSError as error:
-        raise _unreadable(content.path, error) from error
+    with _reading(content.file) as file:
+        while left and (piece := file.read(min(left, _PIECE_BYTES))):
+            digest.update(piece)
+            left -= len(piece)
+            yield piece
     if digest.hexdigest() != content.sha256:
-        raise ClientError(f"the input `{content.path}` changed while it was uploaded; nothing was submitted")
+        raise changed(content)
+
+
+def small_content(content: LocalContent) -> bytes:
+    """Read a small file again; it is hashed by the module, which stores it."""
+    with _reading(content.file) as file:
+        return file.read(content.size_bytes)
+
+
+def changed(content: LocalContent) -> ClientError:
+    """Return the error for a file that is not the one that was hashed."""
+    return ClientError(f"the input `{content.path}` changed while it was uploaded; nothing was submitted")
+
+
+@contextmanager
+def _reading(file: Walked) -> Iterator[BinaryIO]:
+    try:
+        with open_walked(file) as opened:
+            yield opened
+    except OSError as error:
+        raise _unreadable(file.path, error) from error
 
 
 @dataclass(slots=True)
 class _Finder:
-    """Walks each source once (mutable). `sizes` has every file that was found."""
+    """Walks each source once (mutable)."""
 
-    sizes: dict[str, int] = field(default_factory=dict)
-    walked: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    known: dict[str, tuple[Walked, ...]] = field(default_factory=dict)
 
-    def placed(self, sources: Iterable[Source], names: TakenNames) -> tuple[tuple[str, str], ...]:
-        """Return (name, path) of every file of the sources."""
-        placed: list[tuple[str, str]] = []
+    def placed(self, sources: Iterable[Source], names: TakenNames) -> tuple[tuple[str, Walked], ...]:
+        """Return everything in the sources, each with its name in the working directory."""
+        placed: list[tuple[str, Walked]] = []
         for source in sources:
-            for below, path in self._files(source.path):
-                name = checked_name("/".join(filter(None, (_base(source), below))))
-                names.take(name, path)
-                placed.append((name, path))
+            base = _base(source)
+            for found in self._walked(source.path):
+                name = "/".join(filter(None, (base, found.below)))
+                if found.is_folder and not name:
+                    # An empty folder in the place of the working directory adds nothing to it.
+                    continue
+                name = checked_name(name)
+                names.take(name, found.path)
+                placed.append((name, found))
+            if len(placed) + names.shared > FILE_LIMIT:
+                raise too_many(source.path)
         return tuple(placed)
 
-    def _files(self, path: str) -> tuple[tuple[str, str], ...]:
-        if path not in self.walked:
+    def _walked(self, path: str) -> tuple[Walked, ...]:
+        if path not in self.known:
             try:
-                self.walked[path] = tuple(self._walk(Path(path), "", ()))
+                self.known[path] = walked(path)
             except (OSError, ValueError) as error:
                 raise _unreadable(path, error) from error
-        return self.walked[path]
-
-    def _walk(self, path: Path, below: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
-        found = path.stat()
-        if stat.S_ISREG(found.st_mode):
-            self.sizes[str(path)] = found.st_size
-            yield below, str(path)
-        elif stat.S_ISDIR(found.st_mode):
-            identity = (found.st_dev, found.st_ino)
-            if identity in above:
-                raise ClientError(f"the input `{path}` is a link to a folder that it is in")
-            for inner in sorted(path.iterdir()):
-                name = f"{below}/{inner.name}" if below else inner.name
-                yield from self._walk(inner, name, (*above, identity))
-        else:
-            raise ClientError(f"the input `{path}` is neither a file nor a folder")
+        return self.known[path]
 
 
 def _base(source: Source) -> str:
     # A link keeps its own name, not that of its target.
-    own = Path(os.path.normpath(Path(source.path).absolute())).name
+    own = os.path.basename(os.path.abspath(source.path))  # noqa: PTH100, PTH119 - for each input
     if source.name.endswith("/"):
         return f"{source.name}{own}"
     # At `.`, a file lies in the working directory under its own name, and a folder's files lie there directly.
@@ -179,11 +198,13 @@ def _base(source: Source) -> str:
     return source.name or own
 
 
-def _described(placed: Iterable[tuple[str, str]], contents: Mapping[str, LocalContent]) -> tuple[InputFile, ...]:
-    return tuple(_described_one(name, contents[path]) for name, path in placed)
+def _described(placed: Iterable[tuple[str, Walked]], contents: Mapping[Walked, LocalContent]) -> tuple[InputFile, ...]:
+    return tuple(_described_one(name, one, contents.get(one)) for name, one in placed)
 
 
-def _described_one(name: str, content: LocalContent) -> InputFile:
+def _described_one(name: str, found: Walked, content: LocalContent | None) -> InputFile:
+    if content is None:
+        return InputFile(name=name, link_target=found.link_target, is_folder=found.is_folder)
     return InputFile(
         name=name, sha256=content.sha256, size_bytes=content.size_bytes, is_executable=content.is_executable
     )
@@ -191,5 +212,5 @@ def _described_one(name: str, content: LocalContent) -> InputFile:
 
 def _unreadable(path: str, error: OSError | ValueError) -> ClientError:
     if isinstance(error, OSError):
-        return ClientError(f"the input `{error.filename or path}` cannot be read: {error.strerror}")
+        return ClientError(f"the input `{path}` cannot be read: {error.strerror}")
     return ClientError(f"the input `{path!r}` cannot be read: {error}")

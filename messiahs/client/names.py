@@ -1,10 +1,9 @@
 """Names of files in a task's working directory: relative, inside it, and without conflicts."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Self
 
-from messiahs.core.model.output_names import is_declared
+from messiahs.core.model.output_names import Declared
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import ClientError
 
@@ -23,14 +22,14 @@ def checked_name(name: str) -> str:
     return "/".join(parts)
 
 
-def check_received_name(name: str, declared: Collection[str]) -> None:
+def check_received_name(name: str, declared: Declared) -> None:
     """Refuse the name of an output unless it was declared or lies below a declared folder.
 
     It must be a plain relative path without control characters, because it is shown on terminals.
     """
     if checked_name(name) != name or has_control(name):
         raise _bad(name, "it is not a plain relative path")
-    if not is_declared(name, declared):
+    if not declared.covers(name):
         raise ClientError(f"`{name}` was not declared as an output of the task: nothing was written")
 
 
@@ -56,6 +55,11 @@ class TakenNames:
     common: Self | None = None
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def shared(self) -> int:
+        """The number of names in `common`."""
+        return len(self.common.files) if self.common is not None else 0
 
     def take(self, name: str, source: str) -> None:
         """Reserve a name for a source; a `ClientError` names both sources if the name is taken as a file or folder."""

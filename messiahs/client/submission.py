@@ -14,15 +14,24 @@ def new_key() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file at `name` in a task's working directory; the module has its content under `sha256`."""
+    """A file at `name` in a task's working directory; the module has its content under `sha256`.
+
+    With a target it is a symbolic link, and an empty folder has no content either.
+    """
 
     name: str
-    sha256: str
-    size_bytes: int
+    sha256: str = ""
+    size_bytes: int = 0
     is_executable: bool = False
+    link_target: str = ""
+    is_folder: bool = False
 
     def document(self) -> Document:
         """Return the part of the request for this file."""
+        if self.link_target:
+            return {"name": self.name, "link": self.link_target}
+        if self.is_folder:
+            return {"name": self.name, "folder": True}
         return {"name": self.name, "sha256": self.sha256, "size": self.size_bytes, "executable": self.is_executable}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from messiahs.client.inputs import LocalContent, pieces_of
+from messiahs.client.inputs import LocalContent, changed, pieces_of, small_content
 from messiahs.client.module import ModuleClient
 from messiahs.client.progress import OnProgress, silent
 from messiahs.errors import ClientError
@@ -25,9 +25,13 @@ def upload(module: ModuleClient, contents: Mapping[str, LocalContent], *, on_pro
     total, done = sum(content.size_bytes for content in missing), 0
     for group in _grouped(missing):
         if len(group) > 1:
-            stored = module.put_files([b"".join(pieces_of(content)) for content in group])
-            if stored != [content.sha256 for content in group]:
-                raise ClientError("the module stored other files than those that were sent")
+            # The module hashes what it stores, so these files are not hashed again here.
+            stored = module.put_files([small_content(content) for content in group])
+            if len(stored) != len(group):
+                raise ClientError(f"the module stored {len(stored)} of {len(group)} files")
+            for content, sha256 in zip(group, stored, strict=True):
+                if sha256 != content.sha256:
+                    raise changed(content)
             done += sum(content.size_bytes for content in group)
             on_progress("uploading", done, total)
             continue

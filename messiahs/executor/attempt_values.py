@@ -7,21 +7,26 @@ import msgspec
 
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
-from messiahs.core.interface.messages import Output
 from messiahs.core.model.ids import AttemptId, ClaimId
 from messiahs.core.model.output_names import DECLARED_PREFIX
+from messiahs.core.model.task_files import Output
 from messiahs.core.model.texts import printable
 
 _PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 
 
 class Staged(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An input: the file `source` is copied to `name` in the task's working directory."""
+    """An input: the file `source` is copied to `name` in the task's working directory.
+
+    With a target it is a symbolic link, and an empty folder has no source either.
+    """
 
     name: str
     source: str
     size_bytes: int
     is_executable: bool
+    link_target: str = ""
+    is_folder: bool = False
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
@@ -40,11 +45,16 @@ class Start(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=1):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A declared output; the name is its path in the task's working directory."""
+    """A declared output: a file, a symbolic link with a target, or an empty folder.
+
+    The name is its path in the task's working directory.
+    """
 
     name: str
     size_bytes: int
     is_executable: bool
+    link_target: str = ""
+    is_folder: bool = False
 
 
 class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=10):
@@ -91,7 +101,13 @@ def event_of(ended: Ended) -> AttemptEnded:
             Output(name="stdout", size_bytes=ended.stdout_bytes),
             Output(name="stderr", size_bytes=ended.stderr_bytes),
             *(
-                Output(name=f"{DECLARED_PREFIX}{one.name}", size_bytes=one.size_bytes, is_executable=one.is_executable)
+                Output(
+                    name=f"{DECLARED_PREFIX}{one.name}",
+                    size_bytes=one.size_bytes,
+                    is_executable=one.is_executable,
+                    link_target=one.link_target,
+                    is_folder=one.is_folder,
+                )
                 for one in ended.left
             ),
         ),

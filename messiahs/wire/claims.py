@@ -5,7 +5,6 @@ from typing import Final
 from messiahs.core.interface.messages import (
     AttemptStatus,
     ClaimEnd,
-    Output,
     Substate,
     TaskKill,
     TaskRevoke,
@@ -16,6 +15,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.model.ids import SearchId
 from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS
+from messiahs.core.model.task_files import Output
 from messiahs.errors import CodecError
 from messiahs.wire.ids import attempts_to_wire, read_attempt, read_attempts, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
@@ -25,6 +25,7 @@ from messiahs.wire.limits import (
     WORD_LIMIT_BYTES,
     amount,
     at_most,
+    check_kind,
     counter,
     line,
     relative_path,
@@ -90,7 +91,13 @@ def _write_attempt_status(wire: control_pb2.AttemptStatus, status: AttemptStatus
         wire.text = shortened(status.text, TEXT_LIMIT_BYTES)
     wire.ran_ns = status.ran_ns
     for output in status.outputs:
-        wire.outputs.add(name=output.name, size_bytes=output.size_bytes, is_executable=output.is_executable)
+        wire.outputs.add(
+            name=output.name,
+            size_bytes=output.size_bytes,
+            is_executable=output.is_executable,
+            link_target=output.link_target,
+            is_folder=output.is_folder,
+        )
 
 
 def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
@@ -116,9 +123,18 @@ def _read_attempt_status(wire: control_pb2.AttemptStatus) -> AttemptStatus:
 def _read_output(wire: control_pb2.Output) -> Output:
     size_bytes = counter(wire.size_bytes)
     name = relative_path(wire.name)
-    if name not in LOGS and not name.startswith(DECLARED_PREFIX):
+    is_file = not wire.link_target and not wire.is_folder
+    if not name.startswith(DECLARED_PREFIX) and not (name in LOGS and is_file):
         raise CodecError(f"{name[:80]!r} is not an output of a task")
-    return Output(name=name, size_bytes=size_bytes, is_executable=wire.is_executable)
+    path = name.removeprefix(DECLARED_PREFIX)
+    check_kind(path, link_target=wire.link_target, is_folder=wire.is_folder, size_bytes=size_bytes)
+    return Output(
+        name=name,
+        size_bytes=size_bytes,
+        is_executable=wire.is_executable,
+        link_target=wire.link_target,
+        is_folder=wire.is_folder,
+    )
 
 
 def _in_range(number: int, *, lowest: int, highest: int) -> int:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.interface.messages import (
+    Command,
+)
 from messiahs.core.model.ids import ClaimId, Ticket
+from messiahs.core.model.task_files import InputFile
 from messiahs.errors import CodecError
 from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (
@@ -12,7 +15,9 @@ from messiahs.wire.limits import (
     NAMES_LIMIT_BYTES,
     TEXT_LIMIT_BYTES,
     at_most,
+    check_kind,
     counter,
+    declared_names,
     line,
     relative_path,
     secret,
@@ -76,7 +81,14 @@ class ReadChunk:
 def write_files(wire: task_pb2.Command, command: Command) -> None:
     """Fill in the inputs and outputs of a command."""
     for one in command.inputs:
-        wire.inputs.add(name=one.name, sha256=one.sha256, size_bytes=one.size_bytes, is_executable=one.is_executable)
+        wire.inputs.add(
+            name=one.name,
+            sha256=one.sha256,
+            size_bytes=one.size_bytes,
+            is_executable=one.is_executable,
+            link_target=one.link_target,
+            is_folder=one.is_folder,
+        )
     wire.outputs.extend(command.outputs)
     check_files(wire)
 
@@ -86,21 +98,30 @@ def check_files(wire: task_pb2.Command) -> None:
     if not wire.inputs and not wire.outputs:
         return
     at_most(len(wire.inputs), FILE_LIMIT, what="inputs")
-    at_most(len(wire.outputs), FILE_LIMIT, what="outputs")
     names = [one.name for one in wire.inputs]
     separate_paths(names)
-    at_most(sum(len(name.encode()) for name in (*names, *wire.outputs)), NAMES_LIMIT_BYTES, what="bytes of names")
-    for name in (*names, *wire.outputs):
-        relative_path(name)
     for one in wire.inputs:
-        sha256(one.sha256)
+        relative_path(one.name)
         counter(one.size_bytes)
+        check_kind(one.name, link_target=one.link_target, is_folder=one.is_folder, size_bytes=one.size_bytes)
+        if one.sha256 or not (one.link_target or one.is_folder):
+            sha256(one.sha256)
+    declared_names(wire.outputs)
+    texts = (*names, *(one.link_target for one in wire.inputs), *wire.outputs)
+    at_most(sum(len(text.encode()) for text in texts), NAMES_LIMIT_BYTES, what="bytes of names")
 
 
 def read_inputs(wire: task_pb2.Command) -> tuple[InputFile, ...]:
     """Return the inputs of a command that `check_files` has accepted."""
     return tuple(
-        InputFile(name=one.name, sha256=one.sha256, size_bytes=one.size_bytes, is_executable=one.is_executable)
+        InputFile(
+            name=one.name,
+            sha256=one.sha256,
+            size_bytes=one.size_bytes,
+            is_executable=one.is_executable,
+            link_target=one.link_target,
+            is_folder=one.is_folder,
+        )
         for one in wire.inputs
     )
 

@@ -4,12 +4,14 @@ A check returns its argument or raises a `CodecError`. Input from a neighbor rai
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Final
 
 from messiahs.core.model.attributes import MOST_MACHINES
+from messiahs.core.model.folder_links import stays_inside
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.output_names import DEPTH_LIMIT, PATTERN_LIMIT, is_pattern
 from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import CodecError
 
@@ -144,6 +146,28 @@ def relative_path(text: str) -> str:
     for part in parts:
         bounded(part, PATH_PART_LIMIT_BYTES)
     return text
+
+
+def check_kind(name: str, *, link_target: str, is_folder: bool, size_bytes: int) -> None:
+    """Check that an input or output is a file, a link that stays inside the working directory, or an empty folder."""
+    if not link_target and not is_folder:
+        return
+    if size_bytes or (link_target and is_folder):
+        raise CodecError(f"{name[:80]!r} is of several kinds")
+    line(link_target, PATH_LIMIT_BYTES)
+    if link_target and not stays_inside(name, link_target):
+        raise CodecError(f"the link {name[:80]!r} leads to {link_target[:80]!r}, out of the working directory")
+
+
+def declared_names(names: Collection[str]) -> None:
+    """Check the declared outputs of a task: paths and patterns."""
+    at_most(len(names), FILE_LIMIT, what="outputs")
+    patterns = [name for name in names if is_pattern(name)]
+    at_most(len(patterns), PATTERN_LIMIT, what="outputs with *, ? or [")
+    for name in names:
+        relative_path(name)
+    for name in patterns:
+        at_most(name.count("/") + 1, DEPTH_LIMIT, what=f"parts of {name[:80]!r}")
 
 
 def separate_paths(names: Iterable[str]) -> list[str]:

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from messiahs.core.interface.actions import Store
-from messiahs.core.interface.messages import AttemptStatus, Command, Output, TaskState
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    Command,
+    TaskState,
+)
 from messiahs.core.interface.rows import CountersRow, EndedMembers, HistoryEntry, SubmissionRow, TaskRow
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClientKey, SystemId, TaskId
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.task_files import Output
 from messiahs.daemon.storage.store import RowStore
 from tests.benchmarks.federations import LONE, ORIGIN, Measurable, up
 from tests.benchmarks.measuring import OURS, Budget, Contender, Entrant, Reading, Row, Sizes

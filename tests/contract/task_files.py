@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.interface.messages import (
+    Command,
+)
+from messiahs.core.model.task_files import InputFile
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import prepare_files_root, task_account

@@ -8,8 +8,8 @@ import pytest
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt, ExtendLease
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptStarted
-from messiahs.core.interface.messages import Output
 from messiahs.core.model.instants import SECOND, Instant
+from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError
 from messiahs.executor.contract import AttemptState
 from messiahs.executor.os_process.back_end import OsProcessExecutor

@@ -16,8 +16,8 @@ import pytest
 from messiahs.core.interface.actions import DiscardAttempt, EndAttempt
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded
-from messiahs.core.interface.messages import Output
 from messiahs.core.model.instants import SECOND
+from messiahs.core.model.task_files import Output
 from messiahs.errors import ExecutorError
 from messiahs.executor.attempt_values import folder_name
 from messiahs.executor.linux.processes import is_alive, kill, wait_until_gone

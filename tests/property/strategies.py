@@ -13,8 +13,6 @@ from messiahs.core.interface.messages import (
     ControlMessage,
     DenyCode,
     Hello,
-    InputFile,
-    Output,
     Reason,
     SchedAccept,
     SchedDeny,
@@ -44,6 +42,7 @@ from messiahs.core.model.attributes import (
 )
 from messiahs.core.model.descriptions import TDV, is_valid_value, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import Trust
 from messiahs.core.vectors.buckets import bucket_of
@@ -184,11 +183,17 @@ sched_denies = st.builds(
 task_denies = st.builds(
     TaskDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts
 )
-outputs = st.builds(
-    Output,
-    name=st.sampled_from(("stdout", "stderr", "work/a b/c.txt", "work/\xa0")),
-    size_bytes=counters,
-    is_executable=st.booleans(),
+_targets = st.sampled_from((".", "a/b", "nöthing", "./x//y", "x" * 4_096))
+_output_names = st.sampled_from(("work/a b/c.txt", "work/\xa0"))
+outputs = st.one_of(
+    st.builds(
+        Output,
+        name=st.sampled_from(("stdout", "stderr", "work/a b/c.txt", "work/\xa0")),
+        size_bytes=counters,
+        is_executable=st.booleans(),
+    ),
+    st.builds(Output, name=_output_names, size_bytes=st.just(0), link_target=_targets),
+    st.builds(Output, name=_output_names, size_bytes=st.just(0), is_folder=st.just(value=True)),
 )
 attempt_statuses = st.builds(
     AttemptStatus,
@@ -242,7 +247,11 @@ _variable_names = arguments.map(lambda text: text.replace("=", "") or "A")
 hashes = st.binary(min_size=32, max_size=32)
 _paths = st.sampled_from(("data", "a b/ü.txt", "a b/c", ".hidden", "x" * 255, "/".join(["deep"] * 800)))
 _inputs = st.lists(
-    st.builds(InputFile, name=_paths, sha256=hashes, size_bytes=counters, is_executable=st.booleans()),
+    st.one_of(
+        st.builds(InputFile, name=_paths, sha256=hashes, size_bytes=counters, is_executable=st.booleans()),
+        st.builds(InputFile, name=_paths, sha256=st.just(b""), size_bytes=st.just(0), link_target=_targets),
+        st.builds(InputFile, name=_paths, sha256=st.just(b""), size_bytes=st.just(0), is_folder=st.just(value=True)),
+    ),
     max_size=3,
     unique_by=lambda one: one.name,
 )

@@ -3,7 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from messiahs.core.interface.messages import AttemptStatus, Command, DenyCode, Output, Reason, Substate, TaskState
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    Command,
+    DenyCode,
+    Reason,
+    Substate,
+    TaskState,
+)
 from messiahs.core.interface.rows import (
     AttemptRow,
     CountersRow,
@@ -21,6 +28,7 @@ from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import TDV, sorted_pairs
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.task_files import Output
 from messiahs.trace.format.rows import decode_row, encode_key, encode_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -7,8 +7,6 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.messages import (
     Command,
     ControlMessage,
-    InputFile,
-    Output,
     StatusVector,
     TaskTransfer,
 )
@@ -17,6 +15,7 @@ from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.descriptions import SDV, TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, SystemId, TaskId
+from messiahs.core.model.task_files import InputFile, Output
 
 AnswerTo = NewType("AnswerTo", int)
 """The host's number for a request of a local user; the core's `Answer` refers to it."""

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, Ticket
+from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.vectors.vectors import Vector
 
@@ -204,15 +205,6 @@ class TaskDeny:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """An output file of an attempt at its executor: `stdout`, `stderr`, or `work/PATH` for a declared output."""
-
-    name: str
-    size_bytes: int
-    is_executable: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStatus:
     """The status of one attempt.
 
@@ -343,21 +335,12 @@ class StatusVector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
-    """An input file of a task: `name` is a relative path in its working directory, the hash identifies the content."""
-
-    name: str
-    sha256: bytes
-    size_bytes: int
-    is_executable: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """The command of a task: argument vector, and environment variables beside the standard ones.
 
-    `outputs` are relative paths of files and folders in its working directory that must exist when it has ended.
-    A task that `takes_stdin` reads what its user's `run` reads; another one has an empty standard input.
+    `outputs` are relative paths of files and folders in its working directory that must exist when it has ended, or
+    patterns (core/model/output_names.py). A task that `takes_stdin` reads what its user's `run` reads; another one has
+    an empty standard input.
     """
 
     argv: tuple[str, ...]

@@ -281,7 +281,7 @@ def send_tasks(state: ModuleState, claim: HeldClaim, tasks: list[BoundTask], /) 
 
 def command_size(command: Command) -> int:
     """Return the approximate size of a command on the wire, in bytes."""
-    files = (*command.outputs, *(file.name for file in command.inputs))
+    files = (*command.outputs, *(text for file in command.inputs for text in (file.name, file.link_target)))
     words = (*command.argv, *(word for pair in command.env for word in pair), *files)
     # Unix allows words that are not Unicode: their bytes appear as surrogates, as from `os.fsdecode`.
     return 32 + 48 * len(command.inputs) + sum(len(word.encode(errors="surrogateescape")) + 4 for word in words)

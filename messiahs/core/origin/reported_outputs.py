@@ -9,9 +9,13 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from messiahs.core.interface.causes import Cause
-from messiahs.core.interface.messages import AttemptStatus, Output, TaskState
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    TaskState,
+)
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, is_declared
+from messiahs.core.model.output_names import DECLARED_PREFIX, LOGS, Declared
+from messiahs.core.model.task_files import Output
 
 LIMIT_BYTES: Final = 16 << 30
 """Limit of all outputs of an attempt together, if its task states no `$disk`."""
@@ -50,7 +54,7 @@ def _declared_outputs(
     outputs: tuple[Output, ...], declared: Collection[str]
 ) -> tuple[tuple[Output, ...], tuple[str, ...]]:
     """Separate declared outputs that could all be written below one folder from the others."""
-    names = frozenset(declared)
+    names = Declared(declared)
     kept: dict[str, Output] = {}
     undeclared: list[str] = []
     for output in outputs:
@@ -59,7 +63,7 @@ def _declared_outputs(
             continue
         if output.name in LOGS:
             kept[output.name] = replace(output, is_executable=False) if output.is_executable else output
-        elif path != output.name and is_declared(path, names):
+        elif path != output.name and names.covers(path):
             kept[output.name] = output
         else:
             undeclared.append(output.name)

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 import msgspec
 from aiohttp import web
 
-from messiahs.core.interface.messages import Output
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
+from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import command_of
 from messiahs.daemon.api.requests import body_of, offset_of, own_single_task, refusal, supplier_at
 from messiahs.daemon.api.task_search import Tasks
@@ -99,10 +99,7 @@ class FilesApi:
         if isinstance(found, web.Response):
             return found
         row, submission = found
-        outputs = [
-            {"name": one.name, "size": one.size_bytes, "executable": one.is_executable}
-            for one in self._outputs.declared(row, submission)
-        ]
+        outputs = [_document_of(one) for one in self._outputs.declared(row, submission)]
         return web.json_response({"outputs": outputs, "declared": list(command_of(submission, row.id).outputs)})
 
     async def _read(self, request: web.Request) -> web.StreamResponse:
@@ -112,8 +109,8 @@ class FilesApi:
         row, submission = found
         name, offset = request.match_info["name"], offset_of(request)
         output = next((one for one in self._outputs.declared(row, submission) if one.name == name), None)
-        if output is None:
-            return refusal(404, f"{row.id} left no output {name}")
+        if output is None or not output.is_file:
+            return refusal(404, f"{row.id} left no file {name}")
         if offset is None:
             return refusal(400, "offset is a number of bytes")
         length = max(0, output.size_bytes - offset)
@@ -141,6 +138,19 @@ class FilesApi:
         if not found.is_final:
             return refusal(409, f"{found.id} has not ended; outputs are available afterwards")
         return found.row, found.submission
+
+
+def _document_of(output: Output) -> dict[str, object]:
+    document: dict[str, object] = {
+        "name": output.name,
+        "size": output.size_bytes,
+        "executable": output.is_executable,
+    }
+    if output.link_target:
+        document["link"] = output.link_target
+    if output.is_folder:
+        document["folder"] = True
+    return document
 
 
 def _split(body: bytes) -> list[bytes] | None:

@@ -9,19 +9,24 @@ from typing import Annotated
 import msgspec
 
 from messiahs.core.interface.events import AnswerTo, Submitted
-from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.interface.messages import (
+    Command,
+)
 from messiahs.core.interface.rows import SubmissionRow
 from messiahs.core.model.attributes import EXTENSION_LIMIT, INTEGER_LOWEST, TASK_ATTRIBUTES, Kind, Value
 from messiahs.core.model.descriptions import TDV, is_valid_value
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.texts import has_control
+from messiahs.core.model.task_files import InputFile
+from messiahs.core.model.texts import has_control, printable
 from messiahs.core.origin.submission import MEMBER_LIMIT
 from messiahs.errors import CodecError
 from messiahs.wire.limits import (
     FILE_LIMIT,
     NAMES_LIMIT_BYTES,
     at_most,
+    check_kind,
+    declared_names,
     path_order,
     relative_path,
     separate_paths,
@@ -32,6 +37,7 @@ _SHOWN_CHARACTERS = 200
 _MODULES_OWN = ("origin", "user")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _HASH_BYTES = 32
+_HEX_DIGITS = frozenset("0123456789abcdef")
 _LARGEST = 2**62
 _NAME_LIMIT = 256
 _INPUT_DEPTH_LIMIT = 256
@@ -44,12 +50,14 @@ _SECONDS_PER_YEAR = 366 * 24 * 3_600
 
 
 class InputBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An input of a submit; its content was uploaded before."""
+    """An input of a submit: a file whose content was uploaded before, a link with its target, or an empty folder."""
 
     name: str
-    sha256: str
-    size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)]
+    sha256: str = ""
+    size: Annotated[int, msgspec.Meta(ge=0, le=_LARGEST)] = 0
     executable: bool = False
+    link: str = ""
+    folder: bool = False
 
 
 class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -75,7 +83,8 @@ def hashes_in(body: SubmitBody) -> Iterator[bytes]:
     """Yield the hashes of all inputs."""
     for files in (body.inputs, *body.member_inputs):
         for file in files:
-            yield bytes.fromhex(file.sha256)
+            if file.sha256:
+                yield bytes.fromhex(file.sha256)
 
 
 def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitted:
@@ -179,19 +188,30 @@ def _least(name: str) -> int:
 
 
 def _problem_of_files(body: SubmitBody) -> str:
-    for files in (body.inputs, *body.member_inputs):
-        for file in files:
-            if len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= set("0123456789abcdef"):
-                return f"input {file.name}: {file.sha256} is not a SHA-256"
-            if file.name.count("/") >= _INPUT_DEPTH_LIMIT:
-                return f"an input may be in at most {_INPUT_DEPTH_LIMIT - 1} folders: {file.name[:_SHOWN_CHARACTERS]}…"
     try:
         # The checks of the wire, so that everything that is accepted can be sent.
-        _check_inputs(body)
+        for files in (body.inputs, *body.member_inputs):
+            for file in files:
+                _check_input(file)
         _check_outputs(body)
+        _check_inputs(body)
     except CodecError as error:
         return str(error)
     return ""
+
+
+def _check_input(file: InputBody) -> None:
+    is_file = not file.link and not file.folder
+    if not _is_unicode(file.name) or not _is_unicode(file.link):
+        raise CodecError(f"input {printable(file.name)}: names must be UTF-8")
+    if is_file and (len(file.sha256) != 2 * _HASH_BYTES or not set(file.sha256) <= _HEX_DIGITS):
+        raise CodecError(f"input {file.name}: {file.sha256} is not a SHA-256")
+    if not is_file and (file.sha256 or file.executable):
+        raise CodecError(f"input {file.name}: a link or folder has no content")
+    if file.name.count("/") >= _INPUT_DEPTH_LIMIT:
+        shown = file.name[:_SHOWN_CHARACTERS]
+        raise CodecError(f"an input may be in at most {_INPUT_DEPTH_LIMIT - 1} folders: {shown}…")
+    check_kind(file.name, link_target=file.link, is_folder=file.folder, size_bytes=file.size)
 
 
 def _check_inputs(body: SubmitBody) -> None:
@@ -199,13 +219,20 @@ def _check_inputs(body: SubmitBody) -> None:
     at_most(len(body.inputs), FILE_LIMIT, what="input files")
     shared = separate_paths(relative_path(file.name) for file in body.inputs)
     order = [path_order(name) for name in shared]
+    shared_bytes = sum(map(_names_bytes, body.inputs)) + sum(len(name.encode()) for name in body.outputs)
+    at_most(shared_bytes, NAMES_LIMIT_BYTES, what="bytes of names")
     for files in filter(None, body.member_inputs):
         at_most(len(shared) + len(files), FILE_LIMIT, what="input files")
+        at_most(shared_bytes + sum(map(_names_bytes, files)), NAMES_LIMIT_BYTES, what="bytes of names")
         own = [relative_path(file.name) for file in files]
         # A member's name can only conflict with its neighbors in the sorted list.
         places = {bisect_left(order, path_order(name)) for name in own}
         around = {place for right in places for place in (right - 1, right) if 0 <= place < len(shared)}
         separate_paths((*own, *(shared[place] for place in around)))
+
+
+def _names_bytes(file: InputBody) -> int:
+    return len(file.name.encode()) + len(file.link.encode())
 
 
 def _shown(argv: tuple[str, ...]) -> str:
@@ -215,16 +242,15 @@ def _shown(argv: tuple[str, ...]) -> str:
 
 def _check_outputs(body: SubmitBody) -> None:
     """Check the names of outputs, as given and as expanded for each member."""
-    at_most(len(body.outputs), FILE_LIMIT, what="outputs")
-    for name in body.outputs:
-        relative_path(name)
+    wrong = next((name for name in body.outputs if not _is_unicode(name)), None)
+    if wrong is not None:
+        raise CodecError(f"output {printable(wrong)}: names must be UTF-8")
+    declared_names(body.outputs)
     templates = [name for name in body.outputs if "{}" in name]
     at_most(len(templates) * len(body.items), _OWN_OUTPUTS_LIMIT, what="outputs with {} of all tasks together")
     for item in body.items if templates else ():
         for name in templates:
             relative_path(name.replace("{}", item))
-    names = (*body.outputs, *(file.name for file in body.inputs))
-    at_most(sum(len(name.encode()) for name in names), NAMES_LIMIT_BYTES, what="bytes of names")
 
 
 def _is_unicode(text: str) -> bool:
@@ -239,6 +265,8 @@ def _inputs_of(files: tuple[InputBody, ...]) -> tuple[InputFile, ...]:
             sha256=bytes.fromhex(file.sha256),
             size_bytes=file.size,
             is_executable=file.executable,
+            link_target=file.link,
+            is_folder=file.folder,
         )
         for file in files
     )

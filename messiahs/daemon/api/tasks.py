@@ -152,7 +152,8 @@ class TasksApi:
         submission = found.submission
         tried = self._tasks.ended_or_tried(submission)
         failed = failed_in(tried, found.id.member)
-        if self._host.files.missing(file.sha256 for row in failed for file in command_of(submission, row.id).inputs):
+        inputs = (file for row in failed for file in command_of(submission, row.id).inputs)
+        if self._host.files.missing(file.sha256 for file in inputs if file.is_file):
             return refusal(409, f"inputs of {found.id} are no longer stored: submit it again")
 
         def retry(answer_to: AnswerTo) -> RetryRequested:

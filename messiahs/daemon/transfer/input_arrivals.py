@@ -85,9 +85,8 @@ class ArrivingFiles:
                 self.note(claim, lacking)
         except MessiahsError as error:
             return str(error)
-        missing = self.files.missing(
-            (one.sha256 for task in transfer.tasks for one in task.command.inputs), of=peer.system
-        )
+        inputs = (one for task in transfer.tasks for one in task.command.inputs)
+        missing = self.files.missing((one.sha256 for one in inputs if one.is_file), of=peer.system)
         return f"{len(missing)} of its files are missing here" if missing else ""
 
     def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":

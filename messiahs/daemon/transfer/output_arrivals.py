@@ -17,10 +17,10 @@ from messiahs.config.disk import free_bytes, write_sparsely
 from messiahs.config.whole_files import sync_folder
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
-from messiahs.core.interface.messages import Output
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
-from messiahs.core.model.output_names import DECLARED_PREFIX, is_declared
+from messiahs.core.model.output_names import DECLARED_PREFIX, Declared
+from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import command_of
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
@@ -90,7 +90,7 @@ class Outputs:
                 if output.size_bytes > min(SMALL_BYTES, room):
                     await self._write_file(action, output, path)
                     written.append(path)
-                elif output.size_bytes or attempt.number > 1:
+                elif output.is_file and (output.size_bytes or attempt.number > 1):
                     room -= output.size_bytes
                     body = b"".join([piece async for piece in self._pieces(action, output)])
                     path.unlink(missing_ok=True)
@@ -119,11 +119,11 @@ class Outputs:
 
         Outputs that an older release stored without comparing them with the declaration are omitted.
         """
-        declared = command_of(submission, row.id).outputs
+        declared = Declared(command_of(submission, row.id).outputs)
         outputs = row.result.outputs if row.result is not None else ()
         left = [output for output in outputs if output.name.startswith(DECLARED_PREFIX)]
         paths = [replace(output, name=output.name.removeprefix(DECLARED_PREFIX)) for output in left]
-        return tuple(output for output in paths if is_declared(output.name, declared))
+        return tuple(output for output in paths if declared.covers(output.name))
 
     def read_declared(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
         """Read from a declared output."""

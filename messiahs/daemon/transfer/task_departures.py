@@ -9,9 +9,12 @@ from typing import Final
 from messiahs.channel.contract import Channels
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed
-from messiahs.core.interface.messages import BoundTask, InputFile
+from messiahs.core.interface.messages import (
+    BoundTask,
+)
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
+from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.files import FileStore
 from messiahs.errors import ChannelError, ProtocolError, RefusedError, UntrustedError
 from messiahs.wire.codec import PutFile, PutRequest
@@ -102,7 +105,8 @@ def _kind_of(error: ChannelError | OSError) -> TransferFailure:
 
 def divided(tasks: Iterable[BoundTask]) -> tuple[list[bytes], list[bytes]]:
     """Return the files to send with their tasks, and those to send before: large ones, and too many small ones."""
-    inputs: dict[bytes, InputFile] = {one.sha256: one for task in tasks for one in task.command.inputs}
+    files = (one for task in tasks for one in task.command.inputs if one.is_file)
+    inputs: dict[bytes, InputFile] = {one.sha256: one for one in files}
     small: list[bytes] = []
     large: list[bytes] = []
     room = _SMALL_TOGETHER_BYTES

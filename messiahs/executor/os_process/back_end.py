@@ -333,9 +333,11 @@ class OsProcessExecutor:
             inputs=tuple(
                 Staged(
                     name=one.name,
-                    source=f"{self._settings.files}/{file_name(one.sha256)}",
+                    source=f"{self._settings.files}/{file_name(one.sha256)}" if one.is_file else "",
                     size_bytes=one.size_bytes,
                     is_executable=one.is_executable,
+                    link_target=one.link_target,
+                    is_folder=one.is_folder,
                 )
                 for one in action.command.inputs
             ),

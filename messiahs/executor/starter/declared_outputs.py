@@ -1,14 +1,20 @@
 """Declared outputs of a task, as they are when none of its processes remains.
 
-Links are not followed: their targets may not be the task's to give away.
+Links are not followed, because their targets may not be the task's to give away: a link that stays inside the working
+directory is an output itself.
 """
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
 from messiahs.core.interface.causes import Cause
+from messiahs.core.model.folder_links import stays_inside
+from messiahs.core.model.output_names import DEPTH_LIMIT, Pattern, States, is_pattern
+from messiahs.core.model.texts import has_control, printable
 from messiahs.errors import CodecError
 from messiahs.executor.attempt_values import Left
 from messiahs.executor.protocol.layout import WORK
@@ -16,19 +22,25 @@ from messiahs.wire.limits import FILE_LIMIT, relative_path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTRY_LIMIT = 16_384
-_DEPTH_LIMIT = 64
 _NAMES_LIMIT_BYTES = 64 << 10
-"""Maximum length of all names together: every status of the attempt carries them."""
+"""Maximum length of all names and targets of links together: every status of the attempt carries them."""
 _SHOWN = 5
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: f"more than {DEPTH_LIMIT} folders deep",
+}
 
 
 class _TooManyError(Exception):
-    """There are more files than a status can carry."""
+    """There are more files than a status can carry, or than are searched."""
 
 
 @dataclass(slots=True)
 class Found:
-    """Files that were found, by name, and names that were not (mutable)."""
+    """Outputs that were found, by name, names that were not, and what was omitted, with the reason (mutable)."""
 
     files: dict[str, Left] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -41,23 +53,28 @@ class Found:
     def text(self) -> str:
         """Return what is missing or was omitted."""
         texts = []
-        if self.cause == Cause.TOO_MANY_OUTPUTS:
+        if self.entries > _ENTRY_LIMIT:
+            texts.append(
+                f"more than {_ENTRY_LIMIT} files and folders were searched for its outputs: "
+                "declare them more precisely, or pack them with tar"
+            )
+        elif self.cause == Cause.TOO_MANY_OUTPUTS:
             texts.append(
                 f"its outputs are more than {FILE_LIMIT} files, or their names are too long: pack them with tar"
             )
         if self.missing:
             texts.append(f"missing at the end: {_listed(self.missing)}")
         if self.skipped:
-            texts.append(f"omitted, because they are not regular files: {_listed(self.skipped)}")
+            texts.append(f"omitted: {_listed(self.skipped)}")
         return "; ".join(texts)
 
 
 def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
-    """Find every declared file and folder in a work folder; a folder stands for its files."""
+    """Find every declared file, link and folder in a work folder; a folder stands for everything in it."""
     found = Found()
     for name in declared:
         try:
-            if not _add_declared(found, work, name):
+            if not _add_declared(found, work, name) and not (is_pattern(name) and _add_matching(found, work, name)):
                 found.missing.append(name)
         except _TooManyError:
             found.cause = Cause.TOO_MANY_OUTPUTS
@@ -68,81 +85,146 @@ def find_outputs(work: str, declared: tuple[str, ...]) -> Found:
 
 
 def _add_declared(found: Found, work: str, name: str) -> bool:
-    """Add a declared output; False if it does not exist, or its name leads out of the work folder."""
-    if not _fits_a_status(name):
+    """Add a declared output; False if it does not exist or is omitted, or its name leads out of the work folder."""
+    if _problem_of_name(name):
         return False
     *folders, last = name.split("/")
-    opened: list[int] = []
     try:
-        opened.append(os.open(work, _FOLDER))
-        for folder in folders:
-            opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
-        status = os.stat(last, dir_fd=opened[-1], follow_symlinks=False)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            return False
-        _add(found, opened[-1], last, path=name, depth=0)
+        with _opened(work, folders) as folder:
+            return _add(found, folder, last, path=name, depth=0)
     except (OSError, ValueError):
         return False
+
+
+def _add_matching(found: Found, work: str, text: str) -> bool:
+    """Add everything that matches a pattern; False if that is nothing."""
+    pattern = Pattern(text)
+    with _opened(work, []) as folder:
+        return _search(found, folder, pattern, states=pattern.start, above="")
+
+
+@contextmanager
+def _opened(work: str, folders: list[str]) -> Iterator[int]:
+    opened = [os.open(work, _FOLDER)]
+    try:
+        for folder in folders:
+            opened.append(os.open(folder, _FOLDER, dir_fd=opened[-1]))
+        yield opened[-1]
     finally:
         for descriptor in opened:
             os.close(descriptor)
-    return True
 
 
-def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> None:
-    """Add a file, or all files in a folder."""
+def _search(found: Found, folder: int, pattern: Pattern, *, states: States, above: str) -> bool:
+    """Add what matches in a folder and below it; the path of its content begins with `above`."""
+    name = pattern.only_name(states)
+    is_found = False
+    for entry in _entries_of(found, folder) if name is None else [name]:
+        following = pattern.step(states, entry)
+        if pattern.has_matched(following):
+            is_found |= _add_below(found, folder, entry, path=above + entry, depth=0)
+        elif following and above.count("/") < DEPTH_LIMIT:
+            found.entries += 1
+            # Files and links have nothing below.
+            with suppress(OSError), _opened_below(entry, folder) as below:
+                is_found |= _search(found, below, pattern, states=following, above=f"{above}{entry}/")
+    return is_found
+
+
+@contextmanager
+def _opened_below(entry: str, folder: int) -> Iterator[int]:
+    descriptor = os.open(entry, _FOLDER, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _add(found: Found, folder: int, entry: str, *, path: str, depth: int) -> bool:
+    """Add a file, a link, or everything in a folder, and the folder itself if that is nothing; False if omitted."""
     found.entries += 1
     if found.entries > _ENTRY_LIMIT:
         raise _TooManyError
     status = os.stat(entry, dir_fd=folder, follow_symlinks=False)
-    if stat.S_ISDIR(status.st_mode) and depth < _DEPTH_LIMIT:
-        descriptor = os.open(entry, _FOLDER, dir_fd=folder)
-        try:
-            for below in _entries_of(descriptor, at_most=_ENTRY_LIMIT - found.entries):
+    problem = _problem_of_name(path) or ("" if status.st_uid == os.geteuid() else "it belongs to another account")
+    if problem:
+        found.skipped.append(f"{path} ({problem})")
+        return False
+    if stat.S_ISDIR(status.st_mode) and depth < DEPTH_LIMIT:
+        with _opened_below(entry, folder) as descriptor:
+            added = [
                 _add_below(found, descriptor, below, path=f"{path}/{below}", depth=depth + 1)
-        finally:
-            os.close(descriptor)
-    elif stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and _fits_a_status(path):
+                for below in _entries_of(found, descriptor)
+            ]
+        if not any(added):
+            _note(found, Left(path, 0, is_executable=False, is_folder=True))
+    elif stat.S_ISREG(status.st_mode):
         if not status.st_mode & stat.S_IRUSR:
             os.chmod(entry, stat.S_IMODE(status.st_mode) | stat.S_IRUSR, dir_fd=folder)
         _note(found, Left(path, status.st_size, bool(status.st_mode & stat.S_IXUSR)))
+    elif stat.S_ISLNK(status.st_mode):
+        return _add_link(found, path, os.readlink(entry, dir_fd=folder))
     else:
-        found.skipped.append(path)
+        found.skipped.append(f"{path} ({_KINDS.get(stat.S_IFMT(status.st_mode), 'of an unknown type')})")
+        return False
+    return True
 
 
-def _entries_of(folder: int, *, at_most: int) -> list[str]:
+def _add_link(found: Found, path: str, target: str) -> bool:
+    if not stays_inside(path, target):
+        found.skipped.append(f"{path} (a link to {target}, out of the working directory)")
+        return False
+    if not _is_unicode(target) or has_control(target):
+        found.skipped.append(f"{path} (a link whose target is not UTF-8 or has control characters)")
+        return False
+    _note(found, Left(path, 0, is_executable=False, link_target=target))
+    return True
+
+
+def _add_below(found: Found, folder: int, entry: str, *, path: str, depth: int) -> bool:
+    try:
+        return _add(found, folder, entry, path=path, depth=depth)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        found.skipped.append(f"{path} ({error.strerror})")
+        return False
+
+
+def _entries_of(found: Found, folder: int) -> list[str]:
+    left = _ENTRY_LIMIT - found.entries
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in islice(entries, at_most + 1)]
-    if len(names) > at_most:
+        names = [entry.name for entry in islice(entries, left + 1)]
+    if len(names) > left:
+        found.entries = _ENTRY_LIMIT + 1
         raise _TooManyError
     return sorted(names)
-
-
-def _add_below(found: Found, folder: int, entry: str, *, path: str, depth: int) -> None:
-    try:
-        _add(found, folder, entry, path=path, depth=depth)
-    except OSError:
-        found.skipped.append(path)
 
 
 def _note(found: Found, left: Left) -> None:
     if left.name in found.files:
         return
-    found.names_bytes += len(left.name.encode())
+    found.names_bytes += len(left.name.encode()) + len(left.link_target.encode())
     if len(found.files) >= FILE_LIMIT or found.names_bytes > _NAMES_LIMIT_BYTES:
         raise _TooManyError
     found.files[left.name] = left
 
 
-def _fits_a_status(path: str) -> bool:
+def _problem_of_name(path: str) -> str:
+    if not _is_unicode(path):
+        return "its name is not UTF-8"
     try:
-        path.encode()
         relative_path(f"{WORK}/{path}")
-    except (CodecError, UnicodeEncodeError):
-        return False
-    return True
+    except CodecError:
+        return "its name is too long, or has control characters"
+    return ""
+
+
+def _is_unicode(text: str) -> bool:
+    # Bytes that are not UTF-8 are lone surrogates here.
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(name.encode(errors="replace").decode() for name in names[:_SHOWN])
+    shown = ", ".join(map(printable, names[:_SHOWN]))
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"

@@ -1,11 +1,13 @@
 """Copying inputs of a task to their places, so that changes by the task do not affect others.
 
-The kernel copies, and shares blocks where the file system can.
+The kernel copies, and shares blocks where the file system can. Holes stay holes. Links are created after all files, so
+that no file is written through one.
 """
 
 import errno
 import os
 
+from messiahs.core.model.folder_links import stays_inside
 from messiahs.errors import CodecError
 from messiahs.executor.attempt_values import Staged
 from messiahs.wire.limits import relative_path
@@ -30,9 +32,10 @@ def is_quick(inputs: tuple[Staged, ...]) -> bool:
 
 def stage(inputs: tuple[Staged, ...]) -> None:
     """Copy inputs into the working directory. Raises `StagingError`."""
-    for one in inputs:
+    made: set[str] = set()
+    for one in sorted(inputs, key=lambda one: bool(one.link_target)):
         try:
-            _copy(one)
+            _place(one, made)
         except CodecError as error:
             raise StagingError(f"input {one.name!r} leads out of the working directory") from error
         except OSError as error:
@@ -41,22 +44,56 @@ def stage(inputs: tuple[Staged, ...]) -> None:
             raise StagingError(f"input {one.name!r}: {error}") from error
 
 
-def _copy(staged: Staged) -> None:
+def _place(staged: Staged, made: set[str]) -> None:
+    """Put an input in its place; the folders `made` exist."""
     # The wire has checked the name, and the tasks' account writes the file.
     relative_path(staged.name)
+    folder = staged.name if staged.is_folder else staged.name.rpartition("/")[0]
+    if folder and folder not in made:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - once per folder of a task
+        made.add(folder)
+    if staged.link_target:
+        if not stays_inside(staged.name, staged.link_target):
+            raise StagingError(f"input {staged.name!r} is a link that leads out of the working directory")
+        os.symlink(staged.link_target, staged.name)  # noqa: PTH211 - strings, as above
+    elif not staged.is_folder:
+        _copy(staged)
+
+
+def _copy(staged: Staged) -> None:
     source = os.open(staged.source, _SOURCE)
     try:
-        if os.fstat(source).st_size != staged.size_bytes:
+        found = os.fstat(source)
+        if found.st_size != staged.size_bytes:
             raise StagingError(f"input {staged.name} does not have its {staged.size_bytes} bytes")
-        if "/" in staged.name:
-            os.makedirs(staged.name.rpartition("/")[0], exist_ok=True)  # noqa: PTH103 - once per input of a task
         target = os.open(staged.name, _TARGET, 0o755 if staged.is_executable else 0o644)
         try:
-            _copy_content(source, target, staged.size_bytes)
+            if found.st_blocks * 512 < found.st_size:
+                _copy_sparsely(source, target, staged.size_bytes)
+            else:
+                _copy_content(source, target, staged.size_bytes)
         finally:
             os.close(target)
     finally:
         os.close(source)
+
+
+def _copy_sparsely(source: int, target: int, size: int) -> None:
+    """Copy only what is not a hole."""
+    os.ftruncate(target, size)
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(source, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            # The rest is a hole.
+            return
+        end = os.lseek(source, start, os.SEEK_HOLE)
+        os.lseek(source, start, os.SEEK_SET)
+        os.lseek(target, start, os.SEEK_SET)
+        _copy_content(source, target, end - start)
 
 
 def _copy_content(source: int, target: int, size: int) -> None:

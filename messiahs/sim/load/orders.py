@@ -6,11 +6,14 @@ from random import Random
 from typing import Final
 
 from messiahs.core.interface.events import AnswerTo, Submitted
-from messiahs.core.interface.messages import Command, InputFile
+from messiahs.core.interface.messages import (
+    Command,
+)
 from messiahs.core.model.attributes import Value
 from messiahs.core.model.descriptions import SDV, TDV, sorted_pairs
 from messiahs.core.model.ids import ClientKey, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.core.model.task_files import InputFile
 from messiahs.sim.load.users import Order
 
 _GIB: Final = 1 << 30

@@ -232,14 +232,18 @@ class TaskDeny(_message.Message):
     def __init__(self, request: _Optional[int] = ..., reasons: _Optional[_Iterable[_Union[Reason, _Mapping]]] = ..., asks_left: _Optional[int] = ...) -> None: ...
 
 class Output(_message.Message):
-    __slots__ = ("name", "size_bytes", "is_executable")
+    __slots__ = ("name", "size_bytes", "is_executable", "link_target", "is_folder")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     IS_EXECUTABLE_FIELD_NUMBER: _ClassVar[int]
+    LINK_TARGET_FIELD_NUMBER: _ClassVar[int]
+    IS_FOLDER_FIELD_NUMBER: _ClassVar[int]
     name: str
     size_bytes: int
     is_executable: bool
-    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ...) -> None: ...
+    link_target: str
+    is_folder: bool
+    def __init__(self, name: _Optional[str] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
 class AttemptStatus(_message.Message):
     __slots__ = ("attempt", "state", "substate", "exit_code", "signal", "cause", "text", "ran_ns", "outputs")

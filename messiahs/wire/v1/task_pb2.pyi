@@ -26,16 +26,20 @@ class Variable(_message.Message):
     def __init__(self, name: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class InputFile(_message.Message):
-    __slots__ = ("name", "sha256", "size_bytes", "is_executable")
+    __slots__ = ("name", "sha256", "size_bytes", "is_executable", "link_target", "is_folder")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SHA256_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     IS_EXECUTABLE_FIELD_NUMBER: _ClassVar[int]
+    LINK_TARGET_FIELD_NUMBER: _ClassVar[int]
+    IS_FOLDER_FIELD_NUMBER: _ClassVar[int]
     name: str
     sha256: bytes
     size_bytes: int
     is_executable: bool
-    def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ...) -> None: ...
+    link_target: str
+    is_folder: bool
+    def __init__(self, name: _Optional[str] = ..., sha256: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., is_executable: _Optional[bool] = ..., link_target: _Optional[str] = ..., is_folder: _Optional[bool] = ...) -> None: ...
 
 class Command(_message.Message):
     __slots__ = ("argv", "env", "inputs", "outputs", "takes_stdin")

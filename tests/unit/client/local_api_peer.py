@@ -24,7 +24,8 @@ class Peer:
     `answers` come one after the other, the last one for ever; `by_path` goes before them, and answers whatever has its
     key in its path. Of a log, either `logs` has all, or each of `pieces` but the last is cut off after what it has.
     `files` are those that were uploaded, by hash, and `refuses_files` is why none is taken; `outputs` are those of
-    tasks by name (one that ends with `.sh` is executable), `declared` what they had declared (None: just those). While
+    tasks by name (one that ends with `.sh` is executable), `declared` what they had declared (None: just those),
+    and `kinds` says by name which are links and folders. While
     `cuts` is above 0, a file is cut off in the middle; while `takes_files` is not set, one is taken and not answered.
     """
 
@@ -37,6 +38,7 @@ class Peer:
     files: dict[str, bytes] = field(default_factory=dict)
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
     declared: list[str] | None = None
+    kinds: dict[str, dict[str, object]] = field(default_factory=dict)
     refuses_files: str = ""
     cuts: int = 0
     takes_files: threading.Event = field(default_factory=threading.Event)
@@ -136,7 +138,13 @@ class Handler(BaseHTTPRequestHandler):
     def _output(self, outputs: dict[str, bytes], name: str) -> None:
         if not name:
             listed = [
-                {"name": each, "size": len(body), "executable": each.endswith(".sh")} for each, body in outputs.items()
+                {
+                    "name": each,
+                    "size": len(body),
+                    "executable": each.endswith(".sh"),
+                    **self.server.peer.kinds.get(each, {}),
+                }
+                for each, body in outputs.items()
             ]
             declared = self.server.peer.declared
             self._answer(200, {"outputs": listed, "declared": list(outputs if declared is None else declared)})

@@ -89,6 +89,49 @@ def test_what_was_there_is_replaced(start_peer: StartPeer, tmp_path: Path) -> No
     assert (tmp_path / "precious").read_text() == "mine"
 
 
+def test_links_and_empty_folders_are_made_and_replaced(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer, into = start_peer(), tmp_path / "into"
+    peer.outputs = {"left.1": {"out/link": b"", "out/deep/none": b"", "out/plain": b"x"}}
+    peer.kinds = {"out/link": {"link": "plain"}, "out/deep/none": {"folder": True}}
+    for _ in range(2):
+        assert sorted(fetched(peer, into)) == ["out/deep/none", "out/link", "out/plain"]
+        assert str((into / "out" / "link").readlink()) == "plain"
+        assert (into / "out" / "link").read_bytes() == b"x"
+        assert list((into / "out" / "deep" / "none").iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "..", "../../x", "a/../../../x", "a/..", "a\x1b[2J"])
+def test_a_link_out_of_the_folder_is_refused_and_nothing_is_written(
+    start_peer: StartPeer, tmp_path: Path, target: str
+) -> None:
+    peer = start_peer()
+    peer.outputs, peer.kinds = {"left.1": {"plain": b"x", "link": b""}}, {"link": {"link": target}}
+    with pytest.raises(ClientError, match=r"`link` is a link to `.*`, out of the task's working directory"):
+        fetched(peer, tmp_path / "into")
+    assert not (tmp_path / "into").exists()
+
+
+def test_nothing_is_written_through_a_link_that_came_with_it(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer, into = start_peer(), tmp_path / "into"
+    (into / "own").mkdir(parents=True)
+    peer.outputs, peer.kinds = {"left.1": {"out": b"", "out/x": b"x"}}, {"out": {"link": "own"}}
+    peer.declared = ["out"]
+    with pytest.raises(ClientError, match="cannot be written"):
+        fetched(peer, into)
+    assert files_in(into / "own") == {}
+
+
+def test_what_a_pattern_does_not_match_is_refused(start_peer: StartPeer, tmp_path: Path) -> None:
+    peer = start_peer()
+    peer.declared = ["out/*.csv"]
+    peer.outputs = {"left.1": {"out/a.csv": b"x"}}
+    assert fetched(peer, tmp_path / "into") == ["out/a.csv"]
+    for name in ("out/b.txt", "c.csv", "out/deep/d.csv"):
+        peer.outputs = {"left.1": {name: b"x"}}
+        with pytest.raises(ClientError, match="was not declared"):
+            fetched(peer, tmp_path / "into")
+
+
 @pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", "a//x", ".", "a\0b", "a\x1b[2Jb"])
 def test_a_name_that_leads_outside_is_refused(start_peer: StartPeer, tmp_path: Path, name: str) -> None:
     peer = start_peer()

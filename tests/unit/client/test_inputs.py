@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from messiahs.client import Source, prepare_inputs
-from messiahs.client.inputs import source_of
+from messiahs.client.input_folders import walked
+from messiahs.client.inputs import content_of, source_of
 from messiahs.client.names import check_received_name, checked_name
+from messiahs.core.model.output_names import Declared
 from messiahs.errors import ClientError
+from messiahs.wire.limits import FILE_LIMIT
 
 
 @pytest.fixture
@@ -66,16 +69,106 @@ def test_an_input_has_the_hash_size_and_mode_of_its_file(here: Path) -> None:
     assert not other.is_executable
 
 
-def test_links_are_followed(here: Path) -> None:
+def test_a_link_that_the_user_names_is_followed(here: Path) -> None:
     (here / "link").symlink_to("data")
-    (here / "data" / "three").symlink_to(here / "a.txt")
-    assert names("link") == ["link/deep/two", "link/one", "link/three"]
+    (here / "file").symlink_to("a.txt")
+    assert names("link", "file") == ["link/deep/two", "link/one", "file"]
 
 
-def test_a_folder_that_holds_itself_is_an_error(here: Path) -> None:
-    (here / "data" / "again").symlink_to(here / "data")
-    with pytest.raises(ClientError, match="data/again` is a link to a folder that it is in"):
+def test_links_inside_a_folder_stay_links(here: Path) -> None:
+    for name, target in {"again": ".", "deep/up": "../one", "none": "not/here", "two": "./deep//two"}.items():
+        (here / "data" / name).symlink_to(target)
+    found = prepare_inputs([Source(path="data", name="x")]).inputs
+    assert {one.name: one.link_target for one in found} == {
+        "x/again": ".",
+        "x/deep/two": "",
+        "x/deep/up": "../one",
+        "x/none": "not/here",
+        "x/one": "",
+        "x/two": "./deep//two",
+    }
+    assert found[0].document() == {"name": "x/again", "link": "."}
+
+
+@pytest.mark.parametrize(
+    "target", ["/etc/passwd", "..", "../a.txt", "deep/../one", "deep/../../a.txt", "a\x1bb", b"a\xff"]
+)
+def test_a_link_that_cannot_be_sent_is_named(here: Path, target: str | bytes) -> None:
+    (here / "data" / "bad").symlink_to(os.fsdecode(target))
+    with pytest.raises(ClientError, match="`data/bad`"):
         names("data")
+
+
+def test_an_empty_folder_is_an_input(here: Path) -> None:
+    (here / "data" / "deep" / "none").mkdir()
+    found = prepare_inputs([Source(path="data"), Source(path="data/deep/none", name="own")]).inputs
+    assert [(one.name, one.is_folder) for one in found] == [
+        ("data/deep/none", True),
+        ("data/deep/two", False),
+        ("data/one", False),
+        ("own", True),
+    ]
+    assert found[0].document() == {"name": "data/deep/none", "folder": True}
+    assert prepare_inputs([Source(path="data/deep/none", name=".")]).inputs == ()
+
+
+def test_a_pipe_in_a_folder_is_named_and_not_opened(here: Path) -> None:
+    os.mkfifo(here / "data" / "pipe")
+    with pytest.raises(ClientError, match="`data/pipe` is neither a file nor a folder"):
+        names("data")
+
+
+def test_a_name_that_is_not_utf8_is_refused_and_shown(here: Path) -> None:
+    (here / os.fsdecode(b"data/a\xff")).write_text("")
+    with pytest.raises(ClientError, match=r"`data/a\\udcff` cannot be the name of a task's file: it is not UTF-8"):
+        names("data")
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_read_is_not_followed(here: Path) -> None:
+    (here / "secret").mkdir()
+    (here / "secret" / "two").write_text("secret")
+    (file,) = [one for one in walked("data") if one.below == "deep/two"]
+    (here / "data" / "deep" / "two").unlink()
+    (here / "data" / "deep").rmdir()
+    (here / "data" / "deep").symlink_to("../secret")
+    with pytest.raises(ClientError, match="`data/deep/two` cannot be read: "):
+        content_of(file, lambda _: None)
+
+
+def test_a_file_that_becomes_a_link_or_a_pipe_is_not_read(here: Path) -> None:
+    (file,) = [one for one in walked("data") if one.below == "one"]
+    (here / "data" / "one").unlink()
+    (here / "data" / "one").symlink_to("../a.txt")
+    with pytest.raises(ClientError, match="`data/one` cannot be read: "):
+        content_of(file, lambda _: None)
+    (here / "data" / "one").unlink()
+    os.mkfifo(here / "data" / "one")
+    with pytest.raises(ClientError, match="`data/one` is neither a file nor a folder"):
+        content_of(file, lambda _: None)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(here: Path) -> None:
+    (here / "a.txt").write_bytes(b"x" * 3_000_000)
+
+    def grow(_: int) -> None:
+        with (here / "a.txt").open("ab") as file:
+            file.write(b"y")
+
+    with pytest.raises(ClientError, match=r"`a\.txt` changed while it was read; nothing was submitted"):
+        content_of(walked("a.txt")[0], grow)
+
+
+def test_more_files_than_a_task_can_have_are_refused_before_any_is_read(here: Path) -> None:
+    for number in range(FILE_LIMIT):
+        (here / "data" / f"a{number}").touch()
+    with pytest.raises(ClientError, match="at most 1024 inputs, and `data` brings more: pack them with tar"):
+        prepare_inputs([Source(path="data")], on_progress=lambda *_: pytest.fail("a file was read"))
+    for word in ("data/one", "data/deep/two"):
+        (here / word).unlink()
+    (here / "data" / "deep").rmdir()
+    assert len(names("data")) == FILE_LIMIT
+    with pytest.raises(ClientError, match=r"`a\.txt` brings more"):
+        prepare_inputs([source_of("data"), source_of("{}:x")], items=["a.txt"])
 
 
 @pytest.mark.parametrize(
@@ -162,10 +255,10 @@ def test_a_name_that_cannot_be_is_a_usage_error(name: str, why: str) -> None:
 @pytest.mark.parametrize("name", ["../x", "/x", "a//b", "./a", "a/", "", "a\x1b[2J", "a\u2028b", "a\u202eb"])
 def test_a_name_from_outside_must_be_plain(name: str) -> None:
     with pytest.raises(ClientError):
-        check_received_name(name, [name])
+        check_received_name(name, Declared([name]))
 
 
 def test_a_name_that_is_refused_is_shown_without_its_control_characters() -> None:
     with pytest.raises(ClientError) as caught:
-        check_received_name("a\u202eb\x1b", ["a\u202eb\x1b"])
+        check_received_name("a\u202eb\x1b", Declared(["a\u202eb\x1b"]))
     assert r"`a\u202eb\x1b`" in str(caught.value)

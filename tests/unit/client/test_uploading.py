@@ -1,5 +1,6 @@
 """Uploading files to the module, against a real HTTP server."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,11 @@ def test_small_files_travel_together_in_requests_of_a_bounded_size(start_peer: S
         (folder / str(number)).write_text(str(number))
     for number in range(80):
         (folder / f"larger{number}").write_bytes(bytes([number]) * 65_536)
-    prepared = prepare_inputs([Source(path=str(folder))])
+    items = sorted(path.name for path in folder.iterdir())
+    prepared = prepare_inputs([Source(path=f"{folder}/{{}}")], items=items)
     with ModuleClient(peer.socket_path) as module:
         upload(module, prepared.contents)
+    assert len(peer.files) == 2_180
     assert set(peer.files) == set(prepared.contents)
     assert puts(peer) <= 4
 
@@ -57,8 +60,9 @@ def test_a_small_file_that_changed_since_it_was_hashed_is_an_error(
     start_peer: StartPeer, folder: Path, prepared: PreparedInputs
 ) -> None:
     peer = start_peer()
-    (folder / "small").write_text("t")
-    with ModuleClient(peer.socket_path) as module, pytest.raises(ClientError, match="changed while"):
+    same = prepared.contents[hashlib.sha256(b"s").hexdigest()].path
+    Path(same).write_text("t")
+    with ModuleClient(peer.socket_path) as module, pytest.raises(ClientError, match=f"`{same}` changed while"):
         upload(module, prepared.contents)
 
 

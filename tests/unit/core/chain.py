@@ -36,7 +36,9 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.messages import Output, TaskTransfer
+from messiahs.core.interface.messages import (
+    TaskTransfer,
+)
 from messiahs.core.interface.policies import Timeouts
 from messiahs.core.interface.rows import Row, RowKey, key_of
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -44,6 +46,7 @@ from messiahs.core.invariants import violations
 from messiahs.core.model.ids import AttemptId, SystemId, TaskId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_files import Output
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.language.compiler.files import parse_policy

@@ -33,12 +33,12 @@ from messiahs.core.interface.events import (
     TransferReceived,
     VectorReceived,
 )
-from messiahs.core.interface.messages import Output
 from messiahs.core.interface.rows import Row, RowKey, TaskRow, key_of
 from messiahs.core.invariants import violations
 from messiahs.core.model.ids import AttemptId, SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND, Instant, after
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_files import Output
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains, RunningAttempt
 from tests.unit.core.agenda import Agenda

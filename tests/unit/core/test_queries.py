@@ -11,11 +11,18 @@ from messiahs.core.interface.events import (
     CancelRequested,
     TransferReceived,
 )
-from messiahs.core.interface.messages import AttemptStatus, Command, InputFile, SchedAccept, SchedRequest, TaskState
+from messiahs.core.interface.messages import (
+    AttemptStatus,
+    Command,
+    SchedAccept,
+    SchedRequest,
+    TaskState,
+)
 from messiahs.core.interface.rows import AttemptRow, SubmissionRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, Epoch, SearchId, SystemId, Ticket
 from messiahs.core.model.instants import MILLISECOND, Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.queries import (
     Access,
     Here,

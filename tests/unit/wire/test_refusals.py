@@ -10,7 +10,6 @@ from messiahs.core.interface.messages import (
     BoundTask,
     Command,
     DenyCode,
-    Output,
     Reason,
     SchedAccept,
     SchedDeny,
@@ -27,6 +26,7 @@ from messiahs.core.interface.predicates import BadPredicate
 from messiahs.core.model.attributes import MACHINE_ATTRIBUTES, Kind
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, MessageId, SearchId, SystemId, TaskId, Ticket
+from messiahs.core.model.task_files import Output
 from messiahs.core.vectors.vectors import Interval, MachineClass, Vector
 from messiahs.errors import CodecError
 from messiahs.language.predicate.predicates import predicate_parser

@@ -5,8 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from messiahs.core.interface.messages import BoundTask, Command, InputFile, TaskTransfer
+from messiahs.core.interface.messages import (
+    BoundTask,
+    Command,
+    TaskTransfer,
+)
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
+from messiahs.core.model.task_files import InputFile
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     PutFile,
@@ -30,6 +35,20 @@ def add_input(wire: task_pb2.TaskTransfer, name: str, *, sha256: bytes = bytes(3
     wire.tasks[0].command.inputs.add(name=name, sha256=sha256)
 
 
+def add_link(
+    wire: task_pb2.TaskTransfer,
+    name: str,
+    *,
+    target: str = "",
+    is_folder: bool = False,
+    size_bytes: int = 0,
+    sha256: bytes = b"",
+) -> None:
+    wire.tasks[0].command.inputs.add(
+        name=name, link_target=target, is_folder=is_folder, size_bytes=size_bytes, sha256=sha256
+    )
+
+
 def add_outputs(wire: task_pb2.TaskTransfer, *names: str) -> None:
     wire.tasks[0].command.outputs.extend(names)
 
@@ -48,13 +67,31 @@ def add_outputs(wire: task_pb2.TaskTransfer, *names: str) -> None:
         lambda wire: add_input(wire, "other", sha256=b"short"),
         lambda wire: setattr(wire.tasks[0].command.inputs[0], "size_bytes", 1 << 63),
         lambda wire: wire.tasks[0].command.inputs.extend([wire.tasks[0].command.inputs[0]] * 1024),
+        *[
+            lambda wire, target=target: add_link(wire, "data/link", target=target)
+            for target in ("/etc", "../..", "../../x", "a/../b", "a/../../../x", "a\x1b", "a\u202e", "x" * 4097)
+        ],
+        lambda wire: add_link(wire, "data/in.txt/link", target="x"),
+        lambda wire: add_link(wire, "link", target="x", size_bytes=1),
+        lambda wire: add_link(wire, "link", target="x", is_folder=True),
+        lambda wire: add_link(wire, "link", target="x", sha256=b"short"),
+        lambda wire: add_link(wire, "folder", is_folder=True, size_bytes=1),
+        lambda wire: add_link(wire, "neither"),
+        lambda wire: wire.tasks[0].command.inputs.extend(
+            task_pb2.InputFile(name=f"link{number}", link_target="x/" * 2_000) for number in range(64)
+        ),
+        lambda wire: add_outputs(wire, *[f"{number}*" for number in range(33)]),
+        lambda wire: add_outputs(wire, "*/" * 64 + "x"),
         lambda wire: add_outputs(wire, "../a"),
         lambda wire: add_outputs(wire, *["x"] * 1024),
         lambda wire: add_outputs(wire, *["x" * 250] * 600),
     ],
 )
 def test_files_of_a_task_are_refused(spoil: Callable[[task_pb2.TaskTransfer], None]) -> None:
-    command = Command(argv=("true",), inputs=(INPUT, replace(INPUT, name="data.txt")), outputs=("out",))
+    link = InputFile(name="data/up", sha256=b"", size_bytes=0, link_target="../data.txt")
+    folder = InputFile(name="none", sha256=b"", size_bytes=0, is_folder=True)
+    inputs = (INPUT, replace(INPUT, name="data.txt"), link, folder)
+    command = Command(argv=("true",), inputs=inputs, outputs=("out", "*/[a-z]/**/x?"))
     task = BoundTask(attempt=ATTEMPT, command=command)
     wire = encode_transfer(TaskTransfer(claim=CLAIM, ticket=Ticket(bytes(16)), tasks=(task,)))
     assert decode_transfer(wire).tasks[0].command == command

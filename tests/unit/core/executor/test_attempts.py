@@ -20,7 +20,6 @@ from messiahs.core.interface.events import AttemptEnded, AttemptStarted, StoreCh
 from messiahs.core.interface.messages import (
     ClaimEnd,
     DenyCode,
-    Output,
     SchedAccept,
     Substate,
     TaskKill,
@@ -34,6 +33,7 @@ from messiahs.core.interface.rows import AttemptRow, RowKind
 from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import MILLISECOND, SECOND
+from messiahs.core.model.task_files import Output
 from messiahs.core.task_filter.local_resources import promised_slots
 from tests.unit.core.rig import (
     CHILD,

@@ -4,10 +4,16 @@ import pytest
 
 from messiahs.core.interface.actions import Action, Store
 from messiahs.core.interface.events import AnswerTo, CancelRequested, RetryRequested
-from messiahs.core.interface.messages import Command, InputFile, SchedRequest, TaskState, TaskTransfer
+from messiahs.core.interface.messages import (
+    Command,
+    SchedRequest,
+    TaskState,
+    TaskTransfer,
+)
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import Instant
+from messiahs.core.model.task_files import InputFile
 from messiahs.core.origin.array_members import command_of, name_of, runs_of, tdv_of
 from messiahs.core.state.origin import Submission
 from tests.unit.core.rig import CHILD, CLAIM, TASK, Rig, accept, attempt, only, sent, status, statuses, tdv, told

@@ -4,7 +4,6 @@ from messiahs.core.interface.actions import StartAttempt
 from messiahs.core.interface.events import AnswerTo, AttemptEnded, Submitted, TransferReceived
 from messiahs.core.interface.messages import (
     AttemptStatus,
-    Output,
     SchedAccept,
     TaskState,
     TaskStatus,
@@ -13,6 +12,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.task_files import Output
 from tests.unit.core.pair import LEFT, SETTLED_NS, Pair
 from tests.unit.core.rig import COMMAND, ORIGIN, PARENT, Rig, only, remote, request, tdv, told, transfer
 

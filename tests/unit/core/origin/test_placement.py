@@ -8,11 +8,18 @@ import pytest
 from messiahs.core.interface.actions import Action, Decision, FetchOutputs, Forget, SendControl, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Measured, StoreChanged
-from messiahs.core.interface.messages import ClaimEnd, Command, Output, SchedRequest, TaskState, TaskTransfer
+from messiahs.core.interface.messages import (
+    ClaimEnd,
+    Command,
+    SchedRequest,
+    TaskState,
+    TaskTransfer,
+)
 from messiahs.core.interface.rows import HeldClaimRow, RowKind, TaskRow
 from messiahs.core.model.ids import ClientKey
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
 from messiahs.core.model.routes import Leg
+from messiahs.core.model.task_files import Output
 from messiahs.core.vectors.vectors import EMPTY
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (

@@ -7,10 +7,17 @@ import pytest
 from messiahs.core.interface.actions import Action, EndFetch, FetchOutputs, Report, ReportCode, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, OutputsFailed, OutputsHome
-from messiahs.core.interface.messages import Command, Output, SchedRequest, TaskKill, TaskState, TaskStatusAck
+from messiahs.core.interface.messages import (
+    Command,
+    SchedRequest,
+    TaskKill,
+    TaskState,
+    TaskStatusAck,
+)
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import SECOND
-from messiahs.core.model.output_names import is_declared
+from messiahs.core.model.output_names import Declared
+from messiahs.core.model.task_files import Output
 from messiahs.core.origin.reported_outputs import LEAST_LIMIT_BYTES, LIMIT_BYTES, accepted
 from tests.unit.core.rig import (
     CHILD,
@@ -220,8 +227,8 @@ class Counted(frozenset[str]):
 
 def test_a_path_of_thousands_of_folders_is_not_looked_up_for_each_of_them() -> None:
     declared = Counted({"out", "logs/day"})
-    assert not is_declared("a/" * 2_000 + "b", declared)
-    assert is_declared("logs/day/" + "a/" * 2_000 + "b", declared)
+    assert not Declared(declared).covers("a/" * 2_000 + "b")
+    assert Declared(declared).covers("logs/day/" + "a/" * 2_000 + "b")
     assert declared.looks <= 4
 
 

@@ -9,7 +9,6 @@ from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, AttemptStarted, OutputsHome, PolicyChanged, TransferReceived
 from messiahs.core.interface.messages import (
     ClaimEnd,
-    Output,
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -24,6 +23,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.core.model.neighbors import Neighbor
+from messiahs.core.model.task_files import Output
 from messiahs.language.compiler.files import parse_policy
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (

@@ -17,7 +17,6 @@ from messiahs.core.interface.events import (
 from messiahs.core.interface.limits import RENEWALS_PER_LEASE
 from messiahs.core.interface.messages import (
     ClaimEnd,
-    Output,
     SchedRequest,
     Substate,
     TaskKill,
@@ -29,6 +28,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.instants import MILLISECOND, MINUTE, SECOND
+from messiahs.core.model.task_files import Output
 from tests.unit.core.rig import (
     CHILD,
     CLAIM,

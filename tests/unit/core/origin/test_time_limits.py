@@ -8,8 +8,6 @@ from messiahs.core.interface.actions import Action, FetchOutputs, Store
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AnswerTo, CancelRequested, LinkDown, OutputsHome, RetryRequested
 from messiahs.core.interface.messages import (
-    InputFile,
-    Output,
     SchedRequest,
     Substate,
     TaskKill,
@@ -19,6 +17,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.rows import TaskRow
 from messiahs.core.model.instants import HOUR, MINUTE, SECOND
+from messiahs.core.model.task_files import InputFile, Output
 from messiahs.core.origin.task_kill import KILL_AGAIN_NS, may_run_until
 from messiahs.core.origin.time_limits import ASK_AGAIN_NS, COPYING_NS_PER_BYTE, GRACE_NS
 from messiahs.core.recovery import Remains

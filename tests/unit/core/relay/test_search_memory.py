@@ -8,7 +8,6 @@ from messiahs.core.interface.messages import (
     ClaimEnd,
     ControlMessage,
     DenyCode,
-    Output,
     SchedAccept,
     SchedDeny,
     SchedRequest,
@@ -20,6 +19,7 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.policies import Refused
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, SECOND
+from messiahs.core.model.task_files import Output
 from messiahs.core.origin.placement import CLAIM_LIMIT
 from messiahs.core.relay.search_memory import OPEN_LIMIT, PASSED_LIMIT, SEEN_LIMIT
 from messiahs.wire.codec import control_from_bytes, control_to_bytes

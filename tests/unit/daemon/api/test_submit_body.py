@@ -157,3 +157,59 @@ def test_outputs_of_very_many_tasks_are_refused_before_each_of_their_names_is_ch
 
 def _inputs(names: tuple[str, ...]) -> tuple[InputBody, ...]:
     return tuple(InputBody(name=name, sha256="ab" * 32, size=1) for name in names)
+
+
+def _problem_of_inputs(*inputs: InputBody, **said: object) -> str:
+    return problem_of(SubmitBody(key="k", argv=("true",), inputs=inputs, **said))  # type: ignore[arg-type]
+
+
+def test_links_and_empty_folders_are_accepted_without_content() -> None:
+    link, folder = InputBody(name="data/link", link="../x"), InputBody(name="none", folder=True)
+    assert _problem_of_inputs(FILE, link, folder) == ""
+    (_, first, second) = _submitted(inputs=(FILE, link, folder)).command.inputs
+    assert (first.link_target, first.is_file, first.sha256) == ("../x", False, b"")
+    assert (second.is_folder, second.is_file) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (InputBody(name="link", link="../x"), "the link 'link' leads to '../x', out of the working directory"),
+        (InputBody(name="link", link="/x"), "out of the working directory"),
+        (InputBody(name="link", link="x", folder=True), "of several kinds"),
+        (InputBody(name="link", link="x", sha256="ab" * 32), "has no content"),
+        (InputBody(name="none", folder=True, executable=True), "has no content"),
+        (InputBody(name="none", folder=True, size=1), "of several kinds"),
+        (InputBody(name="file"), "is not a SHA-256"),
+        (InputBody(name="in/below", folder=True), "two inputs cannot have the names"),
+        (InputBody(name="a\udcff", folder=True), "names must be UTF-8"),
+        (InputBody(name="link", link="a\udcff"), "names must be UTF-8"),
+    ],
+)
+def test_odd_inputs_are_refused(bad: InputBody, problem: str) -> None:
+    assert problem in _problem_of_inputs(FILE, bad)
+    assert problem in _problem_of_inputs(FILE, members=1, member_inputs=((bad,),))
+
+
+def test_names_and_targets_of_one_task_are_bounded_together() -> None:
+    links = tuple(InputBody(name=f"link{number}", link="x/" * 2_000) for number in range(40))
+    assert "bytes of names" in _problem_of_inputs(*links)
+    half = links[:20]
+    assert _problem_of_inputs(*half) == ""
+    assert "bytes of names" in _problem_of_inputs(*half, members=1, member_inputs=(links[20:],))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "problem"),
+    [
+        (("out/*.csv", "**/x"), ""),
+        (tuple(f"{number}*" for number in range(33)), "33 outputs with *, ? or [, at most 32"),
+        (("*/" * 64 + "x",), "parts of"),
+        (("../*",), "not a relative path"),
+        (("a\udcff",), "names must be UTF-8"),
+    ],
+)
+def test_patterns_are_bounded(outputs: tuple[str, ...], problem: str) -> None:
+    found = problem_of(SubmitBody(key="k", argv=("true",), outputs=outputs))
+    assert problem in found
+    assert bool(problem) == bool(found)

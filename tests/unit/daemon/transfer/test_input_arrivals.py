@@ -12,10 +12,10 @@ import pytest
 
 from messiahs.channel.contract import Peer
 from messiahs.channel.memory import memory_key
-from messiahs.core.interface.messages import InputFile
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
 from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.files import FileStore, WrongContentError
 from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
 from messiahs.errors import ChannelError

@@ -14,8 +14,8 @@ from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.config.disk import free_bytes
 from messiahs.core.interface.actions import FetchOutputs
 from messiahs.core.interface.events import OutputsFailed
-from messiahs.core.interface.messages import Output
 from messiahs.core.model.routes import Leg
+from messiahs.core.model.task_files import Output
 from messiahs.daemon.storage.store import KeepOutput, RowStore
 from messiahs.daemon.transfer.output_arrivals import SMALL_BYTES, Bounds, Outputs, failure_of
 from messiahs.errors import ChannelError, NoRoomError, ProtocolError

@@ -7,9 +7,13 @@ from dataclasses import replace
 from messiahs.channel.memory import MemoryNetwork
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed, TransferReceived
-from messiahs.core.interface.messages import BoundTask, Command, InputFile
+from messiahs.core.interface.messages import (
+    BoundTask,
+    Command,
+)
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId
+from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.transfer.task_departures import SMALL_BYTES, Sending, divided
 from tests.contract.channel_modules import (
     CLAIM,

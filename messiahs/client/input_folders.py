@@ -1,0 +1,135 @@
+"""Walking the files and folders that a user gives to a task.
+
+What a user names is followed if it is a link. Inside a folder nothing is: links stay links, and a part of a path that
+becomes a link while the folder is read is an error, so that nobody can exchange it for a file from elsewhere.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from messiahs.config.regular_files import open_regular
+from messiahs.core.model.folder_links import stays_inside
+from messiahs.core.model.texts import has_control, printable
+from messiahs.errors import ClientError
+from messiahs.wire.limits import FILE_LIMIT
+
+DEPTH_LIMIT = 255
+"""Maximum number of folders in which an input may be."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A file, a link with its target, or an empty folder at the path `below` in a source (empty: the source itself)."""
+
+    source: str
+    below: str
+    size_bytes: int = 0
+    link_target: str = ""
+    is_folder: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path as the user would write it."""
+        return os.path.join(self.source, self.below) if self.below else self.source  # noqa: PTH118 - for each input
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it has a content."""
+        return not self.link_target and not self.is_folder
+
+
+def walked(source: str) -> tuple[Walked, ...]:
+    """Return everything in a file or folder, sorted by name. Raises `OSError`, `ValueError` and `ClientError`.
+
+    A `ClientError` names what cannot be an input: links that lead outside, pipes and devices, and more than 1,024
+    files.
+    """
+    found = os.stat(source)  # noqa: PTH116 - for each input
+    if stat.S_ISREG(found.st_mode):
+        return (Walked(source, "", found.st_size),)
+    if not stat.S_ISDIR(found.st_mode):
+        raise _neither(source)
+    entries: list[Walked] = []
+    with _opened(source, _FOLDER) as folder:
+        for entry in _in_folder(source, "", folder, depth=0):
+            entries.append(entry)
+            if len(entries) > FILE_LIMIT:
+                raise too_many(source)
+    return tuple(entries)
+
+
+def open_walked(walked: Walked) -> BinaryIO:
+    """Open a file for reading, unbuffered; raises `OSError` if a part of its path inside the source is a link now."""
+    if not walked.below:
+        return open_regular(walked.source)
+    *folders, name = walked.below.split("/")
+    opened = os.open(walked.source, _FOLDER)
+    try:
+        for part in folders:
+            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inner
+        descriptor = os.open(name, _FILE, dir_fd=opened)
+    finally:
+        os.close(opened)
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise _neither(walked.path)
+    return file
+
+
+def too_many(source: str) -> ClientError:
+    """Return the error for a task with more inputs than are allowed."""
+    return ClientError(f"a task has at most {FILE_LIMIT} inputs, and `{source}` brings more: pack them with tar")
+
+
+def _in_folder(source: str, above: str, folder: int, *, depth: int) -> Iterator[Walked]:
+    if depth > DEPTH_LIMIT:
+        raise ClientError(f"the input `{source}/{above}` is more than {DEPTH_LIMIT} folders deep")
+    with os.scandir(folder) as scanned:
+        entries = sorted(scanned, key=lambda entry: entry.name)
+    if not entries:
+        yield Walked(source, above.rstrip("/"), is_folder=True)
+    for entry in entries:
+        name = above + entry.name
+        found = entry.stat(follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode):
+            yield Walked(source, name, found.st_size)
+        elif stat.S_ISLNK(found.st_mode):
+            yield Walked(source, name, link_target=_target(source, name, os.readlink(entry.name, dir_fd=folder)))
+        elif stat.S_ISDIR(found.st_mode):
+            with _opened(entry.name, _FOLDER | os.O_NOFOLLOW, folder) as inner:
+                yield from _in_folder(source, f"{name}/", inner, depth=depth + 1)
+        else:
+            raise _neither(f"{source}/{name}")
+
+
+def _target(source: str, name: str, target: str) -> str:
+    if not stays_inside(name, target):
+        raise ClientError(
+            f"the input `{source}/{name}` is a link to `{printable(target)}`, and only relative links that stay inside "
+            f"`{source}` can be sent: give what it points to as an input of its own, or copy it (`cp -rL`)"
+        )
+    if has_control(target) or any("\ud800" <= letter <= "\udfff" for letter in target):
+        raise ClientError(f"the target of the link `{source}/{name}` is not UTF-8, or has control characters")
+    return target
+
+
+@contextmanager
+def _opened(path: str, flags: int, folder: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _neither(path: str) -> ClientError:
+    return ClientError(f"the input `{path}` is neither a file nor a folder")
