@@ -1,8 +1,8 @@
 """Files by content: inputs of local users' tasks, of tasks that run here, and of those that pass (MESSIAHS 5.3.3).
 
 A file is named by its SHA-256 and never changes. It arrives as a draft, which becomes a file when it is complete, has
-the right hash, and is durable. Each supplier of a file brings all of its bytes once, also if the file is stored
-already, so that nobody can use a file of which only its hash is known.
+the right hash, and is durable; small inputs of attempts need not be durable. Each supplier of a file brings all of its
+bytes once, also if the file is stored already, so that nobody can use a file of which only its hash is known.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import AsyncIterable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import cycle
@@ -25,12 +25,14 @@ from messiahs.config.whole_files import sync_folder
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.sources import FileSource
 from messiahs.daemon.storage.suppliers import Suppliers
+from messiahs.daemon.storage.unsynced import Unsynced
 from messiahs.errors import ChannelError, MessiahsError, StoreError
 from messiahs.executor.protocol.layout import file_name
 
 PIECE_BYTES: Final = 960 << 10
 _DRAFTS: Final = "drafts"
 _SUPPLIERS: Final = "suppliers"
+_UNSYNCED: Final = "unsynced"
 _HEX_DIGITS: Final = 64
 _GROUP_FILES: Final = 8
 """From this number on, files are synced together with their disk; fewer are synced one by one."""
@@ -55,6 +57,11 @@ class FileStore:
             raise _problem(self._drafts, error) from error
         self._lock = threading.Lock()
         self._suppliers = Suppliers(self._drafts / _SUPPLIERS)
+        self._unsynced = Unsynced(self._drafts / _UNSYNCED)
+        try:
+            self._suppliers.forget(self._unsynced.recover(root))
+        except OSError as error:
+            raise _problem(self._drafts, error) from error
 
     def path(self, sha256: bytes) -> Path:
         """Return the path of a file, whether it exists or not."""
@@ -83,39 +90,46 @@ class FileStore:
         (sha256,) = self.keep_all([content], of=of)
         return sha256
 
-    def keep_all(self, contents: Sequence[bytes], *, of: str = "", expected: Sequence[bytes] = ()) -> tuple[bytes, ...]:
+    def keep_all(
+        self, contents: Sequence[bytes], *, of: str = "", expected: Sequence[bytes] = (), is_durable: bool = True
+    ) -> tuple[bytes, ...]:
         """Store small files, all or none, with one sync of the disk if they are many, and return their hashes.
 
-        `WrongContentError` if these are not the `expected` hashes.
+        `WrongContentError` if these are not the `expected` hashes. Files that are not durable may be lost if the
+        machine fails: that is right where their attempts are lost with them.
         """
-        hashes = self._store_all(contents, expected)
-        self._suppliers.note(hashes, of)
-        return hashes
-
-    def _store_all(self, contents: Sequence[bytes], expected: Sequence[bytes]) -> tuple[bytes, ...]:
         hashes = tuple(hashlib.sha256(content).digest() for content in contents)
         for came, announced in zip(hashes, expected, strict=False):
             if came != announced:
                 raise WrongContentError(f"the content received as {file_name(announced)} is another file")
-        lacking = {sha256: content for sha256, content in zip(hashes, contents, strict=True) if not self._touch(sha256)}
-        if not lacking:
-            return hashes
+        found = dict(zip(hashes, contents, strict=True))
+        lacking = {one: content for one, content in found.items() if not self._has(one, is_durable=is_durable)}
+        self._write_all(lacking, is_durable=is_durable)
+        self._suppliers.note(hashes, of)
+        return hashes
+
+    def _write_all(self, contents: Mapping[bytes, bytes], *, is_durable: bool) -> None:
+        if not contents:
+            return
+        if not is_durable:
+            self._unsynced.add(contents.keys())
         suffix = os.urandom(16).hex()
-        drafts = {sha256: self._drafts / f"{file_name(sha256)}.{suffix}" for sha256 in lacking}
-        is_group = len(lacking) >= _GROUP_FILES and can_sync_disks()
+        drafts = {sha256: f"{self._drafts}/{file_name(sha256)}.{suffix}" for sha256 in contents}
+        is_group = is_durable and len(contents) >= _GROUP_FILES and can_sync_disks()
         try:
             for sha256, path in drafts.items():
-                _write_new(path, lacking[sha256], is_synced=not is_group)
+                _write_new(path, contents[sha256], is_synced=is_durable and not is_group)
             if is_group:
                 sync_disk(self._drafts)
             for sha256, path in drafts.items():
-                path.replace(self.path(sha256))
-            sync_folder(self.root)
+                os.replace(path, f"{self.root}/{file_name(sha256)}")  # noqa: PTH105 - for each of thousands of files
+            if is_durable:
+                sync_folder(self.root)
+                self._unsynced.remove(contents.keys())
         except OSError as error:
             for path in drafts.values():
-                path.unlink(missing_ok=True)
+                Path(path).unlink(missing_ok=True)
             raise _problem(self._drafts / "x", error) from error
-        return hashes
 
     async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int, of: str = "") -> int:
         """Store a file of at most `limit_bytes` and return its size; `WrongContentError` if it is another one.
@@ -192,9 +206,11 @@ class FileStore:
             room -= found.st_size
             if room < 0:
                 old.append(path)
-        drafts = [path for path in self._drafts.iterdir() if path.name != _SUPPLIERS]
+        drafts = [path for path in self._drafts.iterdir() if path.name not in {_SUPPLIERS, _UNSYNCED}]
         deleted = [path for path in (*old, *drafts) if self._delete(path, before)]
-        self._suppliers.forget([bytes.fromhex(path.name) for path in deleted if len(path.name) == _HEX_DIGITS])
+        gone = [bytes.fromhex(path.name) for path in deleted if len(path.name) == _HEX_DIGITS]
+        self._suppliers.forget(gone)
+        self._unsynced.remove(gone)
         return len(deleted)
 
     def unused_bytes(self, in_use: Collection[bytes]) -> int:
@@ -210,6 +226,9 @@ class FileStore:
                     with suppress(OSError):
                         found.append((Path(entry.path), entry.stat(follow_symlinks=False)))
         return found
+
+    def _has(self, sha256: bytes, *, is_durable: bool) -> bool:
+        return self._touch(sha256) and not (is_durable and self._unsynced.has(sha256))
 
     def _is_here(self, sha256: bytes, *, of: str | None) -> bool:
         return (of is None or self._suppliers.has(sha256, of)) and self._touch(sha256)
@@ -344,14 +363,17 @@ def _write(descriptor: int, content: memoryview) -> None:
         content = content[os.write(descriptor, content) :]
 
 
-def _write_new(path: Path, content: bytes, *, is_synced: bool) -> None:
+def _write_new(path: str, content: bytes, *, is_synced: bool) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
         os.fchmod(descriptor, 0o444)
         if is_synced:
             os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _suffix(of: str) -> str:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from messiahs.channel.byte_threads import in_own_thread
@@ -19,16 +20,16 @@ from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.relay.byte_route import may_send_tasks
 from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
 from messiahs.errors import ChannelError, MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
 
 LEAST_LIMIT_BYTES: Final = 16 << 30
 """Files that a claim may send even if its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
-_SMALL_BYTES: Final = 64 << 10
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
-"""Small files on one stream are stored in groups of at most this many, with one sync for each group."""
+"""Small files on one stream are stored in groups of at most this many."""
 _PRESSURE_SECONDS: Final = 300.0
 """When the disk is short, files that were unused for this long are deleted."""
 
@@ -81,7 +82,8 @@ class ArrivingFiles:
             if contents:
                 files = [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents]
                 lacking = await self.admit(claim, files)
-                await asyncio.to_thread(self.files.keep_all, contents, of=peer.system)
+                keep = partial(self.files.keep_all, contents, of=peer.system, is_durable=False)
+                await asyncio.to_thread(keep)
                 self.note(claim, lacking)
         except MessiahsError as error:
             return str(error)
@@ -118,7 +120,7 @@ class ArrivingFiles:
         return lacking
 
     def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
-        """Count files against a claim; the next check drops files that are neither stored nor in transit."""
+        """Count files against a claim; those that are neither stored nor in transit count until there is too much."""
         self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(files)
 
     def let_go(self, receipt: "FilesReceipt") -> None:
@@ -188,27 +190,32 @@ class ArrivingFiles:
 
     def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile], drafts: Mapping[bytes, int]) -> str:
         expected = self._expected(claim.origin)
-        known = self._brought.get(claim.id, _Brought(claim.origin)).files
-        brought = {
-            sha256: size for sha256, size in known.items() if sha256 in expected or self.files.size(sha256) is not None
-        }
         wanted = {one.sha256 for one in lacking}
         # Including those of claims that have ended, and of an earlier process of this daemon.
         cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
-        if claim.id in self._brought:
-            kept = {sha256: size for sha256, size in known.items() if sha256 in brought or sha256 in cut}
-            self._brought[claim.id] = _Brought(claim.origin, kept)
         disk = claim.tdv.description().get("disk")
         limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
-        size_bytes = sum(one.size_bytes for one in lacking)
-        count = len(brought) + len(cut) + len(lacking)
-        if sum(brought.values()) + sum(cut.values()) + size_bytes > limit or count > _FILE_COUNT_LIMIT:
-            return f"the tasks of {claim.id} may bring {limit} bytes of files"
+        size_bytes = sum(one.size_bytes for one in lacking) + sum(cut.values())
+        count = len(lacking) + len(cut)
+        brought = self._brought.setdefault(claim.id, _Brought(claim.origin)).files
+        if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
+            # Looking at each file takes long if they are many, so it is done only when there is too much.
+            self._drop_unstored(brought, kept=expected)
+            if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
+                return f"the tasks of {claim.id} may bring {limit} bytes of files"
         reserved = sum(receipt.left_bytes for receipt in self._receipts)
         needed = sum(one.size_bytes - drafts.get(one.sha256, 0) for one in lacking)
         if needed > self.files.free_bytes() - reserved:
             return f"the disk of {claim.id.executor} has no room for {needed} bytes of files"
         return ""
+
+    def _drop_unstored(self, brought: dict[bytes, int], *, kept: Collection[bytes]) -> None:
+        for sha256 in [one for one in brought if one not in kept and self.files.size(one) is None]:
+            del brought[sha256]
+
+
+def _exceeds(brought: Mapping[bytes, int], limit_bytes: int, limit_files: int) -> bool:
+    return sum(brought.values()) > limit_bytes or len(brought) > limit_files
 
 
 class FilesReceipt:
@@ -262,7 +269,7 @@ class FilesReceipt:
         small: list[bytes] = []
         try:
             for file in self.lacking:
-                if self._offsets[file.sha256] or file.size_bytes > _SMALL_BYTES:
+                if self._offsets[file.sha256] or file.size_bytes > SMALL_BYTES:
                     self._keep(small)
                     self._take_large(file, source)
                     continue
@@ -281,7 +288,7 @@ class FilesReceipt:
         group = tuple(small)
         small.clear()
         if group:
-            self._arrivals.files.keep_all(group, expected=expected, of=self.claim.origin)
+            self._arrivals.files.keep_all(group, expected=expected, of=self.claim.origin, is_durable=False)
             self._stored += len(group)
 
     def _take_large(self, file: PutFile, source: ByteSource) -> None:

@@ -279,3 +279,28 @@ def test_what_is_in_use_is_asked_where_the_state_does_not_change_meanwhile(tmp_p
 
     play(tmp_path, scene)
     assert asked_in == [threading.current_thread()]
+
+
+class Counting(FileStore):
+    """A store that counts how often the size of a file was looked up (mutable)."""
+
+    looks = 0
+
+    def size(self, sha256: bytes) -> int | None:
+        """Count, and return the size."""
+        self.looks += 1
+        return super().size(sha256)
+
+
+def test_files_that_came_before_are_not_looked_at_for_each_that_comes(tmp_path: Path) -> None:
+    contents = [b"%d" % number for number in range(300)]
+
+    async def act() -> None:
+        store = Counting(tmp_path)
+        arrivals = ArrivingFiles(store, claim_of=GRANTED.get, in_use=frozenset)
+        for content in contents:
+            assert await arrivals.keep(PEER, transfer(), (content,)) == ""
+        assert store.looks <= len(contents)
+        assert store.missing(hashlib.sha256(one).digest() for one in contents) == ()
+
+    asyncio.run(act())
