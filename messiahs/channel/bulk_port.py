@@ -6,7 +6,6 @@ control stream, so that the rules for certificates are those of that stream.
 """
 
 import asyncio
-import os
 import secrets
 import socket
 import ssl
@@ -88,7 +87,7 @@ class BulkPort:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             self._listener = socket.create_server((host, port), family=family, backlog=HANDSHAKE_LIMIT)
-            self._context = _context(self._tls, ssl.PROTOCOL_TLS_SERVER, roots=self._tls.all_roots)
+            self._context = self._tls.context(ssl.PROTOCOL_TLS_SERVER, roots=self._tls.all_roots)
         except OSError as error:
             raise ChannelError(f"cannot listen on {host}:{port} for large files: {error.strerror or error}") from error
         self._listener.setblocking(False)
@@ -148,7 +147,7 @@ class BulkPort:
             return None
 
     def _open(self, opening: "_Opening", peer: SystemId, *, host: str, offer: BulkOffer) -> BulkStream:
-        context = _context(self._tls, ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
+        context = self._tls.context(ssl.PROTOCOL_TLS_CLIENT, roots=self._tls.roots_for(peer))
         connection = socket.create_connection((host, offer.port), _DIAL_SECONDS)
         secured = context.wrap_socket(connection, server_hostname=str(peer), do_handshake_on_connect=False)
         try:
@@ -236,22 +235,6 @@ class _Opening:
         if self._connection is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
-
-
-def _context(tls: TlsMaterial, protocol: int, *, roots: bytes) -> ssl.SSLContext:
-    context = ssl.SSLContext(protocol)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=roots.decode("ascii"))
-    # The library reads keys from files only; this one exists in memory.
-    descriptor = os.memfd_create("key", os.MFD_CLOEXEC)
-    try:
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
-            file.write(tls.key + b"\n" + tls.certificate)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
-    return context
 
 
 def _open_with(connection: ssl.SSLSocket, offer: BulkOffer) -> bool:

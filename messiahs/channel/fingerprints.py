@@ -50,6 +50,6 @@ def _content(der: bytes, start: int) -> tuple[int, int]:
         size = length - _LONG_LENGTH
         length = int.from_bytes(der[begin : begin + size])
         begin += size
-    if not length or begin + length > len(der):
+    if begin + length > len(der):
         raise ValueError("this is no certificate in DER")
     return begin, begin + length

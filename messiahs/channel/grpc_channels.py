@@ -16,20 +16,20 @@ from messiahs.channel.grpc_streams import (
     LINK_KEY,
     TASK,
     UPDATE,
+    Dialing,
     GrpcStream,
     GrpcTransfers,
     TaskConnections,
-    open_channel,
     open_stream,
     server_options,
     text_of,
 )
 from messiahs.channel.linked_channels import LinkedChannels
-from messiahs.channel.tls import TlsMaterial, peer_name
-from messiahs.channel.trusted_roots import Vouching, key_of
+from messiahs.channel.tls import TlsMaterial
+from messiahs.channel.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
-from messiahs.errors import ChannelError, CodecError
+from messiahs.errors import ChannelError, CodecError, UntrustedError
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
@@ -88,13 +88,15 @@ class GrpcTransport:
 
     def __init__(self, settings: ChannelSettings, callbacks: Callbacks, tls: TlsMaterial) -> None:
         self._settings, self._callbacks, self._tls = settings, callbacks, tls
-        self._connections = TaskConnections(settings, tls)
+        self._trusted = TrustedRoots(tls, settings.federation)
+        self._dialing = Dialing(settings, tls, self._trusted)
+        self._connections = TaskConnections(settings, self._dialing)
         self._server: grpc.aio.Server | None = None
 
     async def start(self, incoming: Incoming) -> str:
         """Listen at the configured address."""
         server = grpc.aio.server(options=server_options(self._settings.silence_seconds))
-        services = _Services(incoming, self._callbacks, self._settings.federation, Vouching(self._tls))
+        services = _Services(incoming, self._callbacks, self._trusted)
         server.add_generic_rpc_handlers(services.handlers())
         credentials = grpc.ssl_server_credentials(
             [(self._tls.key, self._tls.certificate)], root_certificates=self._tls.all_roots, require_client_auth=True
@@ -115,7 +117,7 @@ class GrpcTransport:
 
     async def dial(self, peer: SystemId, address: str) -> DialedConnection:
         """Open a connection and wait until the neighbor accepts it."""
-        channel = open_channel(self._tls, peer, address=address, silence_seconds=self._settings.silence_seconds)
+        channel = await self._dialing.open(peer, address)
         try:
             return await _opened(channel, address)
         except BaseException:
@@ -138,9 +140,8 @@ class GrpcTransport:
 class _Services:
     """Handlers of incoming calls. Every caller is identified by its certificate before its messages are read."""
 
-    def __init__(self, incoming: Incoming, callbacks: Callbacks, federation: str, vouching: Vouching) -> None:
-        self._incoming, self._callbacks, self._federation = incoming, callbacks, federation
-        self._vouching = vouching
+    def __init__(self, incoming: Incoming, callbacks: Callbacks, trusted: TrustedRoots) -> None:
+        self._incoming, self._callbacks, self._trusted = incoming, callbacks, trusted
         self._accepted: dict[tuple[SystemId, str], AcceptedConnection] = {}
 
     def handlers(self) -> "tuple[grpc.GenericRpcHandler[bytes, bytes], ...]":
@@ -211,20 +212,12 @@ class _Services:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
 
     async def _caller(self, context: Context) -> Peer:
-        auth_context = context.auth_context()
-        peer = peer_name(auth_context, self._federation)
-        if peer is None:
-            await self._refuse(
-                context, peer=context.peer(), text=f"its certificate names no system of {self._federation}"
-            )
-        if not self._vouching.is_vouched_for(peer, auth_context):
-            # The peer has not proved that name, so it is reported by its address.
-            await self._refuse(
-                context,
-                peer=context.peer(),
-                text=f"its certificate names {peer}, but no root that vouches for {peer} signed it",
-            )
-        return Peer(system=peer, key=key_of(auth_context))
+        presented = Presented.to_grpc(context.auth_context())
+        try:
+            return self._trusted.check(presented)
+        except UntrustedError as error:
+            # The peer has not proved its name, so it is reported by its address.
+            await self._refuse(context, peer=context.peer(), text=str(error))
 
     async def _refuse(self, context: Context, *, peer: str, text: str) -> NoReturn:
         self._callbacks.on_refused(peer, text)

@@ -6,14 +6,17 @@ the bytes, and only the malformed message is lost.
 
 import asyncio
 import resource
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, Protocol
 
 import grpc
 import grpc.aio
 
 from messiahs.channel.contract import ChannelSettings
+from messiahs.channel.pinning import certificate_at
 from messiahs.channel.tls import TlsMaterial
+from messiahs.channel.trusted_roots import TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
 from messiahs.errors import ChannelError, ProtocolError, UntrustedError
@@ -26,7 +29,7 @@ LINK_KEY: Final = "messiahs-link"
 
 Options = tuple[tuple[str, int | str], ...]
 
-_NO_ROOT: Final = "CERTIFICATE_VERIFY_FAILED"
+_OTHER_CERTIFICATE: Final = "CERTIFICATE_VERIFY_FAILED"
 _TOO_LARGE: Final = "message larger than max"
 _TROUBLE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
@@ -84,11 +87,19 @@ class _Ends(Protocol):
         """Send a message."""
 
 
-def open_channel(tls: TlsMaterial, peer: SystemId, *, address: str, silence_seconds: float) -> grpc.aio.Channel:
-    """Open a channel to a system, which must present a certificate with exactly its name by one of its roots."""
-    credentials = grpc.ssl_channel_credentials(tls.roots_for(peer), tls.key, tls.certificate)
-    options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(silence_seconds), ("grpc.ssl_target_name_override", str(peer)))
-    return grpc.aio.secure_channel(address, credentials, options=options)
+class Dialing:
+    """Opens channels to systems whose certificates were checked."""
+
+    def __init__(self, settings: ChannelSettings, tls: TlsMaterial, trusted: TrustedRoots) -> None:
+        self._silence_seconds, self._tls, self._trusted = settings.silence_seconds, tls, trusted
+
+    async def open(self, peer: SystemId, address: str) -> grpc.aio.Channel:
+        """Open a channel to a system; raises what `certificate_at` raises."""
+        pinned = await certificate_at(address, tls=self._tls, trusted=self._trusted, peer=peer)
+        credentials = grpc.ssl_channel_credentials(pinned, self._tls.key, self._tls.certificate)
+        name = ("grpc.ssl_target_name_override", str(peer))
+        options = (*_BOTH_SIDES, *_CLIENT_SIDE, *_pings(self._silence_seconds), name)
+        return grpc.aio.secure_channel(address, credentials, options=options)
 
 
 def open_stream(
@@ -127,109 +138,156 @@ def text_of(error: Exception) -> str:
     return printable(str(error)) or type(error).__name__
 
 
+class _OtherCertificateError(ChannelError):
+    """The system at an address has another certificate than the one that was checked."""
+
+
 class _Pooled:
     """A channel and the number of its users (mutable)."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self.channel, self.users = channel, 0
+    def __init__(self, key: tuple[SystemId, str], opening: asyncio.Task[grpc.aio.Channel]) -> None:
+        self.key, self.opening = key, opening
+        self.users, self.is_closed = 0, False
         self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the channel is open or being opened."""
+        return not self.opening.done() or (not self.opening.cancelled() and self.opening.exception() is None)
 
 
 class TaskConnections:
     """Connections for task channels: one for each executor and address, closed when unused for long."""
 
-    def __init__(self, settings: ChannelSettings, tls: TlsMaterial) -> None:
-        self._settings, self._tls = settings, tls
+    def __init__(self, settings: ChannelSettings, dialing: Dialing) -> None:
+        self._settings, self._dialing = settings, dialing
         self._pooled: dict[tuple[SystemId, str], _Pooled] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def open_transfers(self, peer: SystemId, address: str) -> "GrpcTransfers":
         """Open a stream for tasks."""
-        channel = self._acquire(peer, address)
-        return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Transfer"))
+        return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Transfer")
 
     def open_put(self, peer: SystemId, address: str) -> "GrpcTransfers":
         """Open a stream for files."""
-        channel = self._acquire(peer, address)
-        return GrpcTransfers(self, peer, address, open_stream(channel, f"/{TASK}/Put"))
+        return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Put")
 
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output and yield the pieces of the answer."""
-        call = self._acquire(peer, address).unary_stream(f"/{TASK}/Read", None, None)(request)
+        pooled = self.acquire(peer, address)
+        call: grpc.aio.UnaryStreamCall[bytes, bytes] | None = None
         try:
+            channel = await asyncio.shield(pooled.opening)
+            call = channel.unary_stream(f"/{TASK}/Read", None, None)(request)
             async for content in call:
                 yield content
         except _TROUBLE as error:
-            raise _read_error(error) from error
+            problem = _read_error(error)
+            if isinstance(problem, _OtherCertificateError):
+                self.renew(pooled)
+            raise problem from error
         finally:
-            call.cancel()
-            self.release(peer, address)
+            if call is not None:
+                call.cancel()
+            self.release(pooled)
 
-    def release(self, peer: SystemId, address: str) -> None:
-        """Note that a connection has one user less."""
-        pooled = self._pooled.get((peer, address))
-        if pooled is None:
-            return
-        pooled.users -= 1
-        if not pooled.users:
-            pooled.timer = asyncio.get_running_loop().call_later(
-                self._settings.idle_seconds, self._close, (peer, address)
-            )
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        for key in list(self._pooled):
-            self._close(key)
-        await asyncio.gather(*self._closing)
-
-    def _acquire(self, peer: SystemId, address: str) -> grpc.aio.Channel:
-        pooled = self._pooled.get((peer, address))
-        if pooled is None:
-            channel = open_channel(self._tls, peer, address=address, silence_seconds=self._settings.silence_seconds)
-            pooled = self._pooled[peer, address] = _Pooled(channel)
+    def acquire(self, peer: SystemId, address: str) -> _Pooled:
+        """Return a connection, and note a user of it; `release` it afterwards."""
+        key = (peer, address)
+        pooled = self._pooled.get(key)
+        if pooled is None or not pooled.is_usable:
+            pooled = self._pooled[key] = _Pooled(key, asyncio.create_task(self._dialing.open(peer, address)))
         if pooled.timer is not None:
             pooled.timer.cancel()
             pooled.timer = None
         pooled.users += 1
-        return pooled.channel
+        return pooled
 
-    def _close(self, key: tuple[SystemId, str]) -> None:
-        pooled = self._pooled.pop(key)
+    def release(self, pooled: _Pooled) -> None:
+        """Note that a connection has one user less."""
+        pooled.users -= 1
+        if pooled.users or pooled.is_closed:
+            return
+        if self._pooled.get(pooled.key) is pooled and pooled.is_usable:
+            pooled.timer = asyncio.get_running_loop().call_later(self._settings.idle_seconds, self._close, pooled)
+        else:
+            self._close(pooled)
+
+    def renew(self, pooled: _Pooled) -> None:
+        """Open another connection for the next stream: the system has a new certificate, which must be checked."""
+        if self._pooled.get(pooled.key) is pooled:
+            del self._pooled[pooled.key]
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        for pooled in list(self._pooled.values()):
+            self._close(pooled)
+        await asyncio.gather(*self._closing)
+
+    def _close(self, pooled: _Pooled) -> None:
+        if self._pooled.get(pooled.key) is pooled:
+            del self._pooled[pooled.key]
+        pooled.is_closed = True
         if pooled.timer is not None:
             pooled.timer.cancel()
-        task = asyncio.create_task(pooled.channel.close(None))
+        task = asyncio.create_task(_closed(pooled.opening))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
 
-class GrpcTransfers:
-    """A stream for tasks or files that this side opened."""
+async def _closed(opening: asyncio.Task[grpc.aio.Channel]) -> None:
+    opening.cancel()
+    with suppress(ChannelError, asyncio.CancelledError):
+        await (await opening).close(None)
 
-    def __init__(
-        self, connections: TaskConnections, peer: SystemId, address: str, call: grpc.aio.StreamStreamCall[bytes, bytes]
-    ) -> None:
-        self._connections, self._peer, self._address, self._call = connections, peer, address, call
-        self._stream = GrpcStream(call)
+
+class GrpcTransfers:
+    """A stream for tasks or files that this side opened; it waits for its connection."""
+
+    def __init__(self, connections: TaskConnections, pooled: _Pooled, method: str) -> None:
+        self._connections, self._pooled, self._method = connections, pooled, method
+        self._call: grpc.aio.StreamStreamCall[bytes, bytes] | None = None
+        self._is_closed = False
 
     async def read(self) -> bytes | None:
         """Wait for the next answer."""
-        return await self._stream.read()
+        with self._watched():
+            return await GrpcStream(await self._opened()).read()
 
     async def write(self, content: bytes) -> None:
         """Send a message."""
-        await self._stream.write(content)
+        with self._watched():
+            await GrpcStream(await self._opened()).write(content)
 
     async def finish(self) -> None:
         """End this direction of the stream."""
         try:
-            await self._call.done_writing()
+            await (await self._opened()).done_writing()
         except _TROUBLE as error:
             raise ChannelError(text_of(error)) from error
 
     def close(self) -> None:
         """End the stream; called once."""
-        self._call.cancel()
-        self._connections.release(self._peer, self._address)
+        self._is_closed = True
+        if self._call is not None:
+            self._call.cancel()
+        self._connections.release(self._pooled)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except _OtherCertificateError:
+            self._connections.renew(self._pooled)
+            raise
+
+    async def _opened(self) -> grpc.aio.StreamStreamCall[bytes, bytes]:
+        channel = await asyncio.shield(self._pooled.opening)
+        if self._is_closed:
+            raise ChannelError("the stream is closed")
+        if self._call is None:
+            self._call = open_stream(channel, self._method)
+        return self._call
 
 
 def _read_error(error: Exception) -> Exception:
@@ -249,6 +307,6 @@ def _channel_error(error: Exception) -> ChannelError:
             return ProtocolError(text_of(error))
         if error.code() is grpc.StatusCode.PERMISSION_DENIED:
             return UntrustedError(f"it refuses this module: {printable(error.details() or '')}")
-        if _NO_ROOT in (error.details() or ""):
-            return UntrustedError("its certificate is signed by no root that this module trusts")
+        if _OTHER_CERTIFICATE in (error.details() or ""):
+            return _OtherCertificateError("its certificate has changed; the new one is checked next")
     return ChannelError(text_of(error))

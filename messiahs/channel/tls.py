@@ -3,14 +3,17 @@
 The module cryptography is imported only where something is created, because a running daemon does not need it.
 """
 
-import re
-from collections.abc import Iterable, Mapping
+import os
+import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from messiahs.config.regular_files import read_regular
+from messiahs.config.settings import TrustedFile
 from messiahs.config.whole_files import write_whole
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
@@ -23,20 +26,33 @@ ROOT_LIFETIME: Final = timedelta(days=3652)
 MODULE_LIFETIME: Final = timedelta(days=825)
 _CLOCK_SKEW: Final = timedelta(hours=1)
 _PEM_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
-_URI = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRoots:
+    """Roots (PEM) of another site, and patterns of the names for which they may vouch."""
+
+    roots: bytes
+    names: tuple[str, ...]
+
+    def may_vouch_for(self, name: SystemId) -> bool:
+        """Whether a pattern matches; `*` stands for any text."""
+        return any(fnmatchcase(name, pattern) for pattern in self.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
     """Paths of a module's certificate, its key, and the roots that it trusts, all in PEM.
 
-    Roots in `trust_file` vouch for every system except neighbors that have their own file in `neighbor_trust_files`.
+    Roots in `trust_file` vouch for every system for which no other file is recorded: `links` has those of neighbors,
+    `introductions` those of systems without a link. A file vouches only for names that match one of its patterns.
     """
 
     certificate_file: Path
     key_file: Path
     trust_file: Path
-    neighbor_trust_files: tuple[tuple[SystemId, Path], ...] = ()
+    links: tuple[tuple[SystemId, tuple[TrustedFile, ...]], ...] = ()
+    introductions: tuple[TrustedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +62,54 @@ class TlsMaterial:
     certificate: bytes
     key: bytes
     trust: bytes
-    neighbor_trust: tuple[tuple[SystemId, bytes], ...] = ()
+    trust_file: Path
+    links: tuple[tuple[SystemId, tuple[RecordedRoots, ...]], ...] = ()
+    introductions: tuple[RecordedRoots, ...] = ()
 
     def roots_for(self, peer: SystemId) -> bytes:
-        """Return the roots that vouch for this name."""
-        return dict(self.neighbor_trust).get(peer, self.trust)
+        """Return the roots that may vouch for a name.
+
+        For a neighbor with roots of its own, only these count; for other names, the roots whose patterns match; if
+        there are none, the roots of this module's own site.
+        """
+        recorded = dict(self.links).get(peer)
+        candidates = self._of_other_sites if recorded is None else recorded
+        found = _joined(each.roots for each in candidates if each.may_vouch_for(peer))
+        return self.trust if recorded is None and not found else found
+
+    def has_other_roots(self, peer: SystemId) -> bool:
+        """Whether roots of another site vouch for a name."""
+        return self.roots_for(peer) != self.trust
 
     @property
     def all_roots(self) -> bytes:
         """Return all roots: a handshake accepts any of them, because it does not know the peer's name yet."""
-        return b"\n".join(dict.fromkeys((self.trust, *dict(self.neighbor_trust).values())))
+        return _joined((self.trust, *(each.roots for each in self._of_other_sites)))
+
+    @property
+    def _of_other_sites(self) -> tuple[RecordedRoots, ...]:
+        return (*(each for _, recorded in self.links for each in recorded), *self.introductions)
+
+    def context(self, protocol: int, *, roots: bytes) -> ssl.SSLContext:
+        """Return a context for mutual TLS whose peer must be signed by one of these roots."""
+        context = ssl.SSLContext(protocol)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(cadata=roots.decode("ascii"))
+        # The library reads keys from files only; this one exists in memory.
+        descriptor = os.memfd_create("key", os.MFD_CLOEXEC)
+        try:
+            with os.fdopen(descriptor, "wb", closefd=False) as file:
+                file.write(self.key + b"\n" + self.certificate)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+        return context
+
+
+def _joined(roots: Iterable[bytes]) -> bytes:
+    return b"\n".join(dict.fromkeys(roots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +127,16 @@ def load(files: TlsFiles) -> TlsMaterial:
             certificate=_certificates(files.certificate_file),
             key=read_regular(files.key_file),
             trust=_certificates(files.trust_file),
-            neighbor_trust=tuple((peer, _certificates(file)) for peer, file in files.neighbor_trust_files),
+            trust_file=files.trust_file,
+            links=tuple((peer, _recorded(recorded)) for peer, recorded in files.links),
+            introductions=_recorded(files.introductions),
         )
     except OSError as error:
         raise ChannelError(f"{error.filename}: {error.strerror}") from error
+
+
+def _recorded(files: Iterable[TrustedFile]) -> tuple[RecordedRoots, ...]:
+    return tuple(RecordedRoots(roots=_certificates(each.file), names=each.names) for each in files)
 
 
 def _certificates(file: Path) -> bytes:
@@ -91,17 +151,6 @@ def write(material: KeyAndCertificate, *, certificate_file: Path, key_file: Path
     for path, content, mode in ((key_file, material.key, 0o600), (certificate_file, material.certificate, 0o644)):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content, mode=mode)
-
-
-def peer_name(auth_context: Mapping[str, Iterable[bytes]], federation: str) -> SystemId | None:
-    """Return the system that the peer's certificate names in this federation; None if it names none or several."""
-    names = set()
-    # gRPC lists URIs separately from other alternative names, so that a DNS name cannot impersonate one.
-    for uri in auth_context.get("peer_uri", ()):
-        match = _URI.fullmatch(uri.decode(errors="replace"))
-        if match is not None and match[1] == federation:
-            names.add(match[2])
-    return SystemId(names.pop()) if len(names) == 1 else None
 
 
 def make_root(federation: str) -> KeyAndCertificate:
@@ -133,7 +182,11 @@ def issue(root: KeyAndCertificate, *, federation: str, name: str, key: bytes | N
     own_key = _new_key() if key is None else load_pem_private_key(key, password=None)
     assert isinstance(root_key, ec.EllipticCurvePrivateKey)
     assert isinstance(own_key, ec.EllipticCurvePrivateKey)
-    issuer = x509.load_pem_x509_certificate(root.certificate).subject
+    # A root and its successor may lie in one file.
+    signers = (each for each in x509.load_pem_x509_certificates(root.certificate))
+    issuer = next((each.subject for each in signers if each.public_key() == root_key.public_key()), None)
+    if issuer is None:
+        raise ValueError("the key belongs to none of the certificates")
     names = [x509.UniformResourceIdentifier(f"messiahs://{federation}/{name}"), x509.DNSName(name)]
     both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (

@@ -1,36 +1,48 @@
 """Which root may vouch for which name: trust belongs to a link, and there is no global authority.
 
-A handshake does not know names, so a listening side accepts every peer that any of its roots has signed. Afterwards the
-root is checked against the name: a neighbor with its own trust file must be signed by a root in that file, and every
-other system by a root of this module's federation. A root of another site thus cannot impersonate a system of this
-site, nor the reverse.
+A handshake only proves that some trusted root has signed a certificate. Afterwards `TrustedRoots` checks the names in
+the certificate, because X.509 has no way to restrict a root to some URIs: a neighbor with roots of its own must be
+signed by one of them, a system that a site was introduced for by that site's root, every other system by a root of this
+site. A root of another site thus cannot impersonate a system of this site, nor the reverse. Both ends of every
+connection check their peer here: gRPC and the streams for large files alike.
 """
 
+import re
+import ssl
 from collections.abc import Iterable, Mapping
-from ssl import DER_cert_to_PEM_cert
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
+from messiahs.channel.contract import Peer
 from messiahs.channel.fingerprints import certificate_fingerprint, certificates_in, key_fingerprint
 from messiahs.channel.tls import TlsMaterial
 from messiahs.core.model.ids import SystemId
+from messiahs.core.model.texts import printable
 from messiahs.core.model.trust import UNKNOWN, Trust
-from messiahs.errors import ChannelError
+from messiahs.errors import ChannelError, UntrustedError
 
-_CERTIFICATE, _CHAIN = "x509_pem_cert", "x509_pem_cert_chain"
+_SCHEME: Final = "messiahs://"
+_URI: Final = re.compile(r"messiahs://([a-z0-9.-]{1,255})/([a-z0-9.-]{1,255})")
+_KNOWN_LIMIT: Final = 1_024
+_DER_ENCODING: Final = 2
+"""The number of DER in the library ssl, which has no public name for it before Python 3.13."""
 
 
 def trust_of(tls: TlsMaterial) -> Trust:
-    """Return the roots that a module trusts for systems without roots of their own, and those that vouch for itself.
+    """Return the roots that vouch for systems without a link, and those that vouch for this module.
 
     Unknown if a certificate cannot be read.
     """
     try:
-        roots = certificates_in(tls.trust)
+        own = certificates_in(tls.trust)
+        introduced = [root for each in tls.introductions for root in certificates_in(each.roots)]
         # A single root needs no proof: a module that it does not vouch for has no link within its site.
-        vouchers = roots if len(roots) == 1 else [each for each in roots if _vouches(each, tls.certificate)]
+        vouchers = own if len(own) == 1 else [each for each in own if _vouches(each, tls.certificate)]
     except ValueError:
         return UNKNOWN
     return Trust(
-        roots=tuple(map(certificate_fingerprint, roots)), vouchers=tuple(map(certificate_fingerprint, vouchers))
+        roots=tuple(dict.fromkeys(map(certificate_fingerprint, (*own, *introduced)))),
+        vouchers=tuple(map(certificate_fingerprint, vouchers)),
     )
 
 
@@ -42,48 +54,103 @@ def own_key(tls: TlsMaterial) -> bytes:
         raise ChannelError(f"the certificate of this module cannot be read: {error}") from error
 
 
-def key_of(auth_context: Mapping[str, Iterable[bytes]]) -> bytes:
-    """Return the fingerprint of the public key with which a peer completed the handshake."""
-    (certificate,) = certificates_in(b"".join(auth_context[_CERTIFICATE]))
-    return key_fingerprint(certificate)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presented:
+    """What a peer has shown in a completed handshake: its certificates in DER, its own first, and the names in it."""
+
+    chain: tuple[bytes, ...]
+    uris: tuple[str, ...] = ()
+    dns_names: tuple[str, ...] = ()
+
+    @classmethod
+    def to_grpc(cls, auth_context: Mapping[str, Iterable[bytes]]) -> Self:
+        """Return what the peer of a call has shown."""
+
+        def texts(key: str) -> tuple[str, ...]:
+            # gRPC lists URIs and DNS names separately, so that one cannot pass for the other.
+            return tuple(each.decode(errors="replace") for each in auth_context.get(key, ()))
+
+        own = certificates_in(b"".join(auth_context.get("x509_pem_cert", ())))
+        chain = certificates_in(b"".join(auth_context.get("x509_pem_cert_chain", ())))
+        return cls(chain=tuple(dict.fromkeys((*own, *chain))), uris=texts("peer_uri"), dns_names=texts("peer_dns"))
+
+    @classmethod
+    def to_ssl(cls, connection: ssl.SSLObject | ssl.SSLSocket) -> Self:
+        """Return what the peer of a connection has shown."""
+        names: Any = (connection.getpeercert() or {}).get("subjectAltName", ())
+        # Public since Python 3.13 only.
+        inside: Any = getattr(connection, "_sslobj")  # noqa: B009 - the type does not declare it
+        chain = tuple(each.public_bytes(_DER_ENCODING) for each in inside.get_unverified_chain() or ())
+        return cls(
+            chain=chain,
+            uris=tuple(text for kind, text in names if kind == "URI"),
+            dns_names=tuple(text for kind, text in names if kind == "DNS"),
+        )
 
 
-def _vouches(root: bytes, certificate: bytes) -> bool:
-    return is_signed(certificate, chain=certificate, roots=DER_cert_to_PEM_cert(root).encode())
-
-
-class Vouching:
+class TrustedRoots:
     """Checks peers after the handshake. Remembers the last valid certificate of each (mutable)."""
 
-    def __init__(self, tls: TlsMaterial) -> None:
-        self._tls = tls
+    def __init__(self, tls: TlsMaterial, federation: str) -> None:
+        self._tls, self._federation = tls, federation
         # With one set of roots for all systems, the handshake suffices and cryptography is not loaded.
-        self._is_needed = any(roots != tls.trust for _, roots in tls.neighbor_trust)
+        self._is_needed = tls.all_roots != tls.trust
         self._known: dict[SystemId, bytes] = {}
 
-    def is_vouched_for(self, peer: SystemId, auth_context: Mapping[str, Iterable[bytes]], /) -> bool:
-        """Whether a peer that completed the handshake was signed by a root that may vouch for its name."""
-        if not self._is_needed:
-            return True
-        certificate = b"".join(auth_context.get(_CERTIFICATE, ()))
-        if certificate and self._known.get(peer) == certificate:
-            return True
-        chain = b"".join(auth_context.get(_CHAIN, ())) or certificate
-        if not is_signed(certificate, chain=chain, roots=self._tls.roots_for(peer)):
-            return False
-        self._known[peer] = certificate
-        return True
+    def name_in(self, presented: Presented) -> SystemId:
+        """Return the system that a certificate names, which no root has confirmed yet; raises `UntrustedError`."""
+        uris = [uri for uri in presented.uris if uri.startswith(_SCHEME)]
+        match = _URI.fullmatch(uris[0]) if len(uris) == 1 else None
+        if len(uris) > 1:
+            raise UntrustedError(f"its certificate names {len(uris)} systems: {printable(', '.join(uris[:2]))}")
+        if match is None or match[1] != self._federation:
+            raise UntrustedError(f"its certificate names no system of {self._federation}")
+        if match[2] not in presented.dns_names:
+            raise UntrustedError(f"its certificate names {match[2]} as a URI, but not as a DNS name")
+        return SystemId(match[2])
+
+    def check(self, presented: Presented, *, is_server: bool = False) -> Peer:
+        """Return the system that a peer is; an `UntrustedError` if no root that may vouch for its name signed it."""
+        name = self.name_in(presented)
+        certificate = presented.chain[0]
+        try:
+            key = key_fingerprint(certificate)
+        except ValueError as error:
+            raise UntrustedError(str(error)) from error
+        if self._is_needed and self._known.get(name) != certificate:
+            roots = self._tls.roots_for(name)
+            if not is_signed(presented.chain, roots=roots, as_server=name if is_server else None):
+                raise UntrustedError(f"its certificate names {name}, but no root that vouches for {name} signed it")
+            self._remember(name, certificate)
+        return Peer(system=name, key=key)
+
+    def _remember(self, name: SystemId, certificate: bytes) -> None:
+        self._known.pop(name, None)
+        if len(self._known) >= _KNOWN_LIMIT:
+            del self._known[next(iter(self._known))]
+        self._known[name] = certificate
 
 
-def is_signed(certificate: bytes, *, chain: bytes, roots: bytes) -> bool:
-    """Whether a chain leads from a peer's certificate to one of the roots (all PEM)."""
+def is_signed(chain: Iterable[bytes], *, roots: bytes, as_server: SystemId | None = None) -> bool:
+    """Whether a chain (DER, the module's certificate first) leads to one of the roots (PEM), and is valid now.
+
+    The module's certificate must be for clients, or with `as_server` for a server of this name, and no authority.
+    """
     # An expensive import, needed only where sites with different roots meet.
     from cryptography import x509  # noqa: PLC0415 # see above
     from cryptography.x509.verification import PolicyBuilder, Store, VerificationError  # noqa: PLC0415 # as above
 
     try:
-        verifier = PolicyBuilder().store(Store(x509.load_pem_x509_certificates(roots))).build_client_verifier()
-        verifier.verify(x509.load_pem_x509_certificate(certificate), x509.load_pem_x509_certificates(chain))
+        certificate, *others = map(x509.load_der_x509_certificate, chain)
+        builder = PolicyBuilder().store(Store(x509.load_pem_x509_certificates(roots)))
+        if as_server is None:
+            builder.build_client_verifier().verify(certificate, others)
+        else:
+            builder.build_server_verifier(x509.DNSName(as_server)).verify(certificate, others)
     except (ValueError, VerificationError):
         return False
     return True
+
+
+def _vouches(root: bytes, certificate: bytes) -> bool:
+    return is_signed(certificates_in(certificate), roots=ssl.DER_cert_to_PEM_cert(root).encode())

@@ -11,6 +11,7 @@ from messiahs.cli.output import print_document
 from messiahs.errors import TopologyError
 
 if TYPE_CHECKING:
+    from messiahs.config.settings import TrustedFile
     from messiahs.config.topology.topology import System, Topology
 
 
@@ -60,12 +61,18 @@ def show(topology_file: Path, *, as_json: bool) -> None:
     loaded = load_topology(topology_file)
     if as_json:
         print_document(
-            {"federation": loaded.federation, "systems": {system.name: _facts(system) for system in loaded.systems}}
+            {
+                "federation": loaded.federation,
+                "introductions": [_roots(each) for each in loaded.introductions],
+                "systems": {system.name: _facts(system) for system in loaded.systems},
+            }
         )
         return
     click.echo(loaded.federation)
     for line in _branches(loaded, None, ""):
         click.echo(line)
+    for each in loaded.introductions:
+        click.echo(f"introduced by {_vouching(each)}")
 
 
 def _facts(system: "System") -> dict[str, object]:
@@ -77,9 +84,17 @@ def _facts(system: "System") -> dict[str, object]:
         "port": system.port,
         "reach": system.reach,
         "external": system.is_external,
-        "trust": None if system.trust_file is None else str(system.trust_file),
+        "trust": [_roots(each) for each in system.trust],
         "policy": None if system.policy_file is None else str(system.policy_file),
     }
+
+
+def _roots(recorded: "TrustedFile") -> dict[str, object]:
+    return {"file": str(recorded.file), "names": list(recorded.names)}
+
+
+def _vouching(recorded: "TrustedFile") -> str:
+    return f"{recorded.file.name} for {', '.join(recorded.names)}"
 
 
 def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[str]:
@@ -95,6 +110,8 @@ def _branches(loaded: "Topology", above: str | None, indent: str) -> Iterator[st
 def _notes(system: "System") -> Iterator[str]:
     if system.is_external:
         yield "external"
+    if system.trust:
+        yield f"roots {'; '.join(map(_vouching, system.trust))}"
     if system.machine is not None:
         yield "machine"
     others = ", ".join(parent for parent in system.parents if parent != system.primary_parent)

@@ -14,15 +14,23 @@ from messiahs.errors import MessiahsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrustedFile:
+    """A file with roots of another site, and patterns of the names for which they may vouch (`*` is any text)."""
+
+    file: Path
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NeighborSettings:
     """A neighbor; `address` (host:port) is where this module dials it, None if the neighbor dials.
 
-    Only the roots in `trust_file` vouch for it; None: the roots in the module's own trust file.
+    Only the roots in `trust` vouch for it; if there are none, those in the module's own trust file.
     """
 
     neighbor: Neighbor
     address: str | None
-    trust_file: Path | None = None
+    trust: tuple[TrustedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +58,9 @@ class ModuleSettings:
     certificate_file: Path
     key_file: Path
     trust_file: Path
-    """Roots of this federation; they vouch for every system except neighbors with their own trust file."""
+    """Roots of this site; they vouch for every system for which no other roots are recorded."""
+    introductions: tuple[TrustedFile, ...] = ()
+    """Roots of other sites that vouch for systems without a link with this module."""
     policy_file: Path | None = None
     """The system's policy file; None: accept everything."""
     neighbors: tuple[NeighborSettings, ...] = ()

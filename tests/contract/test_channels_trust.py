@@ -18,6 +18,7 @@ from messiahs.channel.fingerprints import certificate_fingerprint
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.grpc_streams import open_stream
 from messiahs.channel.trusted_roots import trust_of
+from messiahs.config.settings import TrustedFile
 from messiahs.core.interface.events import ControlReceived, LinkUp, TransferFailed, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import StatusVector, SystemStatusQuery, VectorKind
 from messiahs.core.interface.transfer_answers import TransferFailure
@@ -63,7 +64,8 @@ class Sites:
     def trusting(self, name: SystemId, other: SystemId) -> tls.TlsFiles:
         """Return the files of a module that knows the root of the other site."""
         files = self.files[name]
-        return replace(files, neighbor_trust_files=((other, self.files[other].trust_file),))
+        recorded = TrustedFile(file=self.files[other].trust_file, names=(other,))
+        return replace(files, links=((other, (recorded,)),))
 
     def make(self) -> MakeChannels:
         """Return a maker of channels that uses these files."""
@@ -173,20 +175,20 @@ def test_a_valid_certificate_does_not_validate_a_forged_one(sites: Sites) -> Non
 def test_a_dialing_module_trusts_only_the_roots_of_that_link(sites: Sites) -> None:
     async def scene(world: World) -> None:
         sites.files[GATE] = sites.trusting(GATE, CS)
-        impostor = replace(sites.issued(sites.theirs, XINU), neighbor_trust_files=())
+        impostor = replace(sites.issued(sites.theirs, XINU), links=())
         true, sites.files[XINU] = sites.files[XINU], impostor
         listening = await world.start(XINU)
         sites.files[XINU] = true
         cs = await world.start(CS, neighbors=((XINU, listening.channels.address), (GATE, None)))
         await until(lambda: cs.refused, "the refusal")
-        assert "unavailable" in cs.refused[0][1]
+        assert cs.refused[0][1] == "its certificate is signed by no root recorded for it"
         cs.channels.send_tasks(XINU, listening.channels.address, transfer(1))
         await until(lambda: cs.of_kind(TransferFailed), "a transfer that fails")
         assert listening.events == []
         (failed,) = cs.of_kind(TransferFailed)
         assert (failed.kind, failed.text) == (
             TransferFailure.UNTRUSTED,
-            "its certificate is signed by no root that this module trusts",
+            "its certificate is signed by no root recorded for it",
         )
 
     play(sites, scene)
@@ -226,12 +228,14 @@ def test_a_module_of_one_site_does_without_cryptography(sites: Sites) -> None:
 import sys
 from pathlib import Path
 from messiahs.channel import tls, trusted_roots
+from messiahs.config.settings import TrustedFile
 certificate, key, trust = map(Path, sys.argv[1:])
-same = (("cs", trust),)
-files = tls.TlsFiles(certificate_file=certificate, key_file=key, trust_file=trust, neighbor_trust_files=same)
+same = (("cs", (TrustedFile(file=trust, names=("cs",)),)),)
+files = tls.TlsFiles(certificate_file=certificate, key_file=key, trust_file=trust, links=same)
 material = tls.load(files)
-context = {"x509_pem_cert": [material.certificate]}
-assert trusted_roots.Vouching(material).is_vouched_for("xinu", context)
+context = {"x509_pem_cert": [material.certificate], "peer_uri": [b"messiahs://campus/xinu"], "peer_dns": [b"xinu"]}
+presented = trusted_roots.Presented.to_grpc(context)
+assert trusted_roots.TrustedRoots(material, "campus").check(presented).system == "xinu"
 assert trusted_roots.trust_of(material).vouchers
 assert not [name for name in sys.modules if name.startswith("cryptography")]
 """

@@ -156,11 +156,17 @@ def _make_folder(directory: Path, name: str) -> None:
 
 
 def _check_roots(settings: ModuleSettings) -> None:
-    for link in settings.neighbors:
-        problem = problem_with_roots(link.trust_file) if link.trust_file is not None else ""
+    linked = [(link.neighbor.system, each) for link in settings.neighbors for each in link.trust]
+    for system, recorded in linked:
+        problem = problem_with_roots(recorded.file)
         if problem:
-            remedy = f"the root to give to `{link.neighbor.system}` is {settings.trust_file}"
-            raise ClientError(f"`{settings.name}` is linked with `{link.neighbor.system}`: {problem}; {remedy}")
+            remedy = f"the root to give to `{system}` is {settings.trust_file}"
+            raise ClientError(f"`{settings.name}` is linked with `{system}`: {problem}; {remedy}")
+    for recorded in settings.introductions:
+        problem = problem_with_roots(recorded.file)
+        if problem:
+            remedy = f"the root to give to that site is {settings.trust_file}"
+            raise ClientError(f"another site is introduced to `{settings.name}`: {problem}; {remedy}")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
+from messiahs.config.topology.trust import NamedRoots
 from messiahs.core.model.attributes import STRING_LIMIT_BYTES
 
 NAME = re.compile(r"[a-z0-9-]+", re.ASCII)
@@ -33,7 +34,7 @@ class Draft:
     reach: str = "open"
     policy: NamedFile | None = None
     is_external: bool = False
-    trust: NamedFile | None = None
+    trust: tuple[NamedRoots, ...] = ()
 
 
 def check_systems(drafts: tuple[Draft, ...], problems: Problems) -> None:

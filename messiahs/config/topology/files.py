@@ -41,14 +41,6 @@ def check_policies(named: Iterable[NamedFile], problems: Problems) -> None:
             problems.elsewhere.extend(str(problem) for problem in error.problems if not problem.is_warning)
 
 
-def check_trust(named: Iterable[NamedFile], problems: Problems) -> None:
-    """Add a problem for every file without valid roots."""
-    for path, place in named:
-        problem = problem_with_roots(path)
-        if problem:
-            problems.add(place, problem)
-
-
 def problem_with_roots(path: Path) -> str:
     """Return what is wrong with a file of trusted certificates; "" if it has at least one, and all are valid."""
     # An expensive import that a topology of one site never needs.

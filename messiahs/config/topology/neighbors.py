@@ -91,11 +91,12 @@ def module_settings(
         certificate_file=tls.certificate_file,
         key_file=tls.key_file,
         trust_file=tls.trust_file,
+        introductions=topology.introductions,
         neighbors=tuple(
             NeighborSettings(
                 neighbor=other,
                 address=addresses[other.system] if dials(name, other) else None,
-                trust_file=topology.system(other.system).trust_file,
+                trust=topology.system(other.system).trust,
             )
             for other in linked
         ),

@@ -9,17 +9,18 @@ from messiahs.config.quantities import duration_ns
 from messiahs.config.regular_files import read_regular
 from messiahs.config.settings import MachineSettings
 from messiahs.config.topology.check import NAME, Draft, check_systems
-from messiahs.config.topology.files import NamedFile, check_policies, check_trust, read_file_name
+from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
 from messiahs.config.topology.machine import read_machine
 from messiahs.config.topology.problems import Place, Problems
 from messiahs.config.topology.topology import System, Topology
+from messiahs.config.topology.trust import check_names, check_roots, read_introductions, read_trust
 from messiahs.config.topology.yaml_places import Section, parse, refuse_unknown_keys, subsection
 from messiahs.core.interface.limits import LONGEST_PERIOD_NS
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import MILLISECOND, SECOND
 from messiahs.errors import MessiahsError
 
-_TOP_KEYS = ("version", "federation", "defaults", "systems")
+_TOP_KEYS = ("version", "federation", "defaults", "introductions", "systems")
 _DEFAULT_KEYS = ("policy", "update_period")
 _SYSTEM_KEYS = (
     *("parent", "parents", "primary", "machine", "host", "port"),
@@ -74,11 +75,19 @@ def read_topology(text: str, file: str, *, reads_trust: bool = False) -> Topolog
     policies = [named for named in (defaults.policy, *(draft.policy for draft in drafts)) if named is not None]
     if policies:
         check_policies(policies, problems)
+    introductions = read_introductions(top, folder=folder, problems=problems)
+    recorded = (*introductions, *(roots for draft in drafts for roots in draft.trust))
+    check_names(recorded, problems, own=(draft.name for draft in drafts if not draft.is_external))
     if reads_trust:
-        check_trust((draft.trust for draft in drafts if draft.trust is not None), problems)
+        check_roots(recorded, problems)
     problems.raise_if_any()
     systems = tuple(_finished(draft, defaults) for draft in drafts)
-    return Topology(federation=federation, systems=systems, update_period_ns=defaults.update_period_ns)
+    return Topology(
+        federation=federation,
+        systems=systems,
+        update_period_ns=defaults.update_period_ns,
+        introductions=tuple(roots.finished() for roots in introductions),
+    )
 
 
 def _read_version(top: Section, problems: Problems) -> None:
@@ -157,7 +166,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         reach=_read_reach(section, problems),
         policy=None if is_external else read_file_name(section, "policy", folder=folder, problems=problems),
         is_external=is_external,
-        trust=read_file_name(section, "trust", folder=folder, problems=problems) if is_external else None,
+        trust=read_trust(section, str(name), folder=folder, problems=problems) if is_external else (),
     )
 
 
@@ -254,5 +263,5 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         reach=draft.reach,
         policy_file=policy[0] if policy is not None else None,
         is_external=draft.is_external,
-        trust_file=draft.trust[0] if draft.trust is not None else None,
+        trust=tuple(roots.finished() for roots in draft.trust),
     )

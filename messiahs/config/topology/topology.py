@@ -6,7 +6,7 @@ An administrator writes it as YAML. `load_topology` reads and checks a file, and
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from messiahs.config.settings import MachineSettings
+from messiahs.config.settings import MachineSettings, TrustedFile
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
@@ -17,8 +17,8 @@ class System:
     """One autonomous system. If it has parents, exactly one of them is the primary parent.
 
     `host` and `port`, both or neither, are where the module listens in production. An external system is run from
-    another site's file: here it has neither machine nor policy. Only an external system can have a `trust_file` with
-    the roots that vouch for it (None: this site's roots).
+    another site's file: here it has neither machine nor policy. Only an external system can have `trust`, the roots
+    that vouch for it (empty: this site's roots).
     """
 
     name: SystemId
@@ -30,7 +30,7 @@ class System:
     reach: str = "open"
     policy_file: Path | None = None
     is_external: bool = False
-    trust_file: Path | None = None
+    trust: tuple[TrustedFile, ...] = ()
 
     @property
     def address(self) -> str | None:
@@ -42,11 +42,15 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """A checked topology: names are unique, every parent exists, and no system is its own ancestor."""
+    """A checked topology: names are unique, every parent exists, and no system is its own ancestor.
+
+    `introductions` are roots of other sites that vouch for systems without a link.
+    """
 
     federation: str
     systems: tuple[System, ...]
     update_period_ns: int = 2 * SECOND
+    introductions: tuple[TrustedFile, ...] = ()
 
     def system(self, name: str) -> System:
         """Return the system with this name; a `MessiahsError` lists the existing ones."""
@@ -64,9 +68,8 @@ class Topology:
     def without_externals(self) -> "Topology":
         """Return the topology without external systems; the first remaining parent replaces a primary one."""
         gone = {system.name for system in self.externals}
-        return replace(
-            self, systems=tuple(_without(system, gone) for system in self.systems if system.name not in gone)
-        )
+        systems = tuple(_without(system, gone) for system in self.systems if system.name not in gone)
+        return replace(self, systems=systems, introductions=())
 
 
 def _without(system: System, gone: set[SystemId]) -> System:

@@ -114,7 +114,7 @@ def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Ident
         release=__version__,
         key=own_key(tls),
         trust=trust_of(tls),
-        apart=tuple(SystemId(one.neighbor.system) for one in settings.neighbors if one.trust_file is not None),
+        apart=tuple(link.neighbor.system for link in settings.neighbors if tls.has_other_roots(link.neighbor.system)),
     )
 
 
@@ -132,9 +132,8 @@ def _tls_files(settings: ModuleSettings) -> TlsFiles:
         certificate_file=settings.certificate_file,
         key_file=settings.key_file,
         trust_file=settings.trust_file,
-        neighbor_trust_files=tuple(
-            (one.neighbor.system, one.trust_file) for one in settings.neighbors if one.trust_file is not None
-        ),
+        links=tuple((one.neighbor.system, one.trust) for one in settings.neighbors if one.trust),
+        introductions=settings.introductions,
     )
 
 

@@ -22,7 +22,7 @@ KEYS: dict[str, CertificateIssuerPrivateKeyTypes] = {
 
 def certificate_of(key: CertificateIssuerPrivateKeyTypes, *, name: str = "cs") -> bytes:
     now = datetime.now(UTC)
-    named = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    named = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)] if name else [])
     builder = (
         x509.CertificateBuilder(named, named, key.public_key(), x509.random_serial_number())
         .not_valid_before(now)
@@ -36,8 +36,8 @@ def certificate_of(key: CertificateIssuerPrivateKeyTypes, *, name: str = "cs") -
 def test_the_fingerprint_of_a_key_is_that_of_its_public_key_info_whatever_the_certificate(kind: str) -> None:
     key = KEYS[kind]
     expected = hashlib.sha256(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
-    one, other = (certificate_of(key, name=name) for name in ("cs", "x" * 64))
-    assert key_fingerprint(one) == key_fingerprint(other) == expected[:16]
+    one, other, nameless = (certificate_of(key, name=name) for name in ("cs", "x" * 64, ""))
+    assert key_fingerprint(one) == key_fingerprint(other) == key_fingerprint(nameless) == expected[:16]
     assert certificate_fingerprint(one) == hashlib.sha256(one).digest()[:16]
     assert certificate_fingerprint(one) != certificate_fingerprint(other)
 

@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from messiahs.channel.tls import issue, make_root, peer_name, write
+from messiahs.channel.tls import KeyAndCertificate, issue, make_root, write
 
 
 def test_a_module_s_certificate_names_it_and_is_signed_by_the_root() -> None:
@@ -42,18 +42,10 @@ def test_only_the_owner_can_read_a_key_also_when_it_replaces_one_that_all_could_
     assert (tmp_path / "tls" / "root.pem").read_bytes() == root.certificate
 
 
-@pytest.mark.parametrize(
-    ("context", "name"),
-    [
-        ({"peer_uri": [b"messiahs://campus/cs"]}, "cs"),
-        ({"peer_uri": [b"https://cs", b"messiahs://campus/cs"]}, "cs"),
-        ({"peer_uri": [b"messiahs://elsewhere/cs"]}, None),
-        ({"peer_uri": [b"messiahs://campus/cs", b"messiahs://campus/xinu"]}, None),
-        ({"peer_uri": [b"messiahs://campus/cs/x"]}, None),
-        ({"peer_uri": [b"messiahs://campus/\xff"]}, None),
-        ({"peer_dns": [b"messiahs://campus/cs"], "x509_common_name": [b"cs"]}, None),
-        ({}, None),
-    ],
-)
-def test_only_a_uri_of_this_federation_names_the_peer(context: dict[str, list[bytes]], name: str | None) -> None:
-    assert peer_name(context, "campus") == name
+def test_the_root_whose_key_it_is_signs_although_its_predecessor_lies_before_it() -> None:
+    old, new = make_root("old"), make_root("new")
+    both = KeyAndCertificate(key=new.key, certificate=old.certificate + new.certificate)
+    certificate = x509.load_pem_x509_certificate(issue(both, federation="campus", name="cs").certificate)
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(new.certificate))
+    with pytest.raises(ValueError, match="the key belongs to none of the certificates"):
+        issue(KeyAndCertificate(key=new.key, certificate=old.certificate), federation="campus", name="cs")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from messiahs.channel.tls import make_root
-from messiahs.config.settings import ModuleSettings, load_settings, save_settings
+from messiahs.config.settings import ModuleSettings, TrustedFile, load_settings, save_settings
 from messiahs.config.topology.neighbors import TlsPaths, module_settings, neighbors_of
 from messiahs.config.topology.reading import load_topology, read_topology
 from messiahs.config.topology.topology import Topology
@@ -43,11 +43,12 @@ def problems_of(text: str, file: Path, *, reads_trust: bool = False) -> list[str
 def test_an_external_child_dials_us_and_an_external_parent_is_dialed_each_with_its_roots(tmp_path: Path) -> None:
     topology = read_topology(SITES, "/etc/t.yaml")
     top = {link.neighbor.system: link for link in settings_of(topology, "top").neighbors}
-    assert (top[SystemId("gate")].address, top[SystemId("gate")].trust_file) == (None, Path("/etc/anl.pem"))
-    assert top[SystemId("cs")].trust_file is None
+    assert top[SystemId("gate")].address is None
+    assert top[SystemId("gate")].trust == (TrustedFile(file=Path("/etc/anl.pem"), names=("gate",)),)
+    assert top[SystemId("cs")].trust == ()
     mine = settings_of(topology, "mine")
     far = next(link for link in mine.neighbors if link.neighbor.system == "far")
-    assert (far.neighbor.is_primary_parent, far.address, far.trust_file) == (True, "far.example.org:7101", None)
+    assert (far.neighbor.is_primary_parent, far.address, far.trust) == (True, "far.example.org:7101", ())
     save_settings(mine, tmp_path / "settings.json")
     assert load_settings(tmp_path / "settings.json") == mine
 
@@ -75,10 +76,18 @@ def test_what_is_left_without_other_sites_has_primary_parents_of_its_own() -> No
         ("  a: {external: true, machine: {}}\n", "4:23", "an external system has its `machine` in its own site's file"),
         ("  a: {external: true, policy: p}\n", "4:23", "an external system has its `policy` in its own site's file"),
         ("  a: {trust: a.pem}\n", "4:7", "`trust` is for external systems"),
-        ("  a: {external: true, trust: 7}\n", "4:23", "`trust` takes the name of a file"),
+        ("  a: {external: true, trust: 7}\n", "4:30", "`trust` takes the name of a file"),
         ("  a: {external: true}\n  b: {parent: a}\n", "4:3", "`a` is external and the parent of `b`, which dials it"),
         ("  a: {external: true, host: h, port: 1}\n  b: {host: h, port: 1}\n", "5:22", "h:1 is the address of `a`"),
         ("  a: {external: true, parent: b}\n", "4:31", "there is no system `b`"),
+        ("  a: {external: true, trust: []}\n", "4:30", "`trust` takes the name of a file"),
+        ("  a: {external: true, trust: [a.pem, 7]}\n", "4:38", "`trust` takes the name of a file"),
+        ("  a: {external: true, trust: {names: [a]}}\n", "4:30", "`trust` needs `file: FILE` here"),
+        ("  a: {external: true, trust: {file: f, roots: g}}\n", "4:40", "unknown key `roots`"),
+        ("  a: {external: true, trust: {file: f, names: b}}\n", "4:47", "`names` of `trust` takes a list of names"),
+        ("  a: {external: true, trust: {file: f, names: [a, B]}}\n", "4:51", "`B` matches no name"),
+        ("  a: {external: true, trust: {file: f, names: [b-*]}}\n", "4:30", "none of these roots may vouch for `a`"),
+        ("  a: {external: true, trust: [{file: f, names: ['*']}]}\n  b: {}\n", "4:49", "`*` matches `b`, a system of"),
         ("  a: {policy: [x]}\n", "4:7", "`policy` takes the name of a file"),
     ],
 )
@@ -87,10 +96,67 @@ def test_a_mistake_is_reported_with_its_position(body: str, place: str, text: st
     assert [problem for problem in found if problem.startswith(f"{place}: {text}")]
 
 
+@pytest.mark.parametrize(
+    ("listed", "place", "text"),
+    [
+        ("their.pem", "3:16", "`introductions` takes a list of {file: FILE, names: [PATTERN, ...]}"),
+        ("[their.pem]", "3:17", "`introductions` takes a list"),
+        ("[{file: f}]", "3:17", "`introductions` needs `names: [PATTERN, ...]` here"),
+        ("[{names: [b]}]", "3:17", "`introductions` needs `file: FILE` here"),
+        ("[{file: f, names: []}]", "3:34", "`names` of `introductions` takes a list of names"),
+        ("[{file: f, names: [b, 't*']}]", "3:38", "`t*` matches `top`, a system of this site"),
+    ],
+)
+def test_a_mistake_in_an_introduction_is_reported_with_its_position(
+    listed: str, place: str, text: str, tmp_path: Path
+) -> None:
+    body = f"version: 1\nfederation: f\nintroductions: {listed}\nsystems:\n  top: {{}}\n"
+    (found,) = problems_of(body, tmp_path / "t.yaml")
+    assert found.startswith(f"{place}: {text}")
+
+
+def test_a_link_has_several_roots_and_a_site_is_introduced_to_every_module(tmp_path: Path) -> None:
+    text = """version: 1
+federation: f
+introductions:
+  - {file: b.pem, names: [b, "b.*"]}
+systems:
+  top: {host: h, port: 1}
+  low: {host: h, port: 2, parent: top}
+  gate:
+    external: true
+    parent: top
+    trust:
+      - old.pem
+      - {file: /new.pem, names: [gate, "gate.*"]}
+"""
+    topology = read_topology(text, "/etc/t.yaml")
+    top, low = settings_of(topology, "top"), settings_of(topology, "low")
+    (gate,) = (link for link in top.neighbors if link.neighbor.system == "gate")
+    assert gate.trust == (
+        TrustedFile(file=Path("/etc/old.pem"), names=("gate",)),
+        TrustedFile(file=Path("/new.pem"), names=("gate", "gate.*")),
+    )
+    assert top.introductions == low.introductions == (TrustedFile(file=Path("/etc/b.pem"), names=("b", "b.*")),)
+    save_settings(top, tmp_path / "settings.json")
+    assert load_settings(tmp_path / "settings.json") == top
+    assert topology.without_externals().introductions == ()
+
+
+def test_every_file_of_roots_must_be_there(tmp_path: Path) -> None:
+    text = """version: 1
+federation: f
+introductions: [{file: one.pem, names: [b]}]
+systems: {gate: {external: true, trust: [two.pem, {file: three.pem}]}, top: {}}
+"""
+    found = problems_of(text, tmp_path / "t.yaml", reads_trust=True)
+    assert [problem.partition(": ")[0] for problem in found] == ["3:24", "4:42", "4:58"]
+
+
 def test_roots_are_read_only_where_they_are_wanted(tmp_path: Path) -> None:
     file = tmp_path / "t.yaml"
     file.write_text(SITES)
-    assert load_topology(file).system("gate").trust_file == tmp_path / "anl.pem"
+    assert [each.file for each in load_topology(file).system("gate").trust] == [tmp_path / "anl.pem"]
     text = f"the trust file {tmp_path / 'anl.pem'} cannot be read: No such file or directory; "
     (found,) = problems_of(SITES, file, reads_trust=True)
     assert found.startswith(f"6:46: {text}")
