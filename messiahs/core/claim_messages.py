@@ -45,8 +45,11 @@ def _on_query_of_unknown_claim(state: ModuleState, query: TaskStatusQuery, sende
 
     A hop does not answer for attempts, which may still run: the origin waits until their lease expires.
     """
-    if query.claim.executor == state.system:
+    if state.is_own(query.claim.executor, query.claim.epoch):
         return attempts.on_query_of_unknown_claim(state, query, sender=sender)
+    if query.attempts and query.claim.executor == state.system:
+        # It was granted in an earlier life of this state, or by another system with the same name.
+        return ()
     if query.attempts or query.claim in state.origin.claims:
         return off_path(sender, query)
     return (SendControl(to=sender, message=ClaimEnd(claim=query.claim, is_forgotten=True)),)

@@ -44,6 +44,7 @@ def hello_to(state: ModuleState, neighbor: SystemId) -> SendControl:
         given=state.counters.given,
         heard_epoch=remembered.epoch if remembered is not None else None,
         heard=remembered.given if remembered is not None else IdsGiven(),
+        former=state.former_epochs,
     )
     return SendControl(to=neighbor, message=hello)
 
@@ -55,6 +56,12 @@ def report_ids(state: ModuleState, now: Instant) -> tuple[Action, ...]:
     if state.counters.given == state.given_sent or now - state.given_sent_at < _REPORT_INTERVAL_NS:
         return ()
     return _send_to_all(state, now)
+
+
+def is_new_system(state: ModuleState, hello: Hello) -> bool:
+    """Return whether a neighbor is not the system of before: its epoch has changed, and it does not name the old."""
+    known = state.remembered.get(hello.system)
+    return known is not None and known.epoch != hello.epoch and known.epoch not in hello.former
 
 
 def on_hello(state: ModuleState, hello: Hello, now: Instant, /) -> tuple[Action, ...]:
@@ -75,7 +82,7 @@ def _remember(state: ModuleState, hello: Hello) -> tuple[Action, ...]:
     # Ids issued in an earlier epoch count as well.
     given = hello.given.joined(known.given if known is not None else IdsGiven())
     row = RememberedRow(system=hello.system, epoch=hello.epoch, given=given)
-    if row == known or given == IdsGiven():
+    if row == known:
         return ()
     state.remembered[hello.system] = row
     return (Store(row=row),)
@@ -116,6 +123,7 @@ def _renew(state: ModuleState, forgotten: IdsGiven, now: Instant, /, *, witness:
     state.counters = replace(
         counters,
         epoch=_later_epoch(state),
+        former=(*state.former_epochs, state.epoch),
         earlier=counters.earlier if is_empty else (*counters.earlier, ended),
         renewed_at=now,
     )

@@ -42,7 +42,7 @@ def _granted(state: ModuleState) -> Iterator[str]:
     if state.executor.reservation is not None and not state.timers.is_set(TimerKind.RESERVATION, state.system):
         yield "a reservation has no RESERVATION timer"
     for claim_id, claim in state.executor.claims.items():
-        if claim.row.id != claim_id or claim_id.executor != state.system:
+        if claim.row.id != claim_id or not state.is_own(claim_id.executor, claim_id.epoch):
             yield f"granted claim {claim_id} is not the own {claim.row.id}"
         for kind in (TimerKind.RENEWAL, TimerKind.GRANTED_LEASE):
             if not state.timers.is_set(kind, claim_id):

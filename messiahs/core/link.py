@@ -12,6 +12,7 @@ from messiahs.core.interface.actions import Action, Decision, DropLink, Report, 
 from messiahs.core.interface.messages import Hello, TaskStatusQuery
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import Instant
+from messiahs.core.new_system import on_new_system
 from messiahs.core.search import routing
 from messiahs.core.state.module import ModuleState
 from messiahs.core.update import advertising, status_vector
@@ -44,7 +45,8 @@ def on_hello(state: ModuleState, hello: Hello, *, sender: SystemId, now: Instant
         versions = ", ".join(str(version) for version in hello.wire_versions)
         text = f"{sender} (release {hello.release}) supports wire versions {versions}, this module {WIRE_VERSIONS[0]}"
         return _refuse(sender, ReportCode.NO_COMMON_VERSION, text)
-    noted = epochs.on_hello(state, hello, now)
+    closed = on_new_system(state, sender, now) if epochs.is_new_system(state, hello) else ()
+    noted = (*closed, *epochs.on_hello(state, hello, now))
     if state.updates.links.get(sender):
         return noted
     state.updates.links[sender] = True

@@ -40,6 +40,7 @@ PATH_PART_LIMIT_BYTES: Final = 255
 SHA256_BYTES: Final = 32
 SECRET_BYTES: Final = 16
 WIRE_VERSION_LIMIT: Final = 16
+FORMER_EPOCH_LIMIT: Final = 16
 ROOT_LIMIT: Final = 16
 """Maximum number of root fingerprints; a module that has more sends none."""
 AVOID_LIMIT: Final = 64

@@ -12,6 +12,7 @@ from messiahs.wire.descriptions import read_tdv, write_tdv
 from messiahs.wire.ids import read_claim, write_claim
 from messiahs.wire.limits import (
     AVOID_LIMIT,
+    FORMER_EPOCH_LIMIT,
     REASON_DEPTH_LIMIT,
     REASON_LIMIT,
     ROOT_LIMIT,
@@ -59,11 +60,13 @@ def write_hello(wire: control_pb2.Hello, hello: Hello) -> None:
     if hello.heard_epoch is not None:
         wire.heard_epoch = hello.heard_epoch
         _write_given(wire.heard, hello.heard)
+    wire.former_epochs.extend(hello.former[-FORMER_EPOCH_LIMIT:])
 
 
 def read_hello(wire: control_pb2.Hello) -> Hello:
     """Check a hello."""
     at_most(len(wire.wire_versions), WIRE_VERSION_LIMIT, what="wire versions")
+    at_most(len(wire.former_epochs), FORMER_EPOCH_LIMIT, what="former epochs")
     return Hello(
         system=system_id(wire.system),
         epoch=Epoch(wire.epoch),
@@ -72,6 +75,7 @@ def read_hello(wire: control_pb2.Hello) -> Hello:
         given=_read_given(wire.given),
         heard_epoch=Epoch(wire.heard_epoch) if wire.HasField("heard_epoch") else None,
         heard=_read_given(wire.heard),
+        former=tuple(map(Epoch, wire.former_epochs)),
     )
 
 

@@ -131,6 +131,7 @@ hellos = st.builds(
     epoch=epochs,
     wire_versions=st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
     release=lines,
+    former=st.lists(epochs, max_size=3).map(tuple),
 )
 digests = st.binary(min_size=16, max_size=16)
 trusts = st.builds(
@@ -138,6 +139,7 @@ trusts = st.builds(
     roots=st.lists(digests, max_size=3).map(tuple),
     vouchers=st.lists(digests, max_size=3).map(tuple),
 )
+addresses = st.sampled_from(("", "localhost:1", "[::1]:65535"))
 sched_requests = st.builds(
     SchedRequest,
     id=message_ids,
@@ -152,6 +154,7 @@ sched_requests = st.builds(
     answers=st.none() | search_ids,
     trust=trusts,
     avoids=st.lists(digests, max_size=3).map(tuple),
+    dialers=st.lists(digests, max_size=3).map(tuple),
 )
 task_requests = st.builds(
     TaskRequest,
@@ -170,12 +173,16 @@ sched_accepts = st.builds(
     SchedAccept,
     request=message_ids,
     claim=claim_ids,
-    address=st.sampled_from(("", "localhost:1", "[::1]:65535")),
+    address=addresses,
     ticket=tickets,
     places=positive_amounts,
     window=amounts,
     lease_ns=durations_ns,
     asks_left=amounts,
+    server=st.none() | system_ids,
+    hop_address=st.none() | addresses,
+    hop_ticket=st.none() | tickets,
+    trust=trusts,
 )
 sched_denies = st.builds(
     SchedDeny, request=message_ids, reasons=st.lists(reasons, max_size=3).map(tuple), asks_left=amounts

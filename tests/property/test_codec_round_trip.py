@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
+from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
 from messiahs.errors import CodecError
 from messiahs.wire.codec import (
     FeedAnswer,
@@ -18,6 +19,7 @@ from messiahs.wire.codec import (
     ReadChunk,
     ReadRequest,
     answer_from_bytes,
+    answer_to_bytes,
     chunk_from_bytes,
     chunk_to_bytes,
     control_from_bytes,
@@ -142,6 +144,18 @@ def test_answers_and_pieces_survive_a_round_trip(offsets: list[int], content: by
     assert put_content_from_bytes(put_content_to_bytes(content)) == content
     for chunk in (ReadChunk(content=content), ReadChunk(sha256=sha256)):
         assert chunk_from_bytes(chunk_to_bytes(chunk)) == chunk
+
+
+@given(
+    st.builds(
+        TransferAnswer,
+        claim=st.none() | strategies.claim_ids,
+        problem=st.just("no room"),
+        kind=st.sampled_from((TransferFailure.REFUSED, TransferFailure.DENIED, TransferFailure.BEYOND)),
+    )
+)
+def test_answers_to_transfers_survive_a_round_trip(answer: TransferAnswer) -> None:
+    assert answer_from_bytes(answer_to_bytes(answer)) == answer
 
 
 @given(request=feed_requests, content=st.binary(max_size=9), flag=st.booleans(), offset=strategies.counters)

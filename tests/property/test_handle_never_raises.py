@@ -29,6 +29,7 @@ from messiahs.core.interface.events import (
     PolicyChanged,
     RevokeRequested,
     StoreChanged,
+    StraightFailed,
     Submitted,
     TransferFailed,
     TransferReceived,
@@ -57,6 +58,7 @@ from messiahs.core.interface.messages import (
 )
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, ClientKey, MessageId, SearchId, SystemId, TaskId, Ticket
 from messiahs.core.model.instants import HOUR, SECOND
 from messiahs.language.compiler.files import parse_policy
@@ -223,7 +225,8 @@ class Drawing:
             AttemptsMeasured(memory=((attempt, self._draw(st.integers(0, 200))),)),
             OutputsHome(attempt=attempt),
             OutputsFailed(attempt=attempt, text="", is_gone=self._draw(st.booleans())),
-            TransferFailed(claim=self._claim(), text=""),
+            TransferFailed(claim=self._claim(), text="", kind=self._draw(st.sampled_from(TransferFailure))),
+            StraightFailed(claim=self._claim(), text=""),
             CancelRequested(answer_to=AnswerTo(1), task=attempt.task._replace(member=self._draw(st.integers(0, 3)))),
             RevokeRequested(answer_to=AnswerTo(3), attempts=self._attempts(), kills=self._draw(st.booleans())),
             Submitted(

@@ -14,6 +14,7 @@ from messiahs.core.interface.timers import TimerKind
 from messiahs.core.model.ids import ClaimId, SystemId
 from messiahs.core.model.instants import HOUR, Instant, after
 from messiahs.core.origin import placement, submission, task_status
+from messiahs.core.relay import byte_route
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 from messiahs.core.update import outgoing
@@ -149,6 +150,15 @@ def test_a_module_that_crashes_on_a_message_is_noticed(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(claims, "on_claim_end", on_claim_end)
     assert _first_failure(_nothing) == "a module raised"
+
+
+def test_a_module_that_takes_tasks_with_a_stolen_ticket_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sabotage(federation: SimulatedFederation) -> None:
+        federation.conditions.stolen_transfers = 100
+        federation.conditions.failed_transfers = 50
+
+    monkeypatch.setattr(byte_route, "_is_dialer", lambda *_, **__: True)
+    assert "without a right" in _first_failure(sabotage)
 
 
 def test_a_retry_that_runs_finished_tasks_again_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

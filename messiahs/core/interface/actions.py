@@ -173,6 +173,7 @@ class ReportCode(StrEnum):
     NO_COMMON_VERSION = "no_common_version"
     NOT_ITS_NAME = "not_its_name"
     NOT_A_NEIGHBOR = "not_a_neighbor"
+    NEW_EPOCH = "new_epoch"
     WRONG_TICKET = "wrong_ticket"
     WRONG_VECTOR = "wrong_vector"
     NO_SUCH_CLAIM = "no_such_claim"

@@ -92,7 +92,7 @@ class Hello:
     """Opens every connection: the wire versions of the sender, and the epoch in which it issues ids.
 
     It has issued `given` ids, and remembers that the receiver had issued `heard` in `heard_epoch`. Repeated, at most
-    every 10 s, when more ids have been issued.
+    every 10 s, when more ids have been issued. `former` are its latest earlier epochs.
     """
 
     system: SystemId
@@ -102,6 +102,7 @@ class Hello:
     given: IdsGiven = IdsGiven()
     heard_epoch: Epoch | None = None
     heard: IdsGiven = IdsGiven()
+    former: tuple[Epoch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,11 @@ class CountersRow:
     claims: int = 0
     epoch: Epoch | None = None
     earlier: tuple[EndedEpoch, ...] = ()
+    """Earlier epochs in which submissions were numbered."""
     renewed_at: Instant | None = None
     """When an older copy of the state was last detected."""
+    former: tuple[Epoch, ...] = ()
+    """All earlier epochs, the latest last; rows of earlier releases list those of `earlier` only."""
 
     @property
     def given(self) -> IdsGiven:
@@ -171,6 +174,8 @@ class HeldClaimRow:
     """The number of places granted."""
     server: SystemId | None = None
     """The system that accepts the claim's bytes at `address`; None: the executor."""
+    is_cut_off: bool = False
+    """Whether `via` has become another system, whose messages about the claim do not count."""
     path: Leg | None = None
     """The leg to `via`; None if that passes no bytes on, or is the server."""
 

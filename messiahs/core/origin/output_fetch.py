@@ -24,8 +24,8 @@ from messiahs.core.origin.placement import (
     fill,
 )
 from messiahs.core.origin.settlement import settle
-from messiahs.core.origin.task_history import longer
-from messiahs.core.relay.byte_route import leg_of
+from messiahs.core.origin.task_history import longer, note_way
+from messiahs.core.relay.byte_route import give_up_straight, leg_of
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim
 
@@ -48,19 +48,25 @@ def on_outputs_home(state: ModuleState, event: OutputsHome, now: Instant) -> tup
 
 
 def on_outputs_failed(state: ModuleState, event: OutputsFailed, now: Instant) -> tuple[Action, ...]:
-    """Schedule another try; outputs that are gone, or that could not be fetched for long, make the attempt lost."""
+    """Schedule another try; outputs that are gone, or that could not be fetched for long, make the attempt lost.
+
+    After a failure on the straight leg, the next try is along the path, at once.
+    """
     status = state.origin.fetching.get(event.attempt)
     claim = _claim_of(state, event.attempt)
     if status is None or claim is None:
         return ()
+    is_local = event.is_full or not state.has_space
+    if not is_local and give_up_straight(state, claim.row.id, claim.row.route, text=event.text, now=now):
+        # A server that has nothing for this module may have it for the neighbor on the path.
+        return (*note_way(state, claim, (event.attempt,), now=now), fetch_action(state, claim, status))
     failures = state.origin.fetch_failures.get(event.attempt, 0)
     if event.is_gone or failures >= _FETCH_LIMIT:
         lost = replace(status, state=TaskState.REVOKED, cause=Cause.LOST, text=event.text, outputs=())
         state.origin.fetching[event.attempt] = lost
         return on_outputs_home(state, OutputsHome(attempt=event.attempt), now)
     # Without space on this disk, the failure is not the executor's.
-    is_full = event.is_full or not state.has_space
-    state.origin.fetch_failures[event.attempt] = failures + (not is_full)
+    state.origin.fetch_failures[event.attempt] = failures + (not is_local)
     delay_ns = _FETCH_DELAYS_NS[-1 if event.is_full else min(failures, len(_FETCH_DELAYS_NS) - 1)]
     state.timers.set(TimerKind.FETCH, event.attempt.task, after(now, delay_ns))
     return _note_full_disk(state, event, now) if event.is_full else ()

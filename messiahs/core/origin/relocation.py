@@ -7,7 +7,7 @@ it stays.
 
 from messiahs.core.interface.actions import Action, SendControl
 from messiahs.core.interface.messages import TaskKill
-from messiahs.core.model.ids import AttemptId, SystemId
+from messiahs.core.model.ids import AttemptId, Epoch, SystemId
 from messiahs.core.state.lives import ShapePhase
 from messiahs.core.state.module import ModuleState
 from messiahs.core.state.origin import HeldClaim, Shape
@@ -34,7 +34,7 @@ def move_on(state: ModuleState, shape: Shape) -> tuple[Action, ...]:
         return ()
     left = {executor_of(state, attempt) for attempt in shape.moving}
     claims = [state.origin.claims[claim] for claim in shape.claims]
-    rooms = [(claim, room_in(state, claim)) for claim in claims if claim.row.id.executor not in left]
+    rooms = [(claim, room_in(state, claim)) for claim in claims if claim.row.id[:2] not in left]
     ending = sum(shape.moving.values())
     spare = sum(room for _, room in rooms) - ending
     spare_for_offered = sum(room for claim, room in rooms if claim.is_for_offered) - ending
@@ -65,11 +65,11 @@ def stay(shape: Shape, attempt: AttemptId) -> bool:
     return shape.moving.pop(attempt, None) is not None
 
 
-def executor_of(state: ModuleState, attempt: AttemptId) -> SystemId:
-    """Return the system on whose machine a bound attempt runs."""
+def executor_of(state: ModuleState, attempt: AttemptId) -> tuple[SystemId, Epoch]:
+    """Return the system on whose machine a bound attempt runs, with its epoch: another one may have its name."""
     claim = state.origin.tasks[attempt.task].claim
     assert claim is not None, "the attempt is bound"
-    return claim.executor
+    return claim.executor, claim.epoch
 
 
 def _window_of(claim: HeldClaim) -> int:

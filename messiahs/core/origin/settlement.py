@@ -80,7 +80,7 @@ def settle(state: ModuleState, claim: HeldClaim, status: AttemptStatus, now: Ins
 def _leave(state: ModuleState, claim: HeldClaim) -> None:
     """Bind no more tasks of a shape to an executor from which one has moved: the task could return there."""
     for claim_id in claim.shape.claims:
-        if claim_id.executor == claim.row.id.executor:
+        if claim_id[:2] == claim.row.id[:2]:
             state.origin.claims[claim_id].enter(HeldPhase.ENDING)
     claim.shape.is_filled = False
 

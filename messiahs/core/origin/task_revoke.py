@@ -35,7 +35,7 @@ def on_task_revoke(state: ModuleState, revoke: TaskRevoke, *, sender: SystemId, 
     claim = state.origin.claims.get(revoke.claim)
     if claim is None:
         return (SendControl(to=sender, message=ClaimEnd(claim=revoke.claim)),)
-    if claim.row.via != sender:
+    if not claim.is_from_path(sender):
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(revoke.claim)),)
     shape = claim.shape
     _forget_others(state, claim, revoke)

@@ -61,7 +61,7 @@ def on_task_status(state: ModuleState, status: TaskStatus, *, sender: SystemId, 
     claim = state.origin.claims.get(status.claim)
     if claim is None:
         return (SendControl(to=sender, message=ClaimEnd(claim=status.claim)),)
-    if claim.row.via != sender:
+    if not claim.is_from_path(sender):
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(status.claim)),)
     await_status(state, claim, now)
     note_heard(claim, now)
@@ -137,7 +137,7 @@ def on_claim_end(state: ModuleState, end: ClaimEnd, *, sender: SystemId, now: In
     claim = state.origin.claims.get(end.claim)
     if claim is None:
         return ()
-    if claim.row.via != sender:
+    if not claim.is_from_path(sender):
         return (Report(neighbor=sender, code=ReportCode.NO_SUCH_CLAIM, text=str(end.claim)),)
     claim.enter(HeldPhase.ENDING)
     if not end.is_forgotten:

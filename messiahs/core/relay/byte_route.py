@@ -58,6 +58,15 @@ def choose_way(state: ModuleState, accept: SchedAccept, route: Route | None, /, 
         state.ways.given_up[accept.claim] = detour.text
 
 
+def hop_route(
+    state: ModuleState, accept: SchedAccept, request: SchedRequest, /, *, asker: SystemId, via: SystemId
+) -> Route:
+    """Return the legs of a claim for a hop; without its key among the dialers of the request it has the path alone."""
+    route = route_of(accept, via)
+    dialers = with_dialer(state, request, asker=asker, to=via).dialers
+    return route if state.identity.key in dialers else Route(straight=route.path, path=route.path)
+
+
 def offered_on(state: ModuleState, accept: SchedAccept, row: PassedClaimRow, /, *, trust: Trust) -> SchedAccept:
     """Return an accept as a hop sends it on toward an origin with these roots, with the ticket of its row.
 

@@ -1,17 +1,15 @@
-"""Whether an origin's tasks can reach this machine, and which machines could not be reached.
+"""Executors that no way of an origin's tasks has reached lately.
 
-An executor that no task stream can reach denies `unreachable` before it grants anything, so the search continues with
-the next candidate. The request lists the roots that the origin trusts and those that vouch for it. If these do not
-decide, the stream fails, and the next requests of the origin name the executor by a digest, which only the executor
-itself can recognize.
+The path of a claim leads to its executor whether or not both ends trust each other. If the streams on it fail
+nevertheless, the next requests of the origin name the executor by a digest, which only the executor itself can
+recognize. It then denies `unreachable` before it grants anything, and the search continues with the next candidate.
 """
 
 import hashlib
 
-from messiahs.core.interface.messages import SchedRequest, TaskRequest
+from messiahs.core.interface.messages import SchedRequest
 from messiahs.core.model.ids import SearchId, SystemId
 from messiahs.core.model.instants import MINUTE, Instant, after
-from messiahs.core.model.trust import trust_each_other, trusts
 from messiahs.core.state.module import ModuleState
 
 AVOIDED_NS = 5 * MINUTE
@@ -24,18 +22,7 @@ def why_unreachable(state: ModuleState, request: SchedRequest) -> str:
     """Return why tasks of a request's origin cannot reach this machine; empty if they can, or if that is unknown."""
     if request.avoids and digest_of(state.system, request.search) in request.avoids:
         return f"{request.origin} could not reach this machine a short while ago"
-    # The link to a neighbor has roots of its own, and the neighbor was authenticated with them.
-    return "" if request.origin in state.neighbors else why_untrusted(state, request)
-
-
-def why_untrusted(state: ModuleState, request: SchedRequest | TaskRequest) -> str:
-    """Return why the origin of a request and the systems of this site do not trust each other; empty if they may."""
-    origin = request.origin if isinstance(request, SchedRequest) else request.requester
-    if origin == state.system or trust_each_other(state.identity.trust, request.trust):
-        return ""
-    if trusts(state.identity.trust, request.trust):
-        return f"{origin} does not trust the root that vouches for this system"
-    return f"the root that vouches for {origin} is not trusted here"
+    return ""
 
 
 def avoid(state: ModuleState, executor: SystemId, now: Instant) -> None:

@@ -21,8 +21,8 @@ from messiahs.core.model.ids import ClaimId, SystemId, Ticket
 from messiahs.core.model.instants import SECOND, Instant, after
 from messiahs.core.model.neighbors import Relation
 from messiahs.core.origin import placement
-from messiahs.core.relay.byte_route import choose_way, offered_on, route_of
-from messiahs.core.relay.reachability import why_unreachable, why_untrusted
+from messiahs.core.relay.byte_route import choose_way, hop_route, offered_on, route_of
+from messiahs.core.relay.reachability import why_unreachable
 from messiahs.core.search.routing import (
     HOPEFUL,
     MARGIN_NS,
@@ -91,6 +91,8 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
         return (Report(neighbor=sender, code=ReportCode.OUT_OF_RANGE, text=f"{accept.claim} was granted before"),)
     search = search_of(state, accept.request, SchedRequest, sender=sender)
     is_fair = search is not None and accept.places <= search.asked_left and accept.lease_ns <= LONGEST_LEASE_NS
+    # Bytes for a system elsewhere that has the name of this one would stay here.
+    is_fair = is_fair and route_of(accept, sender).path.system != state.system
     if search is None or not is_fair:
         return (SendControl(to=sender, message=ClaimEnd(claim=accept.claim)),)
     count_given(state, search, accept.request, given=accept.places, asks_left=accept.asks_left)
@@ -102,7 +104,7 @@ def on_sched_accept(state: ModuleState, accept: SchedAccept, *, sender: SystemId
 
 
 def _is_known(state: ModuleState, claim: ClaimId) -> bool:
-    return claim.executor == state.system or claim in state.hop.passed or claim in state.origin.claims
+    return state.is_own(claim.executor, claim.epoch) or claim in state.hop.passed or claim in state.origin.claims
 
 
 def _work_on(
@@ -113,7 +115,8 @@ def _work_on(
     # A search that climbs after it was descending: this module and its children have already answered.
     is_open = isinstance(verdict, Accepted) and arrived.is_first
     why_unwanted = _why_unwanted(state, request, now) if is_open else ""
-    is_wanted = is_open and not why_unwanted and not why_unreachable(state, request)
+    why_not_reached = why_unreachable(state, request) if is_open else ""
+    is_wanted = is_open and not why_unwanted and not why_not_reached
     wanted = min(search.left, search.allowed) if is_wanted else 0
     allotted = allot(state, request, need, asker=search.asker, wanted=wanted, now=now)
     places = _places_for(state, search, allotted, now) if allotted.places else 0
@@ -139,38 +142,14 @@ def _work_on(
     search.reason = _own_reason(state, search, verdict, candidates, ranked=ranked, now=now)
     if why_unwanted:
         search.reason = replace(search.reason, text=why_unwanted)
-    out_of_reach = _out_of_reach(state, search, candidates, ranked=ranked, is_open=is_open)
+    elif why_not_reached and search.reason.code is DenyCode.NO_CAPACITY:
+        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_reached)
     untried = (*_hinted_first(state, request, candidates, ranked), *_full(state, need, candidates, ranked))
-    asked = tuple(each for each in dict.fromkeys(untried) if each not in out_of_reach)
-    return (*actions, *ask_others(state, search, asked, now=now))
+    return (*actions, *ask_others(state, search, tuple(dict.fromkeys(untried)), now=now))
 
 
 def _places_for(state: ModuleState, search: Search, allotted: Allotted, now: Instant, /) -> int:
     return places_for(state, allotted.need, allotted.places, uses_reserved=may_use_reserved(state, search, now))
-
-
-def _out_of_reach(
-    state: ModuleState,
-    search: Search,
-    candidates: tuple[Candidate, ...],
-    *,
-    ranked: tuple[SystemId, ...],
-    is_open: bool,
-) -> frozenset[SystemId]:
-    """Return the neighbors behind which no executor accepts the origin's task streams; adjust the reason accordingly.
-
-    The systems behind a neighbor without roots of its own belong to the same site as this module, with the same roots.
-    """
-    request, _ = _subject(search)
-    why = why_untrusted(state, request)
-    apart = state.identity.apart
-    out_of_reach = frozenset(each.system for each in candidates if why and each.system not in apart)
-    could_do = is_open and search.reason.code is DenyCode.NO_CAPACITY
-    why_not_here = why_unreachable(state, request) if could_do else ""
-    is_refused = search.reason.code in (DenyCode.REFUSED_BY_POLICY, DenyCode.LIMIT_REACHED)
-    if not is_refused and (why_not_here or not out_of_reach.isdisjoint(ranked)):
-        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not_here or why)
-    return out_of_reach
 
 
 def _why_unwanted(state: ModuleState, request: SchedRequest, now: Instant) -> str:
@@ -309,7 +288,7 @@ def _pass_accept(
         origin=request.origin,
         ticket=Ticket(state.randomness.bits(128).to_bytes(16)),
         dialers=request.dialers,
-        route=route_of(accept, via),
+        route=hop_route(state, accept, request, asker=search.asker.system, via=via),
     )
     state.hop.passed[accept.claim] = row
     choose_way(state, accept, row.route, now=now)

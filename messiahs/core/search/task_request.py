@@ -21,7 +21,6 @@ from messiahs.core.model.instants import Instant, after
 from messiahs.core.model.neighbors import Neighbor, Relation
 from messiahs.core.origin.offers import offer
 from messiahs.core.origin.placement import promise
-from messiahs.core.relay.reachability import why_untrusted
 from messiahs.core.search.routing import (
     MARGIN_NS,
     Arrived,
@@ -97,19 +96,14 @@ def on_task_request(state: ModuleState, request: TaskRequest, *, sender: SystemI
         until=after(now, request.remaining_ns - MARGIN_NS),
         reason=Reason(module=state.system, code=DenyCode.NO_TASK),
     )
-    why_not = why_untrusted(state, request)
-    is_reached = not why_not or request.requester in state.neighbors
-    if not is_reached:
-        search.reason = replace(search.reason, code=DenyCode.UNREACHABLE, text=why_not)
-    is_asked = arrived.is_first and sender != state.system and is_reached
+    is_asked = arrived.is_first and sender != state.system
     actions = _offer_own(state, search, request, arrived.predicate, now=now) if is_asked else ()
     if search.left == 0:
         return actions
     relations = ((Relation.CHILD,) if arrived.is_first else ()) + (
         (Relation.SIBLING, Relation.PARENT) if is_climbing(arrived.asker) else ()
     )
-    apart = state.identity.apart
-    sources = tuple(each for each in _sources(state, sender, relations) if not why_not or each.system in apart)
+    sources = _sources(state, sender, relations)
     query = SourceQuery(sources=sources, at=now)
     likely = decide(state, PartKind.SOURCES, state.policy.sources, query) if sources else ()
     return (*actions, *ask_others(state, search, likely, now=now))

@@ -78,6 +78,17 @@ class ModuleState:
         """The epoch in which ids are issued."""
         return self.counters.epoch if self.counters.epoch is not None else self.identity.epoch
 
+    @property
+    def former_epochs(self) -> tuple[Epoch, ...]:
+        """The epochs in which ids were issued before."""
+        return self.counters.former or tuple(each.epoch for each in self.counters.earlier)
+
+    def is_own(self, system: SystemId, epoch: Epoch) -> bool:
+        """Return whether an id with this system and epoch was issued by this module: names alone may not be unique."""
+        if system != self.system:
+            return False
+        return epoch == self.epoch or epoch in self.former_epochs
+
     def next_message_id(self) -> MessageId:
         """Return the number of the next message."""
         self.messages_sent += 1

@@ -115,6 +115,10 @@ class HeldClaim:
         if self.phase is not HeldPhase.UNREACHABLE:
             self.phase = followed(self.phase, phase, HELD_LIFE)
 
+    def is_from_path(self, sender: SystemId) -> bool:
+        """Return whether messages of a neighbor about the claim count."""
+        return sender == self.row.via and not self.row.is_cut_off
+
     @property
     def is_ending(self) -> bool:
         """Whether no further task is bound to it."""

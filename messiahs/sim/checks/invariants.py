@@ -4,6 +4,7 @@
 - A task that has exited by itself does not run again, unless the machine or the lease was lost, or a retry applies.
 - No machine runs more than its slots, memory and disk allow; suspended attempts take no slots.
 - A task reaches one final state, once, which is stored before it is reported.
+- No module runs or passes on tasks that only systems without a part in their claim have sent.
 - The core's invariants hold between any two events.
 """
 
@@ -11,13 +12,13 @@ import re
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from messiahs.core.interface.actions import Action, Effect, Forget, StartAttempt, Store, TaskEnded
+from messiahs.core.interface.actions import Action, Effect, Forget, SendTasks, StartAttempt, Store, TaskEnded
 from messiahs.core.interface.causes import Cause
 from messiahs.core.interface.events import AttemptEnded, ControlReceived, Event, TransferReceived, VectorReceived
 from messiahs.core.interface.messages import TaskState
 from messiahs.core.interface.policies import Need
 from messiahs.core.interface.predicates import BadPredicate
-from messiahs.core.interface.rows import GrantedClaimRow, SubmissionRow, TaskRow
+from messiahs.core.interface.rows import GrantedClaimRow, HeldClaimRow, PassedClaimRow, SubmissionRow, TaskRow
 from messiahs.core.invariants import violations
 from messiahs.core.model.descriptions import Description
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId, TaskId
@@ -75,6 +76,10 @@ class Checks:
         """Tasks that were retried, with the number of their last attempt before."""
         self._unchecked: Counter[SystemId] = Counter()
         """Events of each module since its invariants were last checked."""
+        self._parties: dict[ClaimId, dict[SystemId, None]] = {}
+        """The origin and the hops of each claim."""
+        self._senders: dict[tuple[SystemId, AttemptId], dict[SystemId, None]] = {}
+        """The systems that sent an attempt to a module."""
         self._log: deque[tuple[int, SystemId, Event | Action | str]] = deque(maxlen=_REMEMBERED)
 
     def last_about(self, task: TaskId | None, count: int) -> list[str]:
@@ -93,8 +98,11 @@ class Checks:
         self._log.append((self.agenda.now, system, value))
 
     def happened(self, system: SystemId, event: Event) -> None:
-        """Record an event."""
+        """Record an event, and who sent tasks."""
         self.note(system, event)
+        if isinstance(event, TransferReceived):
+            for task in event.message.tasks:
+                self._senders.setdefault((system, task.attempt), {})[event.sender] = None
 
     def handled(self, state: ModuleState) -> None:
         """Check the core's invariants, for a module with many tasks not after every event."""
@@ -119,6 +127,8 @@ class Checks:
                             self._untried[submission.id] = None
                 case Store(row=GrantedClaimRow() as claim):
                     self._claims[claim.id] = claim
+                case Store(row=(HeldClaimRow() | PassedClaimRow()) as part):
+                    self._parties.setdefault(part.id, {})[system] = None
                 case _:
                     continue
 
@@ -129,6 +139,9 @@ class Checks:
     def acted(self, system: SystemId, effect: Effect) -> None:
         """Check that a task is reported as ended only after its end is stored, and once."""
         self.note(system, effect)
+        if isinstance(effect, SendTasks):
+            for task in effect.message.tasks:
+                self._check_right(system, task.attempt, claim=effect.message.claim)
         if isinstance(effect, TaskEnded) and not self.may_repeat and effect.task not in self._untried:
             if effect.task not in self.finals and effect.task not in self._reopened:
                 raise Violation(f"{effect.task} is reported as ended, but its end is not stored", effect.task)
@@ -144,9 +157,16 @@ class Checks:
         self.begun[attempt] = system
         self._claim_of[attempt] = start.claim
         self._running[system][attempt] = _need_of(self._claims[start.claim])
+        self._check_right(system, attempt, claim=start.claim)
         self._check_alone(system, attempt)
         self._check_wanted(attempt)
         self._check_room(system, attempt)
+
+    def _check_right(self, system: SystemId, attempt: AttemptId, *, claim: ClaimId) -> None:
+        """Check that a module got an attempt from a system with a part in its claim; the origin has it from no one."""
+        senders = self._senders.get((system, attempt), {})
+        if senders and senders.keys().isdisjoint(self._parties.get(claim, {})):
+            raise Violation(f"{system} takes {attempt} from {', '.join(senders)} without a right", attempt.task)
 
     def _check_new(self, system: SystemId, attempt: AttemptId) -> None:
         task = attempt.task

@@ -41,7 +41,7 @@ from messiahs.core.model.ids import Epoch, SystemId
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.core.model.neighbors import Neighbor
 from messiahs.core.model.routes import Leg
-from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
+from messiahs.core.model.trust import UNKNOWN, Trust
 from messiahs.core.module import SchedulingModule
 from messiahs.core.recovery import Remains
 from messiahs.core.state.module import Identity, ModuleState
@@ -219,11 +219,6 @@ class SimulatedHost:
             self._inbox.append(event)
             if not self._is_busy and not self._is_paused:
                 self._turn()
-
-    def is_trusted_by(self, other: "SimulatedHost", /) -> bool:
-        """Return whether a task stream between two hosts can be opened."""
-        is_linked = any(neighbor.system == other.system.name for neighbor in self.system.neighbors)
-        return self is other or is_linked or trust_each_other(self.system.trust, other.system.trust)
 
     def answer_read(self, read: Read, /) -> Leg | bool | None:
         """Answer a peer that reads outputs; None if the daemon is down or paused."""

@@ -34,6 +34,8 @@ class Fault(StrEnum):
     ROUGH = "rough network"
     REPEATED = "messages repeated"
     INPUTS_FAIL = "inputs fail"
+    WALLED = "firewall"
+    STOLEN = "transfers stolen"
     POLICY_CHANGED = "policy changed"
 
 
@@ -104,8 +106,11 @@ class Faults:
         match kind:
             case Fault.LINK_BROKEN | Fault.LINK_CUT | Fault.ONE_WAY_CUT | Fault.ISOLATED | Fault.SPLIT:
                 return self._inject_in_network(kind, name, host)
-            case Fault.ROUGH | Fault.REPEATED | Fault.INPUTS_FAIL:
+            case Fault.ROUGH | Fault.REPEATED | Fault.INPUTS_FAIL | Fault.STOLEN:
                 return self._inject_conditions(kind)
+            case Fault.WALLED:
+                self._federation.conditions.wall(name)
+                return partial(self._federation.conditions.unwall, name)
             case Fault.DISK_FULL:
                 return self._fill_disk(host)
             case Fault.POLICY_CHANGED:
@@ -214,6 +219,13 @@ class Faults:
                 conditions.repeated_control = conditions.repeated_transfers = 0
 
             return calm
+        if kind is Fault.STOLEN:
+            conditions.stolen_transfers = 50
+
+            def lock() -> None:
+                conditions.stolen_transfers = 0
+
+            return lock
         if kind is Fault.INPUTS_FAIL:
             conditions.failed_inputs, conditions.failed_staging = 10, 30
 

@@ -28,6 +28,8 @@ class Conditions:
     """Streams of tasks that break; their tasks may or may not have arrived."""
     repeated_transfers: int = 0
     """Tasks that arrive a second time, up to a minute late."""
+    stolen_transfers: int = 0
+    """Tasks of which a copy arrives from a system that has no part in their claim."""
     failed_fetches: int = 0
     inputs_ns: int = 0
     """Longest time that the inputs of tasks take to reach their executor."""
@@ -47,6 +49,8 @@ class Conditions:
     """Largest step of a machine's clock, forward or back, while the machine is off."""
     cuts: dict[tuple[SystemId, SystemId], int] = field(default_factory=dict)
     """Blocked directions, with the number of faults that block each."""
+    walled: dict[SystemId, int] = field(default_factory=dict)
+    """Systems behind a firewall, which admits streams of neighbors only, with the number of faults for each."""
 
     def hop_ns(self) -> int:
         """Return the delay of one message."""
@@ -67,6 +71,20 @@ class Conditions:
     def is_cut(self, sender: SystemId, receiver: SystemId) -> bool:
         """Return whether messages from one system to another are blocked."""
         return (sender, receiver) in self.cuts
+
+    def is_walled(self, one: SystemId, other: SystemId) -> bool:
+        """Return whether a firewall stands between two systems that have no link."""
+        return one in self.walled or other in self.walled
+
+    def wall(self, system: SystemId) -> None:
+        """Put a system behind a firewall."""
+        self.walled[system] = self.walled.get(system, 0) + 1
+
+    def unwall(self, system: SystemId) -> None:
+        """Remove one firewall of a system."""
+        self.walled[system] -= 1
+        if not self.walled[system]:
+            del self.walled[system]
 
     def cut(self, pairs: tuple[tuple[SystemId, SystemId], ...]) -> None:
         """Block messages in some directions."""

@@ -1,28 +1,52 @@
-"""Sites with roots of their own in the simulation: task streams open only where both ends trust each other."""
+"""Sites with roots of their own in the simulation: straight streams open only where both ends trust each other."""
 
 from hashlib import sha256
 from random import Random
+from typing import Protocol
 
 from messiahs.config.topology.topology import Topology
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.neighbors import Neighbor
-from messiahs.core.model.trust import UNKNOWN, Trust
+from messiahs.core.model.trust import UNKNOWN, Trust, trust_each_other
 
 _FINGERPRINT_BYTES = 16
-_OURS, _THEIRS = b"o" * 16, b"t" * 16
+
+
+class Sited(Protocol):
+    """A system with the roots of its site."""
+
+    @property
+    def name(self) -> SystemId:
+        """Its name."""
+
+    @property
+    def neighbors(self) -> tuple[Neighbor, ...]:
+        """Its neighbors, to whom it has links with roots of their own."""
+
+    @property
+    def trust(self) -> Trust:
+        """Its roots."""
 
 
 def draw_sites(random: Random, topology: Topology) -> dict[SystemId, Trust]:
-    """In one federation of five, put one system and all below it on a second site; else leave all roots unknown."""
+    """In half of all federations, put one or two systems, each with all below it, on sites with roots of their own.
+
+    A system with parents on two sites links them at a further place. In some federations all sites have been introduced
+    to each other. In the other half all roots are unknown.
+    """
     below = [system.name for system in topology.systems if system.primary_parent is not None]
-    if not below or random.randrange(5):
+    if not below or random.randrange(2):
         return dict.fromkeys((system.name for system in topology.systems), UNKNOWN)
-    theirs = {random.choice(below)}
+    roots: dict[SystemId, bytes] = {}
+    gates = random.sample(below, min(len(below), random.choice((1, 1, 2))))
     # Parents precede their children.
     for system in topology.systems:
-        if system.primary_parent in theirs:
-            theirs.add(system.name)
-    return {each.name: _site(_THEIRS if each.name in theirs else _OURS) for each in topology.systems}
+        is_gate = system.name in gates or system.primary_parent is None
+        own = _root_of(system.name) if is_gate else roots[system.primary_parent or system.name]
+        roots[system.name] = own
+    are_introduced = random.randrange(3) == 0
+    known = tuple(dict.fromkeys(roots.values()))
+    return {name: Trust(roots=known if are_introduced else (root,), vouchers=(root,)) for name, root in roots.items()}
 
 
 def apart_from(
@@ -32,10 +56,20 @@ def apart_from(
     return tuple(each.system for each in neighbors if sites[each.system] != sites[name])
 
 
+def are_linked(one: Sited, other: Sited) -> bool:
+    """Return whether two systems are neighbors, or one system."""
+    return one.name == other.name or any(each.system == other.name for each in one.neighbors)
+
+
+def do_trust(one: Sited, other: Sited) -> bool:
+    """Return whether the roots of two systems, or of their link, admit a task stream."""
+    return are_linked(one, other) or trust_each_other(one.trust, other.trust)
+
+
 def key_of(system: SystemId) -> bytes:
     """Return the fingerprint of the key of a system, which outlives its state."""
     return sha256(system.encode()).digest()[:_FINGERPRINT_BYTES]
 
 
-def _site(root: bytes) -> Trust:
-    return Trust(roots=(root,), vouchers=(root,))
+def _root_of(gate: SystemId) -> bytes:
+    return sha256(b"root of " + gate.encode()).digest()[:_FINGERPRINT_BYTES]

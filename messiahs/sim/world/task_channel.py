@@ -7,8 +7,9 @@ next leg, and learns of a leg that fails.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from messiahs.core.interface.actions import FetchOutputs, RefuseTransfer, SendTasks
 from messiahs.core.interface.events import (
@@ -27,7 +28,7 @@ from messiahs.core.model.routes import Leg
 from messiahs.sim.world.agenda import Agenda
 from messiahs.sim.world.conditions import Conditions
 from messiahs.sim.world.connections import Carried, Host
-from messiahs.sim.world.sites import key_of
+from messiahs.sim.world.sites import Sited, are_linked, do_trust, key_of
 from messiahs.wire.codec import transfer_from_bytes, transfer_to_bytes
 
 _LATE_NS = 1 * MINUTE
@@ -39,8 +40,9 @@ _MOVING_NS = 2 * SECOND
 class TaskHost(Host, Protocol):
     """A host that may run tasks."""
 
-    def is_trusted_by(self, other: Any, /) -> bool:  # noqa: ANN401 - a host of its own kind
-        """Return whether a task stream between two hosts can be opened."""
+    @property
+    def system(self) -> Sited:
+        """Its site."""
 
     def answer_read(self, read: "Read", /) -> Leg | bool | None:
         """Return whether outputs are here for a peer, or the leg on which it gets them; None without an answer."""
@@ -59,7 +61,7 @@ class TaskNetwork:
 
     def send(self, sender: SystemId, action: SendTasks) -> None:
         """Send tasks to their executor, after their inputs."""
-        if not self._hosts[action.to].is_trusted_by(self._hosts[sender]):
+        if not self._is_trusted(sender, action.to):
             untrusted = TransferFailed(
                 claim=action.message.claim, text="no root in common", kind=TransferFailure.UNTRUSTED
             )
@@ -107,8 +109,19 @@ class TaskNetwork:
             self._agenda.later(conditions.hop_ns(), arrive)
         if conditions.happens(conditions.repeated_transfers):
             self._agenda.later(conditions.up_to(_LATE_NS), arrive)
+        if conditions.happens(conditions.stolen_transfers):
+            self._send_stolen(sender, action.to, received)
         if fails:
             self._fail(sender, failed)
+
+    def _send_stolen(self, sender: SystemId, to: SystemId, received: TransferReceived) -> None:
+        """Deliver a copy of tasks from another system, which can open a stream to their receiver."""
+        thieves = [each for each in sorted(self._hosts) if each not in (sender, to)]
+        thieves = [each for each in thieves if self._is_trusted(each, to)]
+        if thieves:
+            thief = self._conditions.random.choice(thieves)
+            event = replace(received, sender=thief, key=key_of(thief))
+            self._post_later(to, self._hosts[to].life, event, delay_ns=self._conditions.hop_ns())
 
     def refuse(self, sender: SystemId, action: RefuseTransfer) -> None:
         """Answer a system that tasks which it sent were dropped, if it still lives."""
@@ -153,7 +166,7 @@ class TaskNetwork:
             return
         conditions, host = self._conditions, self._hosts[leg.system]
         is_cut = peer != leg.system and any(conditions.is_cut(*way) for way in ((peer, leg.system), (leg.system, peer)))
-        is_closed = is_cut or not host.is_trusted_by(self._hosts[peer])
+        is_closed = is_cut or self._is_walled(peer, leg.system) or not self._is_trusted(peer, leg.system)
         answer = None if is_closed else host.answer_read(Read(action, peer, leg))
         if answer is None or conditions.happens(conditions.failed_fetches):
             text = f"{leg.system} cannot be reached"
@@ -184,6 +197,13 @@ class TaskNetwork:
 
     def _hop_ns(self, one: SystemId, other: SystemId) -> int:
         return self._conditions.hop_ns() if one != other else 0
+
+    def _is_walled(self, one: SystemId, other: SystemId) -> bool:
+        are_neighbors = are_linked(self._hosts[one].system, self._hosts[other].system)
+        return self._conditions.is_walled(one, other) and not are_neighbors
+
+    def _is_trusted(self, one: SystemId, other: SystemId) -> bool:
+        return do_trust(self._hosts[one].system, self._hosts[other].system)
 
     def _lives(self, one: SystemId, other: SystemId) -> tuple[int, int]:
         return self._hosts[one].life, self._hosts[other].life

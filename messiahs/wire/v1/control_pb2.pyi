@@ -74,7 +74,7 @@ DENY_CODE_NO_SPACE: DenyCode
 DENY_CODE_NO_TASK: DenyCode
 
 class Hello(_message.Message):
-    __slots__ = ("system", "epoch", "wire_versions", "release", "given", "heard_epoch", "heard")
+    __slots__ = ("system", "epoch", "wire_versions", "release", "given", "heard_epoch", "heard", "former_epochs")
     SYSTEM_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     WIRE_VERSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class Hello(_message.Message):
     GIVEN_FIELD_NUMBER: _ClassVar[int]
     HEARD_EPOCH_FIELD_NUMBER: _ClassVar[int]
     HEARD_FIELD_NUMBER: _ClassVar[int]
+    FORMER_EPOCHS_FIELD_NUMBER: _ClassVar[int]
     system: str
     epoch: int
     wire_versions: _containers.RepeatedScalarFieldContainer[int]
@@ -89,7 +90,8 @@ class Hello(_message.Message):
     given: IdsGiven
     heard_epoch: int
     heard: IdsGiven
-    def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ..., given: _Optional[_Union[IdsGiven, _Mapping]] = ..., heard_epoch: _Optional[int] = ..., heard: _Optional[_Union[IdsGiven, _Mapping]] = ...) -> None: ...
+    former_epochs: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, system: _Optional[str] = ..., epoch: _Optional[int] = ..., wire_versions: _Optional[_Iterable[int]] = ..., release: _Optional[str] = ..., given: _Optional[_Union[IdsGiven, _Mapping]] = ..., heard_epoch: _Optional[int] = ..., heard: _Optional[_Union[IdsGiven, _Mapping]] = ..., former_epochs: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class IdsGiven(_message.Message):
     __slots__ = ("submissions", "claims")

@@ -25,8 +25,9 @@ def module() -> Iterator[ModuleFactory]:
         *,
         trust: Trust = UNKNOWN,
         apart: tuple[SystemId, ...] = (),
+        key: bytes = b"",
     ) -> Rig:
-        rig = Rig(module=make_module(neighbors=neighbors, policy=policy, trust=trust, apart=apart))
+        rig = Rig(module=make_module(neighbors=neighbors, policy=policy, trust=trust, apart=apart, key=key))
         rig.resume()
         made.append(rig)
         return rig

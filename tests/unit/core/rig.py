@@ -207,10 +207,11 @@ def make_module(
     system: SystemId = ME,
     trust: Trust = UNKNOWN,
     apart: tuple[SystemId, ...] = (),
+    key: bytes = b"",
 ) -> SchedulingModule:
     return SchedulingModule(
         ModuleState(
-            identity=Identity(system=system, epoch=EPOCH, address=f"{system}:1", trust=trust, apart=apart),
+            identity=Identity(system=system, epoch=EPOCH, address=f"{system}:1", trust=trust, apart=apart, key=key),
             neighbors={neighbor.system: neighbor for neighbor in neighbors},
             policy=policy if policy is not None else ScriptedPolicy(),
             parse=predicate_parser,

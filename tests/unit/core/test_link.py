@@ -2,7 +2,7 @@
 
 import pytest
 
-from messiahs.core.interface.actions import Decision, DropLink, Report, SendControl, SendVector
+from messiahs.core.interface.actions import Decision, DropLink, Report, SendControl, SendVector, Store
 from messiahs.core.interface.events import ControlReceived, LinkDown, LinkUp, VectorReceived
 from messiahs.core.interface.messages import (
     Hello,
@@ -54,7 +54,8 @@ def test_a_hello_with_a_common_version_opens_the_link_and_the_neighbor_gets_its_
 ) -> None:
     rig = module()
     rig.handle(LinkUp(neighbor=SIBLING))
-    opened, vector = rig.hear(SIBLING, hello(SIBLING, versions=(9, 1)))
+    opened, remembered, vector = rig.hear(SIBLING, hello(SIBLING, versions=(9, 1)))
+    assert isinstance(remembered, Store)
     assert opened == Decision(what="link_up", task=SIBLING, text="release 1")
     assert isinstance(vector, SendVector)
     assert (vector.to, vector.message.kind) == (SIBLING, VectorKind.FOR_SIBLINGS)

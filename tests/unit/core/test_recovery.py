@@ -78,7 +78,7 @@ def live(kill_at: tuple[SystemId, int] | None = None, *, before_commit: bool = F
     return pair
 
 
-COMMITS = {LEFT: 6, RIGHT: 11}
+COMMITS = {LEFT: 7, RIGHT: 12}
 
 
 def test_the_life_that_is_interrupted_below_has_as_many_commits_as_are_tried() -> None:
