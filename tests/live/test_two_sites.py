@@ -130,6 +130,7 @@ def test_a_site_with_the_wrong_root_gets_no_link(sites: tuple[Site, Site]) -> No
     eventually(lambda: alpha.machines("up") == 1)
     beta.start()
     log = beta.folder / "state" / "pact" / "beta" / "module.log"
-    eventually(lambda: log.exists() and "alpha: it ended the connection; most likely it records no root" in log.read_text())
+    refusal = "alpha: it ended the connection; most likely it records no root"
+    eventually(lambda: log.exists() and refusal in log.read_text())
     assert (alpha.machines("up"), alpha.machines("beta")) == (1, 0)
     assert [site.end() for site in sites] == [0, 0]
