@@ -90,6 +90,8 @@ class BulkPort:
             self._context = self._tls.context(ssl.PROTOCOL_TLS_SERVER, roots=self._tls.all_roots)
         except OSError as error:
             raise ChannelError(f"cannot listen on {host}:{port} for large files: {error.strerror or error}") from error
+        # No peer opens a second stream without a new offer.
+        self._context.num_tickets = 0
         self._listener.setblocking(False)
         asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
@@ -104,6 +106,11 @@ class BulkPort:
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)
         for offered in tuple(self._offered.values()):
             offered.close()
+
+    @property
+    def handshakes(self) -> int:
+        """The number of connections that have not shown a token yet."""
+        return len(self._handshakes)
 
     def offer(self, peer: Peer) -> Offered | None:
         """Offer a stream to a peer; None if too many are offered or open."""

@@ -41,6 +41,7 @@ class ByteSource(Protocol):
     def read_into(self, buffer: memoryview, /) -> int:
         """Wait for the next bytes, write them to the beginning of the buffer, and return their number; 0 at the end.
 
+        The source may still read these bytes until its next call, so the buffer must not change before.
         Raises `ChannelError`, or an `OSError` of a disk.
         """
 

@@ -123,3 +123,6 @@ class Executor(Protocol):
         Empty at the end of the file, which may still grow, and for an attempt that has not started. Raises
         `ExecutorError` if the file is gone, or is not a regular file of the task's account.
         """
+
+    def read_output_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
+        """Read at most a whole buffer of what `read_output` reads, and return the number of bytes; in any thread."""

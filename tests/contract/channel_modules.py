@@ -68,7 +68,7 @@ class Recorded:
     on_event: Callable[[Event], None] | None = None
     closed_reads: int = 0
     stops_at: int | None = None
-    """Where the next large output blocks."""
+    """Where the next reads of the output block."""
     opened: list[ContentSource] = field(default_factory=list)
     readers: list[Peer] = field(default_factory=list)
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
@@ -143,6 +143,8 @@ class Recorded:
 
         try:
             while has_more() or request.follow:
+                if self.stops_at is not None and at >= self.stops_at:
+                    await asyncio.Event().wait()
                 piece = self.content[at : at + 100_000]
                 at += len(piece)
                 if piece:

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncGenerator
 
 import msgspec
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from messiahs.core.interface.rows import SubmissionRow, TaskRow
 from messiahs.core.model.task_files import Output
@@ -68,7 +68,7 @@ class FilesApi:
         try:
             size = await self._files.put(
                 bytes.fromhex(text),
-                request.content.iter_chunked(PIECE_BYTES),
+                _large_pieces(request.content),
                 limit_bytes=self._files.free_bytes(),
                 of=supplier_at(request),
             )
@@ -151,6 +151,18 @@ def _document_of(output: Output) -> dict[str, object]:
     if output.is_folder:
         document["folder"] = True
     return document
+
+
+async def _large_pieces(body: StreamReader) -> AsyncGenerator[memoryview, None]:
+    """Yield a body in pieces that are worth a thread each, however small those are in which it arrives."""
+    piece = bytearray()
+    while arrived := await body.readany():
+        piece += arrived
+        if len(piece) >= PIECE_BYTES:
+            yield memoryview(piece)
+            piece = bytearray()
+    if piece:
+        yield memoryview(piece)
 
 
 def _split(body: bytes) -> list[bytes] | None:

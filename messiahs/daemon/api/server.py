@@ -22,6 +22,8 @@ from messiahs.errors import StoreError, TraceError
 _LOG = logging.getLogger(__name__)
 _BACKLOG = 1_024
 _BODY_LIMIT_BYTES = 8 * 1_024 * 1_024
+_READ_AHEAD_BYTES = 512 * 1_024
+"""Bytes of a body that are read before its handler takes them; at most twice as many wait."""
 
 
 class TraceBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -126,7 +128,13 @@ async def serve(routes: Iterable[web.RouteDef], path: Path, limits: Limits, /) -
     application = web.Application(client_max_size=_BODY_LIMIT_BYTES, middlewares=middlewares)
     application.add_routes(routes)
     # A compressed body could be of any size, and our clients send none.
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, auto_decompress=False)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        shutdown_timeout=1.0,
+        auto_decompress=False,
+        read_bufsize=_READ_AHEAD_BYTES,
+    )
     await runner.setup()
     assert runner.server is not None, "setup() creates the server"
     gate.server = runner.server

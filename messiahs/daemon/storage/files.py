@@ -131,7 +131,9 @@ class FileStore:
                 Path(path).unlink(missing_ok=True)
             raise _problem(self._drafts / "x", error) from error
 
-    async def put(self, sha256: bytes, pieces: AsyncIterable[bytes], *, limit_bytes: int, of: str = "") -> int:
+    async def put(
+        self, sha256: bytes, pieces: AsyncIterable[bytes | memoryview], *, limit_bytes: int, of: str = ""
+    ) -> int:
         """Store a file of at most `limit_bytes` and return its size; `WrongContentError` if it is another one.
 
         A file that cannot be stored leaves nothing behind. Pieces of a file that this supplier (`of`) brought before

@@ -1,5 +1,8 @@
 """Outputs of attempts on this machine, as sources of bytes for threads (MESSIAHS 5.3.3)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, ExecutorError
@@ -21,16 +24,17 @@ class AttemptOutput:
         """Read the next bytes; `FileNotFoundError` if the output is gone permanently."""
         if self._is_closed:
             raise ChannelError("the stream was closed")
-        piece = read_piece(self._executor, self._attempt, name=self._name, offset=self._offset, limit=len(buffer))
-        self._offset += len(piece)
-        buffer[: len(piece)] = piece
-        if self._hash is not None and piece:
-            # The caller sends the piece while it is hashed.
-            self._hash.wait(unhashed=1)
-            self._hash.add(memoryview(piece))
+        if self._hash is not None:
+            # The caller sent the last piece from this buffer while it was hashed.
+            self._hash.wait()
+        with _as_errors_of_channels():
+            size = self._executor.read_output_into(self._attempt, self._name, buffer, offset=self._offset)
+        self._offset += size
+        if self._hash is not None and size:
+            self._hash.add(buffer[:size])
         elif self._hash is not None:
             self.sha256 = self._hash.digest()
-        return len(piece)
+        return size
 
     def close(self) -> None:
         """End the source; repeated calls are allowed."""
@@ -41,7 +45,13 @@ class AttemptOutput:
 
 def read_piece(executor: Executor, attempt: AttemptId, *, name: str, offset: int, limit: int) -> bytes:
     """Read a piece of an output; `FileNotFoundError` if it is gone permanently, else `ChannelError`."""
-    try:
+    with _as_errors_of_channels():
         return executor.read_output(attempt, name, offset=offset, limit=limit)
+
+
+@contextmanager
+def _as_errors_of_channels() -> Iterator[None]:
+    try:
+        yield
     except ExecutorError as error:
         raise (ChannelError if error.transient else FileNotFoundError)(str(error)) from error

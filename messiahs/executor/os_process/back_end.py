@@ -185,11 +185,16 @@ class OsProcessExecutor:
 
     def read_output(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
         """Read a file in the attempt's folder."""
+        content = bytearray(limit)
+        return bytes(content[: self.read_output_into(attempt, name, memoryview(content), offset=offset)])
+
+    def read_output_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
+        """Read a file in the attempt's folder."""
         if self._outputs is None:
             raise ExecutorError("no starter was found yet", transient=True)
         if attempt in self._open and not self._outputs.has_begun(attempt):
-            return b""
-        return self._outputs.read(attempt, name, offset=offset, limit=limit)
+            return 0
+        return self._outputs.read_into(attempt, name, buffer, offset=offset)
 
     async def _attach(self) -> None:
         """Connect to a starter that speaks this protocol."""

@@ -32,8 +32,8 @@ class Outputs:
         """Whether an attempt has its folder, so that it may have written something."""
         return os.path.lexists(self.root / ATTEMPTS / folder_name(attempt))
 
-    def read(self, attempt: AttemptId, name: str, *, offset: int, limit: int) -> bytes:
-        """Read at most `limit` bytes of a log, or of a file in the work folder, from `offset`; empty at its end.
+    def read_into(self, attempt: AttemptId, name: str, buffer: memoryview, /, *, offset: int) -> int:
+        """Fill a buffer from a log, or from a file in the work folder, and return the number of bytes; 0 at its end.
 
         Links are not followed, and only regular files of the tasks' account are read, because the reader may be root.
         Raises `ExecutorError`.
@@ -48,7 +48,7 @@ class Outputs:
             found = os.fstat(opened[-1])
             if not stat.S_ISREG(found.st_mode) or found.st_uid != self.uid:
                 raise ExecutorError(f"{name} of {attempt} is no longer the file that its task wrote", transient=False)
-            return os.pread(opened[-1], limit, offset)
+            return os.preadv(opened[-1], [buffer], offset)
         except FileNotFoundError:
             raise ExecutorError(f"{name} of {attempt} does not exist here (any more)", transient=False) from None
         except OSError as error:
