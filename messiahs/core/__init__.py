@@ -19,7 +19,8 @@ Imports point from a later line to an earlier one; import-linter checks it. Each
 - origin: the tasks of local users. update: the vectors that neighbors get, and the views of theirs.
 - executor: claims on the own machine, the attempts in them, owner rules, reservations.
 - search: `sched_request` and `task_request` as they travel from module to module.
-- Files beside the rooms: epochs.py (ids after a restored backup), claim_messages.py (the end of a claim's path),
+- Files beside the rooms: epochs.py (ids after a restored backup), new_system.py (a neighbor that is another system),
+  claim_messages.py and claim_bytes.py (messages and tasks of a claim, passed on or at the end of its path),
   view_changes.py (new views start searches), link.py (connections), queries.py (what hosts read), invariants.py (what
   tests check after each step), recovery.py (from stored rows to a state), reload.py (another policy), module.py.
 
@@ -42,7 +43,8 @@ The life of a task
    search/sched_request.py, routing.py). Without a place it waits for the next round.
 3. An executor grants a claim: places, a lease, a ticket, a window (executor/claims.py). The `sched_accept` returns on
    the path of the request, and each hop stores that path.
-4. The origin binds the task to the claim as an attempt, and sends it straight to the executor (origin/placement.py).
+4. The origin binds the task to the claim as an attempt, and sends it to the executor: straight, or from hop to hop on
+   the path of the claim (origin/placement.py, relay/byte_route.py, claim_bytes.py).
 5. The executor stores the attempt, starts it, and reports it (executor/attempts.py). Owner rules may suspend it, move
    it, vacate it or kill it meanwhile (executor/owner_rules.py).
 6. It ends; the executor reports the end until the origin acknowledges it. The origin first fetches the outputs
@@ -56,7 +58,8 @@ Messages
 ========
 
 `docs/messages.md` has every field. Scheduling messages go from neighbor to neighbor; the messages of a claim follow its
-path, and hops forward them (relay/claim_relay.py); `task_transfer` and files go straight to the executor.
+path, and hops forward them (relay/claim_relay.py); `task_transfer` and files take one leg after the other, straight to
+the server of the claim or along its path (relay/byte_route.py).
 
 ==================== ======================== ========== ===============================================================
 message              from                     to         effect, and the file that handles it
@@ -71,7 +74,7 @@ task_request         module with free slots   neighbor   asks for tasks (search/
 task_accept          module with tasks, hop   asker      promises tasks, for which a sched_request follows
                                                          (search/task_request.py)
 task_deny            any module asked         asker      closes the request, with reasons (search/routing.py)
-task_transfer        origin                   executor   brings bound tasks (executor/attempts.py)
+task_transfer        origin, hop              executor   brings bound tasks (claim_bytes.py, executor/attempts.py)
 task_status          executor                 origin     reports attempts, renews the lease (origin/task_status.py)
 task_status_ack      origin                   executor   acknowledges results and the renewal (executor/attempts.py)
 task_status_query    origin, hop              executor   asks for the status of attempts (executor/attempts.py)
@@ -89,11 +92,14 @@ Words that are not the papers':
 - attempt: one try to run a task; a task's attempts follow each other and never overlap.
 - avoided executor: one whose task stream failed lately; its places are not taken for a while.
 - claim: places for tasks of one shape at one executor, from one accepted request.
+- boundary: a link between two sites, each with roots of its own; a hop there takes the place of the server.
 - demand: places that a neighbor requested lately and did not get; it counts as waiting tasks for `rank tasks`.
+- dialer: a system that may use a ticket by its key, beside the neighbor toward the origin.
 - disclosure: which names a neighbor sees in requests and reasons; a proxy stands for what is behind it.
 - division: a sum of vectors in the classes of its compaction, from which those of some children can be left out.
 - epoch: a period in which a module's numbers are unique; a state restored from an older copy begins a new one.
 - host: whatever feeds events to the core and performs its actions: the daemon, the simulator, a test.
+- leg: the next system for the bytes of a claim; straight to its server, or the neighbor on its path.
 - lease: how long a claim lives without an acknowledged renewal.
 - offer: running attempts that may move to the sender of a `task_request`, if their origin finds a place for them there.
 - origin, executor: the module whose user submitted a task, and the one on whose machine it runs.
@@ -103,11 +109,13 @@ Words that are not the papers':
 - reservation: slots kept free for one task of a shape that needs several of the slots in use.
 - rest: the time during which sums are not computed again, so that they stay a small share of all time.
 - round: one search for places for a shape.
+- server: the system that accepts the bytes of a claim straight: its executor, or a hop at a boundary.
 - shape: all tasks of an origin with equal TDV and requirement; they are placed together.
 - snapshot: what was known at one instant, for a sum that takes several turns of the event loop.
 - soft: not stored, and rebuilt after a restart.
 - starved: a shape whose requests were denied for lack of free slots since some instant.
-- ticket: a secret that the origin shows to send a claim's tasks and to fetch their outputs.
+- ticket: a secret that a module makes for a claim; who shows it may send the claim's tasks to that module, and fetch
+  their outputs there, if it is the neighbor toward the origin or a dialer.
 - turn: one pass of the event loop; long sums take several, and other messages are handled in between.
 - window: how many attempts may be bound to a claim at once.
 """

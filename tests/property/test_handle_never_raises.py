@@ -248,7 +248,9 @@ class Drawing:
         sender = self._draw(SENDERS)
         claim = self._claim()
         granted = self._state.executor.claims.get(claim)
-        ticket = granted.row.ticket if granted is not None else Ticket(b"x" * 16)
+        passed = self._state.hop.passed.get(claim)
+        known = granted.row.ticket if granted is not None else passed.ticket if passed is not None else None
+        ticket = known or Ticket(b"x" * 16)
         tasks = tuple(BoundTask(attempt=attempt, command=COMMAND) for attempt in self._attempts())
         vector: StatusVector = self._draw(any_valid.status_vectors)
         events: list[Event] = [
@@ -260,7 +262,7 @@ class Drawing:
             PolicyChanged(policy=self._draw(st.sampled_from(POLICIES))),
             VectorReceived(sender=sender, message=vector),
             TransferReceived(
-                sender=self._draw(st.sampled_from([SystemId("far"), CHILD])),
+                sender=self._draw(st.sampled_from([SystemId("far"), CHILD, PARENT])),
                 message=TaskTransfer(claim=claim, ticket=ticket, tasks=tasks),
             ),
         ]

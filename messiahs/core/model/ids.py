@@ -16,7 +16,7 @@ SearchId = NewType("SearchId", bytes)
 """16 random bytes that identify a search at every hop, also across borders."""
 
 Ticket = NewType("Ticket", bytes)
-"""16 random bytes issued by an executor with a claim; they authorize sending tasks to it and fetching their outputs."""
+"""16 random bytes that a module makes for a claim; they authorize sending tasks to it, and fetching their outputs."""
 
 MessageId = NewType("MessageId", int)
 """Counts the messages that one module sent; an answer refers to the id of its request (MESSIAHS 5.3.2)."""

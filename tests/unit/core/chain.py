@@ -108,7 +108,7 @@ class Chain:
     run_ns: Callable[[TaskId], int] = lambda _: 300 * MILLISECOND
     rules: Mapping[SystemId, str] = field(default_factory=lambda: _RULES)
     stream_failure: str = ""
-    """`untrusted` or `refused`: no task stream to the executor can be opened; empty: all can."""
+    """`untrusted` or `refused`: no task stream can be opened; `far`: only those between neighbors; empty: all can."""
     _running: dict[AttemptId, SystemId] = field(default_factory=dict)
     _ended: dict[AttemptId, AttemptEnded] = field(default_factory=dict)
     _lives: dict[tuple[SystemId, SystemId], int] = field(default_factory=lambda: dict.fromkeys(LINKS, 0))
@@ -175,7 +175,7 @@ class Chain:
                 self._send(name, action.to, ControlReceived(sender=name, message=action.message))
             case SendVector():
                 self._send(name, action.to, VectorReceived(sender=name, message=action.message))
-            case SendTasks(message=TaskTransfer(claim=claim)) if self.stream_failure:
+            case SendTasks(message=TaskTransfer(claim=claim)) if self._is_closed(name, action.to):
                 is_untrusted = self.stream_failure == "untrusted"
                 kind = TransferFailure.UNTRUSTED if is_untrusted else TransferFailure.BROKEN
                 failed = TransferFailed(claim=claim, text=self.stream_failure, kind=kind, to=action.to)
@@ -222,6 +222,10 @@ class Chain:
                 assert isinstance(event, TransferReceived)
                 failed = TransferFailed(claim=event.message.claim, text="cut")
                 self._later(MILLISECOND, lambda: self.post(name, failed))
+
+    def _is_closed(self, name: SystemId, to: SystemId) -> bool:
+        are_neighbors = any({name, to} == set(link) for link in LINKS)
+        return bool(self.stream_failure) and not (self.stream_failure == "far" and are_neighbors)
 
     def _begin(self, name: SystemId, attempt: AttemptId) -> None:
         if attempt in self._ended:

@@ -26,9 +26,14 @@ SHARES = (0, *(pytest.param(share, marks=pytest.mark.swarm) for share in range(1
 _RUN_NS = {LONG: 2 * SECOND, CANCELLED: 100 * SECOND, MOVED: 5 * SECOND // 2}
 
 
-def _talk(meddling: Meddling = Meddling.NOTHING, number: int = 0) -> Chain:
+def _talk(meddling: Meddling = Meddling.NOTHING, number: int = 0, *, stream_failure: str = "") -> Chain:
     """Hold the conversation."""
-    chain = Chain(meddling=meddling, number=number, run_ns=lambda task: _RUN_NS.get(task.number, 300 * MILLISECOND))
+    chain = Chain(
+        meddling=meddling,
+        number=number,
+        run_ns=lambda task: _RUN_NS.get(task.number, 300 * MILLISECOND),
+        stream_failure=stream_failure,
+    )
     chain.start()
     chain.run(until=Instant(100 * MILLISECOND))
     _submit(chain, FIRST, members=MEMBERS)
@@ -95,6 +100,27 @@ def test_a_message_that_comes_late_or_not_at_all_loses_and_doubles_nothing(meddl
         assert set(chain.starts.values()) == {1}, told
         assert _outcome(chain) == _outcome(undisturbed), told
         assert _left(chain) == _left(undisturbed), told
+
+
+@pytest.mark.parametrize("meddling", [Meddling.AGAIN, Meddling.LATE, Meddling.CUT])
+def test_tasks_that_take_the_path_are_neither_lost_nor_doubled(meddling: Meddling) -> None:
+    undisturbed = _talk(stream_failure="far")
+    assert _outcome(undisturbed) == _outcome(_talk())
+    assert all(any(entry.event == "route" for entry in row.history) for row in _started(undisturbed))
+    transfers = [number for number, name in enumerate(undisturbed.messages, start=1) if name == "TaskTransfer"]
+    assert len(transfers) >= 2 * MEMBERS
+    for number in transfers:
+        chain = _talk(meddling, number, stream_failure="far")
+        assert chain.overlaps == [], number
+        assert set(chain.starts.values()) == {1}, number
+        assert _outcome(chain) == _outcome(undisturbed), number
+        assert _left(chain) == _left(undisturbed), number
+
+
+def _started(chain: Chain) -> list[TaskRow]:
+    """Return the rows of tasks that ran."""
+    rows = [row for row in chain.rows[ORIGIN].values() if isinstance(row, TaskRow)]
+    return [row for row in rows if any(entry.module == EXECUTOR for entry in row.history)]
 
 
 def _numbered(chain: Chain, share: int) -> list[tuple[int, str]]:
