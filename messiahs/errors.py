@@ -107,12 +107,31 @@ class RefusedError(ChannelError):
     """A neighbor was reached and refused the request; the text is the neighbor's."""
 
 
+class DeniedError(RefusedError):
+    """A system was reached and does not let this module send or read bytes of a claim."""
+
+
+class BeyondError(ChannelError):
+    """A system was reached and could not take or give bytes now, or one beyond it could not; the text names which."""
+
+
 class ProtocolError(ChannelError):
     """A peer's answer violates the protocol or its own announcement; a retry does not help."""
 
 
 class UntrustedError(ChannelError):
     """One side does not trust the certificate of the other, so no connection is possible; a retry does not help."""
+
+
+class DeclinedError(MessiahsError):
+    """This module does not let bytes of others pass; the text names the module concerned and the reason.
+
+    With `is_brief` it helps to try again soon. With `is_denied` the peer has no right to the claim.
+    """
+
+    def __init__(self, text: str, *, is_brief: bool = False, is_denied: bool = False) -> None:
+        super().__init__(text)
+        self.is_brief, self.is_denied = is_brief, is_denied
 
 
 class CodecError(MessiahsError):

@@ -214,7 +214,8 @@ class Channels(Protocol):
         """Read an output from its executor.
 
         Raises `PermissionError` or `FileNotFoundError` if the executor reports so, `ProtocolError` if its answer is
-        malformed, and `ChannelError` if reading again from a new offset may help.
+        malformed, `RefusedError` or `BeyondError` in the words of a system on the way that lets no bytes pass or cannot
+        reach the next one, and `ChannelError` if reading again from a new offset may help.
         """
 
     async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:

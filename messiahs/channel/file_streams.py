@@ -9,7 +9,17 @@ from messiahs.channel.bulk_port import BulkPort, Offered
 from messiahs.channel.bulk_streams import BulkStream
 from messiahs.channel.byte_threads import BUFFER_BYTES, FrameSource, in_own_thread
 from messiahs.channel.contract import ByteSource, Callbacks, OpenFile, OutgoingStream, Peer, Stream
-from messiahs.errors import ChannelError, CodecError, MessiahsError, ProtocolError, RefusedError
+from messiahs.core.interface.transfer_answers import TransferFailure
+from messiahs.errors import (
+    BeyondError,
+    ChannelError,
+    CodecError,
+    DeclinedError,
+    DeniedError,
+    MessiahsError,
+    ProtocolError,
+    RefusedError,
+)
 from messiahs.wire.codec import (
     BulkOffer,
     PutAnswer,
@@ -27,6 +37,8 @@ _FRAME_BYTES: Final = 960 << 10
 _FINAL_ANSWER_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 60.0
 """A peer that sends nothing for this long in the middle of a file is considered gone."""
+
+_ERRORS: Final = {TransferFailure.DENIED: DeniedError, TransferFailure.BEYOND: BeyondError}
 
 Dial = Callable[[BulkOffer], Awaitable[BulkStream | None]]
 """Opens a stream that was offered; None if it cannot be reached."""
@@ -87,7 +99,7 @@ class SentFiles:
         except CodecError as error:
             raise ProtocolError(f"the executor's answer is malformed: {error}") from error
         if answer.problem:
-            raise RefusedError(answer.problem)
+            raise _ERRORS.get(answer.kind, RefusedError)(answer.problem)
         if len(answer.offsets_bytes) != len(self._request.files):
             text = f"{len(answer.offsets_bytes)} offsets of {len(self._request.files)} files"
             raise ProtocolError(f"the executor's answer is malformed: {text}")
@@ -183,7 +195,7 @@ async def receive_files(peer: Peer, stream: Stream, callbacks: Callbacks, bulk: 
         return
     except MessiahsError as error:
         callbacks.on_dropped(peer.system, str(error))
-        await stream.write(put_answer_to_bytes(PutAnswer(problem=str(error))))
+        await stream.write(put_answer_to_bytes(PutAnswer(problem=str(error), kind=_kind_of(error))))
     finally:
         # Only now: to interrupt a read ends the stream.
         await arriving.close()
@@ -211,6 +223,14 @@ async def _receive(peer: Peer, arriving: "_Arriving", callbacks: Callbacks, bulk
         await receipt.close()
     sizes = tuple(one.size_bytes for one in request.files)
     await arriving.stream.write(put_answer_to_bytes(PutAnswer(offsets_bytes=sizes)))
+
+
+def _kind_of(error: MessiahsError) -> TransferFailure:
+    if not isinstance(error, DeclinedError):
+        return TransferFailure.REFUSED
+    if error.is_denied:
+        return TransferFailure.DENIED
+    return TransferFailure.BEYOND if error.is_brief else TransferFailure.REFUSED
 
 
 class _Arriving:

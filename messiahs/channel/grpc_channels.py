@@ -12,8 +12,10 @@ import grpc.aio
 from messiahs.channel.bulk_port import BulkPort
 from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.grpc_streams import (
+    BEYOND,
     CONTROL,
     LINK_KEY,
+    REFUSED,
     TASK,
     UPDATE,
     Dialing,
@@ -29,7 +31,7 @@ from messiahs.channel.tls import TlsMaterial
 from messiahs.channel.trusted_roots import Presented, TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
-from messiahs.errors import ChannelError, CodecError, UntrustedError
+from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError, UntrustedError
 
 _ANSWER_SECONDS: Final = 10.0
 _LINK_NAME_BYTES: Final = 16
@@ -208,6 +210,9 @@ class _Services:
             await self._refuse(context, peer=peer.system, text=str(error))
         except FileNotFoundError as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+        except (DeclinedError, RefusedError, BeyondError) as error:
+            is_brief = isinstance(error, BeyondError) or (isinstance(error, DeclinedError) and error.is_brief)
+            await context.abort(BEYOND if is_brief else REFUSED, str(error))
         except (OSError, ChannelError) as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
 

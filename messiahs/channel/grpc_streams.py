@@ -19,13 +19,17 @@ from messiahs.channel.tls import TlsMaterial
 from messiahs.channel.trusted_roots import TrustedRoots
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.texts import printable
-from messiahs.errors import ChannelError, ProtocolError, UntrustedError
+from messiahs.errors import BeyondError, ChannelError, ProtocolError, RefusedError, UntrustedError
 from messiahs.wire.limits import MESSAGE_LIMIT_BYTES
 
 CONTROL: Final = "messiahs.wire.v1.Control"
 UPDATE: Final = "messiahs.wire.v1.Update"
 TASK: Final = "messiahs.wire.v1.Task"
 LINK_KEY: Final = "messiahs-link"
+BEYOND: Final = grpc.StatusCode.ABORTED
+"""A read could not be served now, by the peer or by a system beyond it."""
+REFUSED: Final = grpc.StatusCode.FAILED_PRECONDITION
+"""The peer, or a system beyond it, lets no bytes of the reader pass."""
 
 Options = tuple[tuple[str, int | str], ...]
 
@@ -296,6 +300,8 @@ def _read_error(error: Exception) -> Exception:
         return PermissionError(text_of(error))
     if code is grpc.StatusCode.NOT_FOUND:
         return FileNotFoundError(text_of(error))
+    if isinstance(error, grpc.aio.AioRpcError) and code in (BEYOND, REFUSED):
+        return (BeyondError if code is BEYOND else RefusedError)(printable(error.details() or ""))
     return _channel_error(error)
 
 

@@ -10,7 +10,7 @@ from messiahs.channel.contract import Callbacks, ChannelSettings, Incoming, Peer
 from messiahs.channel.fingerprints import FINGERPRINT_BYTES
 from messiahs.channel.linked_channels import LinkedChannels
 from messiahs.core.model.ids import SystemId
-from messiahs.errors import ChannelError, CodecError
+from messiahs.errors import BeyondError, ChannelError, CodecError, DeclinedError, RefusedError
 
 _WINDOW: Final = 64
 
@@ -167,6 +167,8 @@ class MemoryTransport:
                     yield content
         except CodecError as error:
             raise PermissionError(str(error)) from error
+        except DeclinedError as error:
+            raise (BeyondError if error.is_brief else RefusedError)(str(error)) from error
         except (PermissionError, FileNotFoundError):
             raise
         except OSError as error:

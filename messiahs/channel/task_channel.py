@@ -31,13 +31,13 @@ _KNOWN_SECONDS: Final = 600.0
 
 
 class _Queued(NamedTuple):
-    """A serialised transfer. Transfers of the same claim and ticket can be joined."""
+    """A serialised transfer. Transfers of the same claim, ticket and supplier can be joined."""
 
     key: tuple[ClaimId, bytes]
     content: bytes
     tasks: int
     file: bytes = b""
-    """Hash of the file, if this is a file."""
+    """Supplier and hash of the file, if this is a file."""
 
 
 class Transfers:
@@ -222,14 +222,16 @@ class TransferStream:
 
 def _serialized(transfer: TaskTransfer, files: Mapping[bytes, bytes]) -> list[_Queued]:
     """Serialise files and then the transfer, in parts that fit into messages."""
-    key = (transfer.claim, bytes(transfer.ticket))
+    key = (transfer.claim, transfer.ticket + transfer.supplier)
     empty = replace(transfer, tasks=())
-    parts = [_Queued(key, transfer_to_bytes(empty, (content,)), 1, sha256) for sha256, content in files.items()]
+    parts = [
+        _Queued(key, transfer_to_bytes(empty, (content,)), 1, transfer.supplier + sha256)
+        for sha256, content in files.items()
+    ]
     step = _TASKS_IN_PART if not any(task.command.inputs or task.command.outputs for task in transfer.tasks) else 1
     for start in range(0, max(1, len(transfer.tasks)), step):
         tasks = transfer.tasks[start : start + step]
-        part = TaskTransfer(claim=transfer.claim, ticket=transfer.ticket, tasks=tasks)
-        parts.append(_Queued(key, transfer_to_bytes(part), len(tasks)))
+        parts.append(_Queued(key, transfer_to_bytes(replace(transfer, tasks=tasks)), len(tasks)))
     return parts
 
 

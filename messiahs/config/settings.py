@@ -46,6 +46,21 @@ class MachineSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ByteSettings:
+    """Bounds on the bytes that a module stores and passes on for others.
+
+    `cache_bytes` is the size of all stored inputs together that no task uses. The others hold for each neighbor, and
+    for any other system that sends or reads bytes here: streams at once, bytes in a second and in a day (None: any
+    number).
+    """
+
+    cache_bytes: int = 10 << 30
+    streams: int = 64
+    rate_bytes: int | None = None
+    daily_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleSettings:
     """Everything that a daemon needs to know; paths are absolute, durations are nanoseconds."""
 
@@ -65,6 +80,7 @@ class ModuleSettings:
     """The system's policy file; None: accept everything."""
     neighbors: tuple[NeighborSettings, ...] = ()
     machine: MachineSettings | None = None
+    byte_limits: ByteSettings = field(default_factory=ByteSettings)
     update_period_ns: int = 2 * SECOND
     lease_ns: int = 15 * MINUTE
     task_user: str = "nobody"

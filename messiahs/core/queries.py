@@ -192,11 +192,14 @@ def byte_leg(
     return Here(claim=granted.row) if is_allowed else Access.DENIED
 
 
-def own_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
-    """Return the leg for the bytes of a claim that this module holds as an origin; None if it holds no such claim.
+def present_leg(state: ModuleState, claim: ClaimId) -> Leg | None:
+    """Return the leg for the bytes of a claim that this module passes on, or holds as an origin; None for others.
 
     A leg to the own system means the own machine.
     """
+    passed = state.hop.passed.get(claim)
+    if passed is not None:
+        return leg_of(state, claim, passed.route) if passed.route is not None else None
     held = state.origin.claims.get(claim)
     return leg_of(state, claim, held.row.route) if held is not None else None
 

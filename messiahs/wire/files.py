@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from messiahs.core.interface.messages import (
-    Command,
-)
+from messiahs.core.interface.messages import Command
+from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.model.task_files import InputFile
 from messiahs.errors import CodecError
@@ -29,6 +28,12 @@ from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import task_pb2
 
 _LAST_PORT: Final = 65_535
+TO_FAILURE: Final = {
+    TransferFailure.REFUSED: task_pb2.TRANSFER_FAILURE_REFUSED,
+    TransferFailure.DENIED: task_pb2.TRANSFER_FAILURE_DENIED,
+    TransferFailure.BEYOND: task_pb2.TRANSFER_FAILURE_BEYOND,
+}
+_FROM_FAILURE: Final[dict[int, TransferFailure]] = {number: kind for kind, number in TO_FAILURE.items()}
 
 
 class PutFile(NamedTuple):
@@ -45,6 +50,8 @@ class PutRequest:
     claim: ClaimId
     ticket: Ticket
     files: tuple[PutFile, ...]
+    supplier: bytes = b""
+    """The system behind a hop that supplied the files, by a name of the hop's; empty: the sender."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,8 @@ class PutAnswer:
     offsets_bytes: tuple[int, ...] = ()
     problem: str = ""
     bulk: BulkOffer | None = None
+    kind: TransferFailure = TransferFailure.REFUSED
+    """`REFUSED`, `DENIED` or `BEYOND`; of meaning with a problem only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +140,7 @@ def put_request_to_bytes(request: PutRequest) -> bytes:
     at_most(len(request.files), FILE_LIMIT, what="files")
     wire = task_pb2.PutMessage()
     write_claim(wire.request.claim, request.claim)
-    wire.request.ticket = request.ticket
+    wire.request.ticket, wire.request.supplier = request.ticket, request.supplier
     for one in request.files:
         wire.request.files.add(sha256=one.sha256, size_bytes=one.size_bytes)
     return serialized(wire)
@@ -146,7 +155,12 @@ def put_request_from_bytes(content: bytes) -> PutRequest:
     files = tuple(PutFile(sha256(one.sha256), counter(one.size_bytes)) for one in wire.request.files)
     if len({one.sha256 for one in files}) != len(files):
         raise CodecError("a request lists a file twice")
-    return PutRequest(claim=read_claim(wire.request.claim), ticket=Ticket(secret(wire.request.ticket)), files=files)
+    return PutRequest(
+        claim=read_claim(wire.request.claim),
+        ticket=Ticket(secret(wire.request.ticket)),
+        files=files,
+        supplier=secret(wire.request.supplier) if wire.request.supplier else b"",
+    )
 
 
 def put_content_to_bytes(content: bytes) -> bytes:
@@ -165,7 +179,7 @@ def put_content_from_bytes(content: bytes) -> bytes:
 def put_answer_to_bytes(answer: PutAnswer) -> bytes:
     """Serialise the answer to the sender of files."""
     problem = shortened(answer.problem, TEXT_LIMIT_BYTES)
-    wire = task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem)
+    wire = task_pb2.PutAnswer(offsets_bytes=answer.offsets_bytes, problem=problem, kind=TO_FAILURE[answer.kind])
     _write_offer(wire, answer.bulk)
     return serialized(wire)
 
@@ -178,7 +192,13 @@ def put_answer_from_bytes(content: bytes) -> PutAnswer:
         offsets_bytes=tuple(map(counter, wire.offsets_bytes)),
         problem=line(wire.problem, TEXT_LIMIT_BYTES),
         bulk=_read_offer(wire),
+        kind=failure_of(wire.kind),
     )
+
+
+def failure_of(number: int) -> TransferFailure:
+    """Return a kind of failure; one of a newer release counts as refused."""
+    return _FROM_FAILURE.get(number, TransferFailure.REFUSED)
 
 
 def chunk_to_bytes(chunk: ReadChunk) -> bytes:

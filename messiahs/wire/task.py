@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from messiahs.core.interface.messages import BoundTask, Command, TaskTransfer
-from messiahs.core.interface.transfer_answers import TransferAnswer, TransferFailure
+from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
 from messiahs.errors import CodecError
-from messiahs.wire.files import check_files, read_inputs, write_files
+from messiahs.wire.files import TO_FAILURE, check_files, failure_of, read_inputs, write_files
 from messiahs.wire.ids import read_attempt, read_claim, write_attempt, write_claim
 from messiahs.wire.limits import (
     BATCH_LIMIT,
@@ -24,13 +23,6 @@ from messiahs.wire.limits import (
 )
 from messiahs.wire.parsing import parsed, serialized
 from messiahs.wire.v1 import task_pb2
-
-_TO_FAILURE: Final = {
-    TransferFailure.REFUSED: task_pb2.TRANSFER_FAILURE_REFUSED,
-    TransferFailure.DENIED: task_pb2.TRANSFER_FAILURE_DENIED,
-    TransferFailure.BEYOND: task_pb2.TRANSFER_FAILURE_BEYOND,
-}
-_FROM_FAILURE: Final[dict[int, TransferFailure]] = {number: kind for kind, number in _TO_FAILURE.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +47,7 @@ def encode_transfer(transfer: TaskTransfer, files: Sequence[bytes] = ()) -> task
     at_most(len(transfer.tasks), BATCH_LIMIT, what="tasks")
     try:
         write_claim(wire.claim, transfer.claim)
-        wire.ticket = transfer.ticket
+        wire.ticket, wire.supplier = transfer.ticket, transfer.supplier
         for task in transfer.tasks:
             _write_task(wire.tasks.add(), task)
     except ValueError as error:
@@ -67,7 +59,10 @@ def decode_transfer(wire: task_pb2.TaskTransfer) -> TaskTransfer:
     """Check a transfer."""
     at_most(len(wire.tasks), BATCH_LIMIT, what="tasks")
     return TaskTransfer(
-        claim=read_claim(wire.claim), ticket=Ticket(secret(wire.ticket)), tasks=tuple(map(_read_task, wire.tasks))
+        claim=read_claim(wire.claim),
+        ticket=Ticket(secret(wire.ticket)),
+        tasks=tuple(map(_read_task, wire.tasks)),
+        supplier=secret(wire.supplier) if wire.supplier else b"",
     )
 
 
@@ -146,7 +141,7 @@ def joined_transfers(transfers: Sequence[bytes]) -> bytes:
 
 def answer_to_bytes(answer: TransferAnswer) -> bytes:
     """Serialise the answer to a dropped transfer; failures of the sender's own streams are not sent."""
-    wire = task_pb2.TransferAnswer(problem=shortened(answer.problem, TEXT_LIMIT_BYTES), kind=_TO_FAILURE[answer.kind])
+    wire = task_pb2.TransferAnswer(problem=shortened(answer.problem, TEXT_LIMIT_BYTES), kind=TO_FAILURE[answer.kind])
     if answer.claim is not None:
         write_claim(wire.claim, answer.claim)
     return serialized(wire)
@@ -158,7 +153,7 @@ def answer_from_bytes(content: bytes) -> TransferAnswer:
     return TransferAnswer(
         claim=read_claim(wire.claim) if wire.HasField("claim") else None,
         problem=line(wire.problem, TEXT_LIMIT_BYTES),
-        kind=_FROM_FAILURE.get(wire.kind, TransferFailure.REFUSED),
+        kind=failure_of(wire.kind),
     )
 
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from messiahs.config.settings import MachineSettings
+from messiahs.config.settings import ByteSettings, MachineSettings
 from messiahs.config.topology.files import NamedFile
 from messiahs.config.topology.problems import Place, Problems, nearest
 from messiahs.config.topology.trust import NamedRoots
@@ -28,6 +28,7 @@ class Draft:
     parents: tuple[tuple[str, Place], ...] = ()
     primary: tuple[str, Place] | None = None
     machine: MachineSettings | None = None
+    byte_limits: ByteSettings = field(default_factory=ByteSettings)
     host: str | None = None
     port: int | None = None
     address_place: Place = _START

@@ -102,6 +102,7 @@ def module_settings(
         ),
         policy_file=system.policy_file,
         machine=system.machine,
+        byte_limits=system.byte_limits,
         update_period_ns=topology.update_period_ns,
     )
 

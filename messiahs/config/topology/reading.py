@@ -7,7 +7,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from messiahs.config.quantities import duration_ns
 from messiahs.config.regular_files import read_regular
-from messiahs.config.settings import MachineSettings
+from messiahs.config.settings import ByteSettings, MachineSettings
+from messiahs.config.topology.byte_limits import read_byte_limits
 from messiahs.config.topology.check import NAME, Draft, check_systems
 from messiahs.config.topology.files import NamedFile, check_policies, read_file_name
 from messiahs.config.topology.machine import read_machine
@@ -23,10 +24,10 @@ from messiahs.errors import MessiahsError
 _TOP_KEYS = ("version", "federation", "defaults", "introductions", "systems")
 _DEFAULT_KEYS = ("policy", "update_period")
 _SYSTEM_KEYS = (
-    *("parent", "parents", "primary", "machine", "host", "port"),
+    *("parent", "parents", "primary", "machine", "bytes", "host", "port"),
     *("reach", "policy", "external", "trust"),
 )
-_OF_THE_OTHER_SITE = ("machine", "policy")
+_OF_THE_OTHER_SITE = ("machine", "policy", "bytes")
 """Keys that belong into the file of the site that runs an external system."""
 _REACHES = ("open", "proxy", "outbound")
 _SHORTEST_PERIOD_NS = 50 * MILLISECOND
@@ -160,6 +161,7 @@ def _read_system(systems: Section, name: object, *, folder: Path, problems: Prob
         parents=_read_parents(section, problems),
         primary=_read_primary(section, problems),
         machine=None if is_external else _read_machine_of(section, problems),
+        byte_limits=_read_byte_limits_of(section, problems),
         host=host,
         port=port,
         address_place=address_place,
@@ -235,6 +237,11 @@ def _read_machine_of(section: Section, problems: Problems) -> MachineSettings | 
     return None if machine is None else read_machine(machine, problems)
 
 
+def _read_byte_limits_of(section: Section, problems: Problems) -> ByteSettings:
+    limits = subsection(section, "bytes", problems) if "bytes" in section else None
+    return ByteSettings() if limits is None else read_byte_limits(limits, problems)
+
+
 def _read_address(section: Section, problems: Problems) -> tuple[str | None, int | None, Place]:
     host, port = section.values.get("host"), section.values.get("port")
     for key, other in (("host", "port"), ("port", "host")):
@@ -258,6 +265,7 @@ def _finished(draft: Draft, defaults: _Defaults) -> System:
         parents=parents,
         primary_parent=primary,
         machine=draft.machine,
+        byte_limits=draft.byte_limits,
         host=draft.host,
         port=draft.port,
         reach=draft.reach,

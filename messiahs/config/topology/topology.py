@@ -3,10 +3,10 @@
 An administrator writes it as YAML. `load_topology` reads and checks a file, and reports all problems at once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from messiahs.config.settings import MachineSettings, TrustedFile
+from messiahs.config.settings import ByteSettings, MachineSettings, TrustedFile
 from messiahs.core.model.ids import SystemId
 from messiahs.core.model.instants import SECOND
 from messiahs.errors import MessiahsError
@@ -25,6 +25,7 @@ class System:
     parents: tuple[SystemId, ...] = ()
     primary_parent: SystemId | None = None
     machine: MachineSettings | None = None
+    byte_limits: ByteSettings = field(default_factory=ByteSettings)
     host: str | None = None
     port: int | None = None
     reach: str = "open"

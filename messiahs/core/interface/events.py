@@ -190,7 +190,8 @@ class OutputsHome:
 class OutputsFailed:
     """The outputs of an ended attempt could not be fetched now.
 
-    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin.
+    `is_gone`: they no longer exist. `is_full`: there is no space for them at the origin, or a module on the way lets no
+    more bytes pass for now.
     """
 
     attempt: AttemptId

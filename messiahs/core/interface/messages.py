@@ -361,11 +361,15 @@ class BoundTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTransfer:
-    """The task channel's message: tasks for a claim, with the receiver's ticket. The first one answers the grant."""
+    """The task channel's message: tasks for a claim, with the receiver's ticket. The first one answers the grant.
+
+    `supplier` names the system behind a hop that supplied the inputs; only the hop understands it. Empty: the sender.
+    """
 
     claim: ClaimId
     ticket: Ticket
     tasks: tuple[BoundTask, ...]
+    supplier: bytes = b""
 
 
 ClaimMessage = TaskStatus | TaskStatusAck | TaskStatusQuery | TaskKill | TaskRevoke | ClaimEnd

@@ -50,7 +50,7 @@ class Logs:
     async def _from_executor(
         self, row: TaskRow, name: str, offset: int, *, follow: bool
     ) -> AsyncGenerator[bytes, None]:
-        leg = queries.own_leg(self._host.module.state, row.claim) if row.claim is not None else None
+        leg = queries.present_leg(self._host.module.state, row.claim) if row.claim is not None else None
         if row.claim is None or leg is None or row.substate is not Substate.RUNNING:
             return
         request = ReadRequest(

@@ -1,21 +1,23 @@
 """Assembly of a live module from its settings."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from messiahs import __version__
-from messiahs.channel.contract import Callbacks, ChannelSettings, NeighborAddress, OutputSource, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.trusted_roots import own_key, trust_of
 from messiahs.config.settings import ModuleSettings
 from messiahs.core import queries
-from messiahs.core.interface.events import Event, PolicyChanged
+from messiahs.core.interface.events import Event, PolicyChanged, TransferReceived
 from messiahs.core.interface.parts import Policy
 from messiahs.core.interface.policies import Timeouts
-from messiahs.core.model.ids import Epoch, SystemId
+from messiahs.core.model.ids import ClaimId, Epoch, SystemId, Ticket
+from messiahs.core.model.routes import Leg
 from messiahs.core.module import SchedulingModule
 from messiahs.core.state.module import Identity, ModuleState
 from messiahs.daemon.host.host import Host, Parts, SystemRandomness
@@ -24,15 +26,19 @@ from messiahs.daemon.policies.in_force import Policies
 from messiahs.daemon.storage.clock import Clock, local_time
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
+from messiahs.daemon.transfer.budgets import Budgets
+from messiahs.daemon.transfer.byte_traffic import ByteTraffic, Ends
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs
+from messiahs.daemon.transfer.output_sources import OwnOutputs
+from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.make import make_probe
 from messiahs.trace.record.recorder import RecordedModule
-from messiahs.wire.codec import ReadRequest
 
 _SILENT_SHARE = 5
 """A starter that is silent for this fraction of a lease is ended with its tasks."""
@@ -60,18 +66,20 @@ class Assembly:
         )
         starter = _starter_settings(settings, self.policies.policy.timeouts)
         arrivals = _arrivals(settings, state, fallback=starter.fallback)
+        starter = replace(starter, files=arrivals.files.root, open_files=open_files)
+        has_machine = settings.machine is not None
+        executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
+        ends = self._ends(settings, state, arrivals, executor=executor, secret=sha256(tls.key).digest())
+        self._traffic = _traffic(settings, state, ends)
         callbacks = Callbacks(
-            on_event=self._on_event,
-            read_output=self._read_output,
-            open_output=self._open_output,
-            arrivals=arrivals,
+            on_event=self._on_channel_event,
+            read_output=self._traffic.read_output,
+            open_output=self._traffic.open_output,
+            arrivals=self._traffic,
             on_refused=on_refused,
             on_dropped=on_refused,
         )
         channels = grpc_channels(_channel_settings(settings), callbacks, tls)
-        starter = replace(starter, files=arrivals.files.root, open_files=open_files)
-        has_machine = settings.machine is not None
-        executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         module = RecordedModule(SchedulingModule(state))
@@ -86,6 +94,9 @@ class Assembly:
                 channels=channels,
                 outputs=outputs,
                 arrivals=arrivals,
+                passing=ends.passing,
+                own_outputs=ends.outputs,
+                reads=ends.reads,
                 executor=executor,
                 probe=probe,
             )
@@ -99,11 +110,43 @@ class Assembly:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
 
-    def _read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
-        return self.host.serve_output(request, peer)
+    def _on_channel_event(self, event: Event) -> None:
+        self._on_event(self._traffic.as_received(event) if isinstance(event, TransferReceived) else event)
 
-    async def _open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
-        return await self.host.open_output(request, peer)
+    def _channels(self) -> Channels:
+        return self.host.channels
+
+    def _ends(
+        self,
+        settings: ModuleSettings,
+        state: ModuleState,
+        arrivals: ArrivingFiles,
+        *,
+        executor: OsProcessExecutor | None,
+        secret: bytes,
+    ) -> Ends:
+        cache = Cache(size_bytes=arrivals.cache_bytes, secret=secret, in_use=arrivals.in_use)
+        own = SystemId(settings.name)
+        return Ends(
+            arrivals=arrivals,
+            outputs=OwnOutputs(executor, is_executing=partial(queries.is_executing, state)),
+            passing=PassingFiles(arrivals.files, cache, own=own, channels=self._channels, on_event=self._on_event),
+            reads=LegReads(self._channels, leg_of=partial(queries.present_leg, state), on_event=self._on_event),
+        )
+
+
+def _traffic(settings: ModuleSettings, state: ModuleState, ends: Ends) -> ByteTraffic:
+    own, file = SystemId(settings.name), settings.directory / "moved.json"
+    return ByteTraffic(
+        ends,
+        Budgets(settings.byte_limits, own=own, file=file),
+        leg_of=partial(_leg_of, state),
+        is_attempt_of=lambda attempt, claim: queries.is_attempt_of(state, attempt, claim=claim),
+    )
+
+
+def _leg_of(state: ModuleState, peer: Peer, claim: ClaimId, ticket: Ticket) -> Leg | queries.Here | queries.Access:
+    return queries.byte_leg(state, peer.system, key=peer.key, claim=claim, ticket=ticket)
 
 
 def _identity(settings: ModuleSettings, epoch: Epoch, tls: TlsMaterial) -> Identity:
@@ -153,4 +196,5 @@ def _arrivals(settings: ModuleSettings, state: ModuleState, *, fallback: Path) -
         FileStore(root),
         claim_of=partial(queries.granted_claim, state),
         in_use=partial(queries.inputs_in_use, state),
+        cache_bytes=settings.byte_limits.cache_bytes,
     )

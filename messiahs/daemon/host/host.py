@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import assert_never
 
-from messiahs.channel.contract import Channels, OutputSource, Peer
+from messiahs.channel.contract import Channels, Peer
 from messiahs.core import queries
 from messiahs.core.interface.actions import (
     Answer,
@@ -58,8 +58,10 @@ from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.storage.store import RowStore
 from messiahs.daemon.transfer.file_retention import collect_periodically
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of, follow_output
-from messiahs.daemon.transfer.output_sources import AttemptOutput
+from messiahs.daemon.transfer.leg_reads import LegReads
+from messiahs.daemon.transfer.output_arrivals import Outputs, failure_of
+from messiahs.daemon.transfer.output_sources import OwnOutputs
+from messiahs.daemon.transfer.passed_files import PassingFiles
 from messiahs.daemon.transfer.task_departures import Sending
 from messiahs.errors import ChannelError, StoreError
 from messiahs.executor.contract import AttemptState, Executor, KnownAttempt
@@ -96,6 +98,9 @@ class Parts:
     channels: Channels
     outputs: Outputs
     arrivals: ArrivingFiles
+    passing: PassingFiles
+    own_outputs: OwnOutputs
+    reads: LegReads
     executor: Executor | None = None
     probe: Probe | None = None
 
@@ -107,7 +112,11 @@ class Host:
         self._parts = parts
         self.driver = Driver(parts.module, parts.store, clock=parts.clock, perform=self._perform)
         self._sending = Sending(
-            parts.arrivals.files, parts.channels, on_event=self.driver.post, is_wanted=self._is_wanted
+            parts.arrivals.files,
+            parts.channels,
+            on_event=self.driver.post,
+            is_wanted=self._is_wanted,
+            known=parts.passing.known,
         )
         self._answers: dict[AnswerTo, asyncio.Future[Answer]] = {}
         self._questions = itertools.count(1)
@@ -135,6 +144,11 @@ class Host:
     def files(self) -> FileStore:
         """The inputs of tasks."""
         return self._parts.arrivals.files
+
+    @property
+    def channels(self) -> Channels:
+        """The channels to other modules."""
+        return self._parts.channels
 
     @property
     def clock(self) -> Clock:
@@ -211,41 +225,8 @@ class Host:
 
     def read_output(self, leg: Leg, request: ReadRequest) -> AsyncGenerator[bytes, None]:
         """Read the output of a local user's task, wherever it runs; raises what `Channels.fetch` raises."""
-        if leg.system == self.system:
-            return self.serve_output(request, Peer(system=self.system, key=queries.key_of(self.module.state)))
-        return self._parts.channels.fetch(leg.system, leg.address, request)
-
-    async def serve_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
-        """Send the origin of an attempt what that wrote here; a wrong ticket is a `PermissionError`."""
-        self._check_access(request, peer)
-        executor = self._parts.executor
-        assert executor is not None, "an attempt of this machine has an executor"
-
-        def has_ended() -> bool:
-            return not request.follow or not queries.is_executing(self.module.state, request.attempt)
-
-        pieces = follow_output(
-            executor, request.attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
-        )
-        async for piece in pieces:
-            yield piece
-
-    async def open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
-        """Open a large output of an ended attempt for its origin; a wrong ticket is a `PermissionError`."""
-        self._check_access(request, peer)
-        executor = self._parts.executor
-        assert executor is not None, "an attempt of this machine has an executor"
-        return AttemptOutput(executor, request.attempt, name=request.name, offset=request.offset_bytes, is_hashed=True)
-
-    def _check_access(self, request: ReadRequest, peer: Peer) -> None:
-        claim, attempt = request.claim, request.attempt
-        match queries.byte_leg(self.module.state, peer.system, key=peer.key, claim=claim, ticket=request.ticket):
-            case queries.Here() if queries.is_attempt_of(self.module.state, attempt, claim=claim):
-                return
-            case queries.Here() | queries.Access.GONE:
-                raise FileNotFoundError(f"nothing of {attempt} is left here")
-            case Leg() | queries.Access.DENIED:
-                raise PermissionError(f"{peer.system} has no ticket for {claim}")
+        parts = self._parts
+        return parts.own_outputs.read(request) if leg.system == self.system else parts.reads.fetch(leg, request)
 
     def _is_wanted(self, attempt: AttemptId) -> bool:
         return queries.is_wanted(self.module.state, attempt)
@@ -274,7 +255,8 @@ class Host:
 
     async def _report_moving_inputs(self) -> None:
         while True:
-            for claim in (*sorted(self._sending.bringing), *self._parts.arrivals.arriving):
+            parts = self._parts
+            for claim in (*sorted(self._sending.bringing), *parts.arrivals.arriving, *parts.passing.claims):
                 self.driver.post(InputsMoving(claim=claim))
             await asyncio.sleep(_MOVING_SECONDS)
 
@@ -351,8 +333,9 @@ class Host:
         try:
             kept = await self._parts.outputs.bring_home(action)
         except (ChannelError, StoreError, OSError) as error:
+            has_other = await self._parts.reads.has_other_leg(action.leg, action.claim, error=error)
             self._fetches.pop(action.attempt, None)
-            self.driver.post(failure_of(action, error))
+            self.driver.post(failure_of(action, error, has_other_leg=has_other))
         else:
             self._fetches.pop(action.attempt, None)
             self.driver.keep(kept)

@@ -312,6 +312,13 @@ class Draft:
             self._hash.add(memoryview(content))
             self.offset_bytes += len(content)
 
+    def open_again(self) -> int:
+        """Return another descriptor, to read what has arrived."""
+        try:
+            return os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise _problem(self._path, error) from error
+
     def finish(self) -> None:
         """Make the draft a file, which is durable when this returns."""
         with self._lock:

@@ -1,6 +1,6 @@
 """Who supplied which file: a hash is no capability, so only suppliers may refer to a file by its hash alone.
 
-A supplier is a neighbor, by its system's name, or a local user, by `USER_PREFIX` and the user's name.
+A supplier is another system that sends files here, a system behind that one, or a local user.
 """
 
 import os
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from messiahs.config.whole_files import write_whole
+from messiahs.core.model.ids import SystemId
 from messiahs.executor.protocol.layout import file_name
 
 USER_PREFIX: Final = "user:"
-"""No name of a system contains a colon."""
+"""Begins the supplier's name of a local user. No name of a system contains a colon or a slash."""
 _LINE: Final = re.compile(r"([0-9a-f]{64}) (.+)", re.ASCII)
 
 
@@ -67,6 +68,11 @@ class Suppliers:
             os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
+
+
+def supplier_of(peer: SystemId, behind: bytes) -> str:
+    """Return the supplier of files that a peer sends for itself, or for a system behind it, which only it knows."""
+    return f"{peer}/{behind.hex()}" if behind else str(peer)
 
 
 def _line(sha256: bytes, supplier: str) -> str:

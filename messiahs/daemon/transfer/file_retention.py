@@ -2,18 +2,19 @@
 
 import asyncio
 import logging
+from functools import partial
 from typing import Final
 
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
 
 UNUSED_SECONDS: Final = 3_600.0
-"""Retention time of a file that no row names, because a submit or a transfer may be about to name it."""
+"""Retention time of a file that no row names, and of an incomplete one, because something may be about to need it."""
 _PERIOD_SECONDS: Final = 600.0
 _LOG = logging.getLogger(__name__)
 
 
 async def collect_periodically(arrivals: ArrivingFiles, *, period_seconds: float = _PERIOD_SECONDS) -> None:
-    """Delete unneeded files at once and then after each `period_seconds`, until cancelled.
+    """Delete what no task uses and the cache has no room for, at once and then after each `period_seconds`.
 
     Whether a file is needed depends on rows and on its age, so there is no event for it. Errors are logged, and the job
     continues.
@@ -28,6 +29,7 @@ async def collect_periodically(arrivals: ArrivingFiles, *, period_seconds: float
 
 async def _collect(arrivals: ArrivingFiles) -> None:
     await arrivals.forget_ended()
-    deleted = await asyncio.to_thread(arrivals.files.collect, arrivals.in_use(), unused_seconds=UNUSED_SECONDS)
+    collect = partial(arrivals.files.collect, unused_seconds=UNUSED_SECONDS, cache_bytes=arrivals.cache_bytes)
+    deleted = await asyncio.to_thread(collect, arrivals.in_use())
     if deleted:
         _LOG.info("%d files that no task needs were deleted", deleted)

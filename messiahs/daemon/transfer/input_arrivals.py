@@ -1,7 +1,7 @@
 """Inputs that other systems send for tasks of this machine (MESSIAHS 5.3.3).
 
-Only the origin of a claim may send files, with the claim's ticket and within bounds: a hostile one can fill the disk
-only as far as its claim allows, and never its last twentieth.
+Only those who may use the ticket of a claim may send files, within bounds: a hostile one can fill the disk only as far
+as its claim allows, and never its last twentieth.
 """
 
 import asyncio
@@ -17,16 +17,19 @@ from messiahs.channel.byte_threads import in_own_thread
 from messiahs.channel.contract import ByteSource, Peer
 from messiahs.core.interface.messages import TaskTransfer
 from messiahs.core.interface.rows import GrantedClaimRow
-from messiahs.core.model.ids import ClaimId, SystemId, Ticket
+from messiahs.core.model.ids import ClaimId, Ticket
 from messiahs.core.relay.byte_route import may_send_tasks
 from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.daemon.storage.suppliers import supplier_of
 from messiahs.daemon.storage.unsynced import SMALL_BYTES
-from messiahs.errors import ChannelError, MessiahsError
+from messiahs.errors import ChannelError, DeclinedError, MessiahsError
 from messiahs.wire.codec import PutFile, PutRequest
 
 LEAST_LIMIT_BYTES: Final = 16 << 30
 """Files that a claim may send even if its tasks state a smaller `$disk`, or none."""
 _FILE_COUNT_LIMIT: Final = 65_536
+_SUPPLIER_LIMIT: Final = 16
+"""Systems whose files count for one claim: those on its path, and those that dial straight."""
 _GROUP_FILES: Final = 256
 _GROUP_BYTES: Final = 4 << 20
 """Small files on one stream are stored in groups of at most this many."""
@@ -34,16 +37,16 @@ _PRESSURE_SECONDS: Final = 300.0
 """When the disk is short, files that were unused for this long are deleted."""
 
 
-class RefusedFilesError(MessiahsError):
+class RefusedFilesError(DeclinedError):
     """A peer may not send these files: its ticket is wrong, or they are too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Brought:
-    """Files that the origin of a claim has sent: sizes by hash (mutable)."""
+    """Files that arrived for a claim, sizes by hash, and who supplied them (mutable)."""
 
-    origin: SystemId
     files: dict[bytes, int] = field(default_factory=dict)
+    suppliers: dict[str, None] = field(default_factory=dict)
 
 
 class ArrivingFiles:
@@ -59,11 +62,12 @@ class ArrivingFiles:
         *,
         claim_of: Callable[[ClaimId], GrantedClaimRow | None],
         in_use: Callable[[], Collection[bytes]],
+        cache_bytes: int = 0,
     ) -> None:
-        self.files = files
+        self.files, self.cache_bytes = files, cache_bytes
         self._claim_of, self.in_use = claim_of, in_use
         self._brought: dict[ClaimId, _Brought] = {}
-        self._active: dict[tuple[SystemId, bytes], Draft] = {}
+        self._active: dict[tuple[str, bytes], Draft] = {}
         self._active_lock = threading.Lock()
         self._receipts: dict[FilesReceipt, None] = {}
 
@@ -78,81 +82,91 @@ class ArrivingFiles:
             claim = self._claim_for(peer, transfer.claim, transfer.ticket)
         except RefusedFilesError:
             return ""
+        supplier = supplier_of(peer.system, transfer.supplier)
         try:
             if contents:
                 files = [PutFile(hashlib.sha256(one).digest(), len(one)) for one in contents]
-                lacking = await self.admit(claim, files)
-                keep = partial(self.files.keep_all, contents, of=peer.system, is_durable=False)
+                lacking = await self.admit(claim, files, supplier=supplier)
+                keep = partial(self.files.keep_all, contents, of=supplier, is_durable=False)
                 await asyncio.to_thread(keep)
-                self.note(claim, lacking)
+                self.note(claim, lacking, supplier=supplier)
         except MessiahsError as error:
             return str(error)
         inputs = (one for task in transfer.tasks for one in task.command.inputs)
-        missing = self.files.missing((one.sha256 for one in inputs if one.is_file), of=peer.system)
+        missing = self.files.missing((one.sha256 for one in inputs if one.is_file), of=supplier)
         return f"{len(missing)} of its files are missing here" if missing else ""
 
     def receive(self, peer: Peer, request: PutRequest) -> "FilesReceipt":
-        """Begin to receive files from the origin of a claim; `RefusedFilesError` for other peers."""
-        return FilesReceipt(self, request, claim=self._claim_for(peer, request.claim, request.ticket))
+        """Begin to receive files for a claim; `RefusedFilesError` for peers that may not send them."""
+        claim = self._claim_for(peer, request.claim, request.ticket)
+        return FilesReceipt(self, request, claim=claim, supplier=supplier_of(peer.system, request.supplier))
 
     async def admit(
-        self, claim: GrantedClaimRow, files: Iterable[PutFile], *, receipt: "FilesReceipt | None" = None
+        self,
+        claim: GrantedClaimRow,
+        files: Iterable[PutFile],
+        *,
+        supplier: str,
+        receipt: "FilesReceipt | None" = None,
     ) -> list[PutFile]:
         """Count files against a claim, and return those that are missing; `RefusedFilesError` if there is no space.
 
         The space is reserved for a receipt until it is closed.
         """
-        lacking = [one for one in files if self.files.size_for(claim.origin, one.sha256) is None]
+        lacking = [one for one in files if self.files.size_for(supplier, one.sha256) is None]
         if not lacking:
             return lacking
-        problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+        self._check_suppliers(claim, supplier)
+        problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
-            kept = self._expected(claim.origin) | {one.sha256 for one in lacking}
-            await asyncio.to_thread(self._make_room, claim.origin, kept, in_use=self.in_use())
-            problem = self._shortage(claim, lacking, await self._drafts_of(claim.origin))
+            kept = self._expected(supplier) | {one.sha256 for one in lacking}
+            await asyncio.to_thread(self._make_room, supplier, kept, in_use=self.in_use())
+            problem = self._shortage(claim, supplier, lacking, drafts=await self._drafts_of(supplier))
         if problem:
             raise RefusedFilesError(problem)
         # There is no await after the check, so two concurrent requests cannot get the same space.
-        self.note(claim, lacking)
+        self.note(claim, lacking, supplier=supplier)
         if receipt is not None:
             receipt.expect(lacking)
             self._receipts[receipt] = None
         return lacking
 
-    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile]) -> None:
+    def note(self, claim: GrantedClaimRow, files: Iterable[PutFile], *, supplier: str) -> None:
         """Count files against a claim; those that are neither stored nor in transit count until there is too much."""
-        self._brought.setdefault(claim.id, _Brought(claim.origin)).files.update(files)
+        brought = self._brought.setdefault(claim.id, _Brought())
+        brought.files.update(files)
+        brought.suppliers[supplier] = None
 
     def let_go(self, receipt: "FilesReceipt") -> None:
         """Release the space that was reserved for a stream."""
         self._receipts.pop(receipt, None)
 
-    def open_draft(self, peer: SystemId, file: PutFile) -> Draft:
-        """Continue a file of a peer; an earlier writer on a broken stream is stopped."""
-        self.stop_earlier(peer, file)
-        draft = self.files.draft(file.sha256, size_bytes=file.size_bytes, of=peer)
+    def open_draft(self, supplier: str, file: PutFile) -> Draft:
+        """Continue a file of a supplier; an earlier writer on a broken stream is stopped."""
+        self.stop_earlier(supplier, file)
+        draft = self.files.draft(file.sha256, size_bytes=file.size_bytes, of=supplier)
         with self._active_lock:
-            earlier = self._active.get((peer, file.sha256))
-            self._active[peer, file.sha256] = draft
+            earlier = self._active.get((supplier, file.sha256))
+            self._active[supplier, file.sha256] = draft
         if earlier is not None:
-            # Another stream of the peer began the file in the meantime.
+            # Another stream of the supplier began the file in the meantime.
             earlier.close()
         return draft
 
-    def stop_earlier(self, peer: SystemId, file: PutFile) -> None:
-        """Stop an earlier stream of the same peer that writes a file."""
+    def stop_earlier(self, supplier: str, file: PutFile) -> None:
+        """Stop an earlier stream of the same supplier that writes a file."""
         with self._active_lock:
-            earlier = self._active.pop((peer, file.sha256), None)
+            earlier = self._active.pop((supplier, file.sha256), None)
         if earlier is not None:
             # Not under the lock, because it waits for a write in progress.
             earlier.close()
 
-    def close_draft(self, peer: SystemId, file: PutFile, *, draft: Draft) -> None:
+    def close_draft(self, supplier: str, file: PutFile, *, draft: Draft) -> None:
         """Close the draft of a file."""
         draft.close()
         with self._active_lock:
-            if self._active.get((peer, file.sha256)) is draft:
-                del self._active[peer, file.sha256]
+            if self._active.get((supplier, file.sha256)) is draft:
+                del self._active[supplier, file.sha256]
 
     async def forget_ended(self) -> None:
         """Stop counting for claims that have ended, and remove their incomplete files."""
@@ -160,36 +174,44 @@ class ArrivingFiles:
         for claim, each in ended.items():
             del self._brought[claim]
             kept = {sha256 for other in self._brought.values() for sha256 in other.files}
-            dropped = each.files.keys() - kept - self._expected(each.origin)
-            await asyncio.to_thread(self._drop_drafts, each.origin, dropped)
+            for supplier in each.suppliers:
+                dropped = each.files.keys() - kept - self._expected(supplier)
+                await asyncio.to_thread(self._drop_drafts, supplier, dropped)
 
     def _claim_for(self, peer: Peer, claim_id: ClaimId, ticket: Ticket) -> GrantedClaimRow:
         claim = self._claim_of(claim_id)
         if claim is None or not may_send_tasks(claim, peer.system, key=peer.key, ticket=ticket):
-            raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}")
+            raise RefusedFilesError(f"{peer.system} has no ticket for {claim_id}", is_denied=True)
         return claim
 
-    async def _drafts_of(self, origin: SystemId) -> Mapping[bytes, int]:
-        return await asyncio.to_thread(self.files.drafts, of=origin)
+    def _check_suppliers(self, claim: GrantedClaimRow, supplier: str) -> None:
+        known = self._brought.get(claim.id, _Brought()).suppliers
+        if supplier not in known and len(known) >= _SUPPLIER_LIMIT:
+            raise RefusedFilesError(f"{_SUPPLIER_LIMIT} systems have sent files for {claim.id}, as many as may")
 
-    def _make_room(self, origin: SystemId, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
-        """Delete files that were unused for a while, and incomplete files of this origin, except those in `kept`."""
+    async def _drafts_of(self, supplier: str) -> Mapping[bytes, int]:
+        return await asyncio.to_thread(self.files.drafts, of=supplier)
+
+    def _make_room(self, supplier: str, kept: Collection[bytes], *, in_use: Collection[bytes]) -> None:
+        """Delete files that were unused for a while, and incomplete ones of this supplier, except those in `kept`."""
         self.files.collect(in_use, unused_seconds=_PRESSURE_SECONDS)
-        self._drop_drafts(origin, self.files.drafts(of=origin).keys() - set(kept))
+        self._drop_drafts(supplier, self.files.drafts(of=supplier).keys() - set(kept))
 
-    def _drop_drafts(self, origin: SystemId, hashes: Iterable[bytes]) -> None:
+    def _drop_drafts(self, supplier: str, hashes: Iterable[bytes]) -> None:
         for sha256 in hashes:
-            self.files.drop_draft(sha256, of=origin)
+            self.files.drop_draft(sha256, of=supplier)
 
-    def _expected(self, origin: SystemId) -> set[bytes]:
-        """Return the files that an origin is sending."""
-        on_streams = {one.sha256 for each in self._receipts if each.claim.origin == origin for one in each.lacking}
+    def _expected(self, supplier: str) -> set[bytes]:
+        """Return the files that a supplier is sending."""
+        on_streams = {one.sha256 for each in self._receipts if each.supplier == supplier for one in each.lacking}
         with self._active_lock:
             active = tuple(self._active)
-        return on_streams | {sha256 for peer, sha256 in active if peer == origin}
+        return on_streams | {sha256 for each, sha256 in active if each == supplier}
 
-    def _shortage(self, claim: GrantedClaimRow, lacking: Collection[PutFile], drafts: Mapping[bytes, int]) -> str:
-        expected = self._expected(claim.origin)
+    def _shortage(
+        self, claim: GrantedClaimRow, supplier: str, lacking: Collection[PutFile], *, drafts: Mapping[bytes, int]
+    ) -> str:
+        expected = self._expected(supplier)
         wanted = {one.sha256 for one in lacking}
         # Including those of claims that have ended, and of an earlier process of this daemon.
         cut = {sha256: size for sha256, size in drafts.items() if sha256 not in expected and sha256 not in wanted}
@@ -197,7 +219,7 @@ class ArrivingFiles:
         limit = max(LEAST_LIMIT_BYTES, claim.places * disk if isinstance(disk, int) else 0)
         size_bytes = sum(one.size_bytes for one in lacking) + sum(cut.values())
         count = len(lacking) + len(cut)
-        brought = self._brought.setdefault(claim.id, _Brought(claim.origin)).files
+        brought = self._brought.setdefault(claim.id, _Brought()).files
         if _exceeds(brought, limit - size_bytes, _FILE_COUNT_LIMIT - count):
             # Looking at each file takes long if they are many, so it is done only when there is too much.
             self._drop_unstored(brought, kept=expected)
@@ -224,8 +246,8 @@ class FilesReceipt:
     Small files are stored in groups. The thread that takes the files changes only `_stored` and `_draft`.
     """
 
-    def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow) -> None:
-        self.claim = claim
+    def __init__(self, arrivals: ArrivingFiles, request: PutRequest, *, claim: GrantedClaimRow, supplier: str) -> None:
+        self.claim, self.supplier = claim, supplier
         self._arrivals, self._request = arrivals, request
         self._expected: tuple[PutFile, ...] = ()
         self._stored = 0
@@ -249,11 +271,10 @@ class FilesReceipt:
 
     async def begin(self) -> tuple[int, ...]:
         """Return how many bytes of each file are stored."""
-        await self._arrivals.admit(self.claim, self._request.files, receipt=self)
+        await self._arrivals.admit(self.claim, self._request.files, supplier=self.supplier, receipt=self)
         self._offsets = await asyncio.to_thread(self._find_offsets)
         store = self._arrivals.files
-        origin = self.claim.origin
-        self.expect(one for one in self._request.files if store.size_for(origin, one.sha256) is None)
+        self.expect(one for one in self._request.files if store.size_for(self.supplier, one.sha256) is None)
         return tuple(self._offsets[one.sha256] for one in self._request.files)
 
     async def take(self, source: ByteSource, /) -> None:
@@ -288,18 +309,18 @@ class FilesReceipt:
         group = tuple(small)
         small.clear()
         if group:
-            self._arrivals.files.keep_all(group, expected=expected, of=self.claim.origin, is_durable=False)
+            self._arrivals.files.keep_all(group, expected=expected, of=self.supplier, is_durable=False)
             self._stored += len(group)
 
     def _take_large(self, file: PutFile, source: ByteSource) -> None:
-        draft = self._draft = self._arrivals.open_draft(self.claim.origin, file)
+        draft = self._draft = self._arrivals.open_draft(self.supplier, file)
         try:
             if draft.offset_bytes != self._offsets[file.sha256]:
                 raise RefusedFilesError("a file is sent twice at once")
             draft.take(source)
             draft.finish()
         finally:
-            self._arrivals.close_draft(self.claim.origin, file, draft=draft)
+            self._arrivals.close_draft(self.supplier, file, draft=draft)
             self._draft = None
         self._stored += 1
 
@@ -307,14 +328,14 @@ class FilesReceipt:
         return {file.sha256: self._offset(file) for file in self._request.files}
 
     def _offset(self, file: PutFile) -> int:
-        store, origin = self._arrivals.files, self.claim.origin
-        self._arrivals.stop_earlier(origin, file)
-        size = store.size_for(origin, file.sha256)
+        store, supplier = self._arrivals.files, self.supplier
+        self._arrivals.stop_earlier(supplier, file)
+        size = store.size_for(supplier, file.sha256)
         if size is not None and size != file.size_bytes:
             raise RefusedFilesError(f"{file.sha256.hex()} has {size} bytes")
-        offset = store.offset(file.sha256, of=origin)
+        offset = store.offset(file.sha256, of=supplier)
         if offset > file.size_bytes:
-            store.drop_draft(file.sha256, of=origin)
+            store.drop_draft(file.sha256, of=supplier)
             return 0
         return offset
 

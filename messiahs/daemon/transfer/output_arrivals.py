@@ -24,16 +24,14 @@ from messiahs.core.model.task_files import Output
 from messiahs.core.origin.array_members import command_of
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.daemon.storage.store import KeepOutput, RowStore
-from messiahs.daemon.transfer.output_sources import AttemptOutput, read_piece
-from messiahs.errors import ChannelError, MessiahsError, NoRoomError, ProtocolError
+from messiahs.daemon.transfer.output_sources import AttemptOutput, follow_output
+from messiahs.errors import ChannelError, MessiahsError, NoRoomError, ProtocolError, RefusedError
 from messiahs.executor.contract import Executor
 from messiahs.wire.codec import ReadRequest
 
 SMALL_BYTES = 65_536
 _SMALL_TOGETHER_BYTES = 1_048_576
 """Larger outputs of one attempt are stored as files, not beside the rows."""
-_PIECE_BYTES = 262_144
-_POLL_SECONDS = 0.05
 _LEAST_BYTES_PER_SECOND = 1_024
 """An executor with a lower average rate, after the time that it may be silent, counts as unreachable."""
 _TOO_SLOW = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
@@ -273,10 +271,14 @@ def _request(action: FetchOutputs, output: Output) -> ReadRequest:
     return ReadRequest(claim=action.claim, ticket=action.leg.ticket, attempt=action.attempt, name=output.name)
 
 
-def failure_of(action: FetchOutputs, error: MessiahsError | OSError) -> OutputsFailed:
-    """Convert an error to the core's event about outputs that were not fetched."""
-    is_full = isinstance(error, NoRoomError) or (isinstance(error, OSError) and error.errno in _FULL)
+def failure_of(action: FetchOutputs, error: MessiahsError | OSError, *, has_other_leg: bool = False) -> OutputsFailed:
+    """Convert an error to the core's event about outputs that were not fetched.
+
+    With `has_other_leg`, the outputs may be reached on another one.
+    """
+    is_full = isinstance(error, NoRoomError | RefusedError) or (isinstance(error, OSError) and error.errno in _FULL)
     is_gone = isinstance(error, FileNotFoundError | PermissionError | ProtocolError) and not is_full
+    is_gone = is_gone and not has_other_leg
     return OutputsFailed(attempt=action.attempt, text=str(error), is_gone=is_gone, is_full=is_full)
 
 
@@ -292,19 +294,3 @@ async def _next(source: AsyncGenerator[bytes, None], *, until: float) -> bytes |
             return await anext(source, None)
     except TimeoutError as error:
         raise ChannelError(_TOO_SLOW) from error
-
-
-async def follow_output(
-    executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
-) -> AsyncGenerator[bytes, None]:
-    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""
-    while True:
-        ended = has_ended()
-        piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
-        if piece:
-            offset += len(piece)
-            yield piece
-        elif ended:
-            return
-        else:
-            await asyncio.sleep(_POLL_SECONDS)

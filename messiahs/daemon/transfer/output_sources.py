@@ -1,4 +1,7 @@
-"""Outputs of attempts on this machine, as sources of bytes for threads (MESSIAHS 5.3.3)."""
+"""Outputs of attempts on this machine: as they are written, or as sources of bytes for threads (MESSIAHS 5.3.3)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +10,39 @@ from messiahs.core.model.ids import AttemptId
 from messiahs.daemon.storage.hashing import HashBeside
 from messiahs.errors import ChannelError, ExecutorError
 from messiahs.executor.contract import Executor
+from messiahs.wire.codec import ReadRequest
+
+_PIECE_BYTES = 262_144
+_POLL_SECONDS = 0.05
+
+
+class OwnOutputs:
+    """Answers requests for outputs of this machine, once it is known who may read them.
+
+    `is_executing` tells whether an attempt may still write.
+    """
+
+    def __init__(self, executor: Executor | None, *, is_executing: Callable[[AttemptId], bool]) -> None:
+        self._executor, self._is_executing = executor, is_executing
+
+    def read(self, request: ReadRequest) -> AsyncGenerator[bytes, None]:
+        """Yield what an attempt wrote, and with `follow` what it writes."""
+
+        def has_ended() -> bool:
+            return not request.follow or not self._is_executing(request.attempt)
+
+        return follow_output(
+            self._own(), request.attempt, name=request.name, has_ended=has_ended, offset=request.offset_bytes
+        )
+
+    def open(self, request: ReadRequest) -> "AttemptOutput":
+        """Open a large output of an ended attempt."""
+        offset = request.offset_bytes
+        return AttemptOutput(self._own(), request.attempt, name=request.name, offset=offset, is_hashed=True)
+
+    def _own(self) -> Executor:
+        assert self._executor is not None, "an attempt of this machine has an executor"
+        return self._executor
 
 
 class AttemptOutput:
@@ -41,6 +77,22 @@ class AttemptOutput:
         self._is_closed = True
         if self._hash is not None:
             self._hash.close()
+
+
+async def follow_output(
+    executor: Executor, attempt: AttemptId, *, name: str, has_ended: Callable[[], bool], offset: int = 0
+) -> AsyncGenerator[bytes, None]:
+    """Read what an attempt writes on this machine; until `has_ended`, wait for more at the end of the file."""
+    while True:
+        ended = has_ended()
+        piece = read_piece(executor, attempt, name=name, offset=offset, limit=_PIECE_BYTES)
+        if piece:
+            offset += len(piece)
+            yield piece
+        elif ended:
+            return
+        else:
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 def read_piece(executor: Executor, attempt: AttemptId, *, name: str, offset: int, limit: int) -> bytes:

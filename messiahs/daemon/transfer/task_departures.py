@@ -1,31 +1,46 @@
-"""Sending tasks with inputs to their executor: first the files that it lacks, then the tasks (MESSIAHS 5.3.3)."""
+"""Sending tasks with inputs on the next leg: first the files that are lacking there, then the tasks (MESSIAHS 5.3.3).
+
+At a hop, large inputs have passed already when their tasks come; only small ones are sent here.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from messiahs.channel.contract import Channels
 from messiahs.core.interface.actions import SendTasks
 from messiahs.core.interface.events import Event, TransferFailed
-from messiahs.core.interface.messages import (
-    BoundTask,
-)
+from messiahs.core.interface.messages import BoundTask, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId, ClaimId, SystemId
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.files import FileStore
-from messiahs.errors import ChannelError, ProtocolError, RefusedError, UntrustedError
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.errors import BeyondError, ChannelError, DeniedError, ProtocolError, RefusedError, UntrustedError
 from messiahs.wire.codec import PutFile, PutRequest
 from messiahs.wire.limits import FILE_LIMIT
 
-SMALL_BYTES: Final = 64 << 10
 _SMALL_TOGETHER_BYTES: Final = 512 << 10
+_PUTS: Final = 32
+"""Streams of files at once, below what a module accepts of a neighbor by default."""
+
+
+class _Key(NamedTuple):
+    """A file that is being sent: to whom, for which executor, and of which supplier."""
+
+    to: SystemId
+    executor: SystemId
+    supplier: bytes
+    sha256: bytes
 
 
 class Sending:
-    """Sends tasks with inputs, each transfer independently. A file is sent to an executor once at a time."""
+    """Sends tasks with inputs, each transfer independently. A file is sent for an executor once at a time.
+
+    `known` returns the supplier of inputs that pass through here, by the name that the next system knows.
+    """
 
     def __init__(
         self,
@@ -34,9 +49,12 @@ class Sending:
         *,
         on_event: Callable[[Event], None],
         is_wanted: Callable[[AttemptId], bool] = lambda _: True,
+        known: Callable[[bytes], str] = lambda _: "",
     ) -> None:
+        self._known = known
         self._files, self._channels, self._on_event, self._is_wanted = files, channels, on_event, is_wanted
-        self._going: dict[tuple[SystemId, bytes], asyncio.Task[None]] = {}
+        self._going: dict[_Key, asyncio.Task[None]] = {}
+        self._free_puts = asyncio.Semaphore(_PUTS)
         self._bringing: dict[ClaimId, int] = {}
 
     @property
@@ -49,14 +67,15 @@ class Sending:
         claim = action.message.claim
         self._bringing[claim] = self._bringing.get(claim, 0) + 1
         try:
-            small, large = divided(action.message.tasks)
+            small, large = await asyncio.to_thread(self._divided, action.message)
             await self._put(action, large)
             contents = await asyncio.to_thread(self._read, small)
         except (ChannelError, OSError) as error:
             self._on_event(TransferFailed(claim=claim, text=str(error), kind=_kind_of(error), to=action.to))
         else:
             # Sending files may have taken long, and tasks may have been cancelled meanwhile.
-            wanted = tuple(task for task in action.message.tasks if self._is_wanted(task.attempt))
+            is_passed = bool(action.message.supplier)
+            wanted = tuple(task for task in action.message.tasks if is_passed or self._is_wanted(task.attempt))
             if wanted:
                 message = replace(action.message, tasks=wanted)
                 self._channels.send_tasks(action.to, action.address, message, files=contents)
@@ -72,24 +91,39 @@ class Sending:
             task.cancel()
         await asyncio.gather(*going, return_exceptions=True)
 
+    def _divided(self, message: TaskTransfer) -> tuple[list[bytes], list[bytes]]:
+        small, large = divided(message.tasks)
+        if not message.supplier:
+            return small, large
+        supplier = self._known(message.supplier)
+        here = {sha256: self._files.size_for(supplier, sha256) for sha256 in (*small, *large)}
+        # What was passed on without being stored is not here, and large files have passed before.
+        passed = [sha256 for sha256 in large if (size := here[sha256]) is not None and size <= SMALL_BYTES]
+        return [sha256 for sha256 in small if here[sha256] is not None], passed
+
     async def _put(self, action: SendTasks, files: list[bytes]) -> None:
-        lacking = [sha256 for sha256 in files if (action.to, sha256) not in self._going]
+        keys = {
+            sha256: _Key(action.to, action.message.claim.executor, action.message.supplier, sha256) for sha256 in files
+        }
+        lacking = [sha256 for sha256, key in keys.items() if key not in self._going]
         for start in range(0, len(lacking), FILE_LIMIT):
             part = lacking[start : start + FILE_LIMIT]
             task = asyncio.create_task(self._put_part(action, part))
-            keys = [(action.to, sha256) for sha256 in part]
-            self._going.update(dict.fromkeys(keys, task))
-            task.add_done_callback(partial(self._arrived, keys))
-        for task in {self._going[action.to, sha256] for sha256 in files}:
+            going = [keys[sha256] for sha256 in part]
+            self._going.update(dict.fromkeys(going, task))
+            task.add_done_callback(partial(self._arrived, going))
+        for task in {self._going[key] for key in keys.values()}:
             # Shielded, because other transfers wait for it too.
             await asyncio.shield(task)
 
     async def _put_part(self, action: SendTasks, hashes: list[bytes]) -> None:
+        message = action.message
         files = tuple(PutFile(sha256, self._files.path(sha256).stat().st_size) for sha256 in hashes)
-        request = PutRequest(claim=action.message.claim, ticket=action.message.ticket, files=files)
-        await self._channels.put(action.to, action.address, request, self._files.open)
+        request = PutRequest(claim=message.claim, ticket=message.ticket, files=files, supplier=message.supplier)
+        async with self._free_puts:
+            await self._channels.put(action.to, action.address, request, self._files.open)
 
-    def _arrived(self, keys: list[tuple[SystemId, bytes]], _: asyncio.Task[None]) -> None:
+    def _arrived(self, keys: "list[_Key]", _: asyncio.Task[None]) -> None:
         for key in keys:
             del self._going[key]
 
@@ -100,6 +134,10 @@ class Sending:
 def _kind_of(error: ChannelError | OSError) -> TransferFailure:
     if isinstance(error, UntrustedError):
         return TransferFailure.UNTRUSTED
+    if isinstance(error, DeniedError):
+        return TransferFailure.DENIED
+    if isinstance(error, BeyondError):
+        return TransferFailure.BEYOND
     return TransferFailure.REFUSED if isinstance(error, RefusedError | ProtocolError) else TransferFailure.BROKEN
 
 

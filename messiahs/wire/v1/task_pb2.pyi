@@ -64,16 +64,18 @@ class BoundTask(_message.Message):
     def __init__(self, attempt: _Optional[_Union[_descriptions_pb2.AttemptId, _Mapping]] = ..., command: _Optional[_Union[Command, _Mapping]] = ...) -> None: ...
 
 class TaskTransfer(_message.Message):
-    __slots__ = ("claim", "ticket", "tasks", "files")
+    __slots__ = ("claim", "ticket", "tasks", "files", "supplier")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    SUPPLIER_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     tasks: _containers.RepeatedCompositeFieldContainer[BoundTask]
     files: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[BoundTask, _Mapping]]] = ..., files: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    supplier: bytes
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., tasks: _Optional[_Iterable[_Union[BoundTask, _Mapping]]] = ..., files: _Optional[_Iterable[bytes]] = ..., supplier: _Optional[bytes] = ...) -> None: ...
 
 class TransferAnswer(_message.Message):
     __slots__ = ("problem", "claim", "kind")
@@ -126,14 +128,16 @@ class ReadChunk(_message.Message):
     def __init__(self, content: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., sent_bytes: _Optional[int] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("claim", "ticket", "files")
+    __slots__ = ("claim", "ticket", "files", "supplier")
     CLAIM_FIELD_NUMBER: _ClassVar[int]
     TICKET_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    SUPPLIER_FIELD_NUMBER: _ClassVar[int]
     claim: _descriptions_pb2.ClaimId
     ticket: bytes
     files: _containers.RepeatedCompositeFieldContainer[PutFile]
-    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., files: _Optional[_Iterable[_Union[PutFile, _Mapping]]] = ...) -> None: ...
+    supplier: bytes
+    def __init__(self, claim: _Optional[_Union[_descriptions_pb2.ClaimId, _Mapping]] = ..., ticket: _Optional[bytes] = ..., files: _Optional[_Iterable[_Union[PutFile, _Mapping]]] = ..., supplier: _Optional[bytes] = ...) -> None: ...
 
 class PutFile(_message.Message):
     __slots__ = ("sha256", "size_bytes")
@@ -152,14 +156,16 @@ class PutMessage(_message.Message):
     def __init__(self, request: _Optional[_Union[PutRequest, _Mapping]] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class PutAnswer(_message.Message):
-    __slots__ = ("offsets_bytes", "problem", "bulk")
+    __slots__ = ("offsets_bytes", "problem", "bulk", "kind")
     OFFSETS_BYTES_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     BULK_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     offsets_bytes: _containers.RepeatedScalarFieldContainer[int]
     problem: str
     bulk: BulkOffer
-    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ...) -> None: ...
+    kind: TransferFailure
+    def __init__(self, offsets_bytes: _Optional[_Iterable[int]] = ..., problem: _Optional[str] = ..., bulk: _Optional[_Union[BulkOffer, _Mapping]] = ..., kind: _Optional[_Union[TransferFailure, str]] = ...) -> None: ...
 
 class FeedRequest(_message.Message):
     __slots__ = ("claim", "ticket", "attempt")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from messiahs.config.settings import MachineSettings, load_settings, save_settings
+from messiahs.config.settings import ByteSettings, MachineSettings, load_settings, save_settings
 from messiahs.config.topology.neighbors import (
     LINKED_SIBLINGS,
     Neighborhoods,
@@ -39,6 +39,15 @@ def test_a_parent_alone_is_the_primary_parent() -> None:
     assert [system.primary_parent for system in topology.systems] == [None, "a", "a"]
 
 
+def test_bounds_on_bytes_have_defaults_and_are_read_with_units() -> None:
+    topology = read(
+        "  a: {bytes: {cache: 2GiB, streams: 8, rate: 50MiB, daily: 1TB}}\n  b: {parent: a, bytes: {cache: 0B}}\n"
+    )
+    stated = ByteSettings(cache_bytes=2 << 30, streams=8, rate_bytes=50 << 20, daily_bytes=10**12)
+    assert topology.system("a").byte_limits == stated
+    assert topology.system("b").byte_limits == ByteSettings(cache_bytes=0)
+
+
 def test_a_fixed_machine_is_read_in_the_units_of_the_catalogue() -> None:
     topology = read(
         "  a: {machine: {probe: fixed, slots: 2, avail_mem: 8GiB, load: 12.5%, wait_time: 2min, os: Linux}}\n"
@@ -66,6 +75,12 @@ def test_the_examples_are_without_problems(name: str) -> None:
     ("body", "place", "text"),
     [
         ("  a: {parrent: b}\n  b: {}\n", "4:7", "unknown key `parrent`; did you mean `parent`?"),
+        ("  a: {bytes: {chache: 1GiB}}\n", "4:15", "unknown key `chache`; did you mean `cache`?"),
+        ("  a: {bytes: {cache: 1G}}\n", "4:22", "cache: `1G` is not a size: write 1GiB"),
+        ("  a: {bytes: {rate: 1kB}}\n", "4:21", "rate: at least 1048576 bytes"),
+        ("  a: {bytes: {daily: 0B}}\n", "4:22", "daily: at least 1 bytes"),
+        ("  a: {bytes: {streams: 0}}\n", "4:24", "streams: a number from 1 to 256, not `0`"),
+        ("  a: {external: true, bytes: {}}\n", "4:23", "an external system has its `bytes` in its own site's file"),
         ("  a: {parent: blay}\n  blays: {}\n", "4:15", "there is no system `blay`; did you mean `blays`?"),
         ("  a: {parent: a}\n", "4:15", "`a` cannot be its own parent"),
         ("  a: {}\n  b: {}\n  c: {parents: [a, b]}\n", "6:3", "`c` has 2 parents: add `primary: ` and one of a, b"),

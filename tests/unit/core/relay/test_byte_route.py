@@ -13,7 +13,7 @@ from messiahs.core.model.ids import ClaimId, Epoch, MessageId, SearchId, SystemI
 from messiahs.core.model.routes import DIALER_LIMIT, Leg, Route
 from messiahs.core.model.task_files import Output
 from messiahs.core.model.trust import Trust
-from messiahs.core.queries import Access, Here, byte_leg, own_leg
+from messiahs.core.queries import Access, Here, byte_leg, present_leg
 from messiahs.core.relay.byte_route import DETOUR_LIMIT, DETOUR_NS
 from tests.unit.core.conftest import ModuleFactory
 from tests.unit.core.rig import (
@@ -291,7 +291,7 @@ def test_an_origin_sends_on_along_the_path_at_once_and_the_history_says_why(modu
         ("bound", FAR, ""),
         ("route", CHILD, f"through {CHILD}; {FAR} is not reached straight: connection refused"),
     ]
-    assert own_leg(rig.state, CLAIM) == PATH
+    assert present_leg(rig.state, CLAIM) == PATH
     # The same stream fails once more, for tasks that have been sent again since.
     assert rig.handle(failed) == ()
 
@@ -327,4 +327,4 @@ def test_a_full_disk_at_home_is_not_held_against_the_straight_leg(module: Module
     rig.hear(CHILD, offered(ask.id))
     rig.hear(CHILD, statuses(status(attempt(), outputs=(Output(name="stdout", size_bytes=5),))))
     rig.handle(OutputsFailed(attempt=attempt(), text="no room", is_gone=False, is_full=True))
-    assert own_leg(rig.state, CLAIM) == STRAIGHT
+    assert present_leg(rig.state, CLAIM) == STRAIGHT

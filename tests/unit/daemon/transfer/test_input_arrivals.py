@@ -14,7 +14,7 @@ from messiahs.channel.contract import Peer
 from messiahs.channel.memory import memory_key
 from messiahs.core.interface.rows import GrantedClaimRow
 from messiahs.core.model.descriptions import TDV
-from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.ids import ClaimId
 from messiahs.core.model.task_files import InputFile
 from messiahs.daemon.storage.files import FileStore, WrongContentError
 from messiahs.daemon.transfer.input_arrivals import LEAST_LIMIT_BYTES, ArrivingFiles, FilesReceipt, RefusedFilesError
@@ -254,11 +254,10 @@ def test_files_are_admitted_while_threads_open_and_stop_others(tmp_path: Path) -
 
     async def scene(scene: Scene) -> None:
         scene.arrivals.open_draft(NYNEVE, first)
-        origin = _InterruptedName(NYNEVE)
-        origin.meanwhile = [lambda: scene.arrivals.open_draft(NYNEVE, second)]
-        claim = replace(GRANTED[CLAIM], origin=SystemId(origin))
-        await scene.arrivals.admit(claim, [third])
-        assert not origin.meanwhile
+        supplier = _InterruptedName(NYNEVE)
+        supplier.meanwhile = [lambda: scene.arrivals.open_draft(NYNEVE, second)]
+        await scene.arrivals.admit(GRANTED[CLAIM], [third], supplier=supplier)
+        assert not supplier.meanwhile
         scene.arrivals.stop_earlier(NYNEVE, first)
         scene.arrivals.stop_earlier(NYNEVE, second)
 
@@ -275,7 +274,7 @@ def test_what_is_in_use_is_asked_where_the_state_does_not_change_meanwhile(tmp_p
     async def scene(scene: Scene) -> None:
         again = ArrivingFiles(scene.arrivals.files, claim_of=scene.claims.get, in_use=in_use)
         with pytest.raises(RefusedFilesError, match="may bring"):
-            await again.admit(GRANTED[CLAIM], [large(1, LEAST_LIMIT_BYTES + 1)])
+            await again.admit(GRANTED[CLAIM], [large(1, LEAST_LIMIT_BYTES + 1)], supplier=NYNEVE)
 
     play(tmp_path, scene)
     assert asked_in == [threading.current_thread()]

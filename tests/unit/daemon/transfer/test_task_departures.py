@@ -14,7 +14,8 @@ from messiahs.core.interface.messages import (
 from messiahs.core.interface.transfer_answers import TransferFailure
 from messiahs.core.model.ids import AttemptId
 from messiahs.core.model.task_files import InputFile
-from messiahs.daemon.transfer.task_departures import SMALL_BYTES, Sending, divided
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.task_departures import Sending, divided
 from tests.contract.channel_modules import (
     CLAIM,
     CS,
@@ -116,7 +117,7 @@ def test_a_file_that_cannot_be_brought_fails_the_transfer_and_sends_no_task() ->
         assert isinstance(events[2], TransferFailed)
         assert (events[2].claim, events[2].kind, "no ticket" in events[2].text) == (
             CLAIM,
-            TransferFailure.REFUSED,
+            TransferFailure.DENIED,
             True,
         )
         await sending.send(sends(cs, large))

@@ -1,0 +1,163 @@
+"""How many bytes other systems may move through a module: streams at once, bytes in a second, and bytes in a day.
+
+A rate slows streams down; what exceeds another bound is refused with a text that names this module and the bound.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from messiahs.config.settings import ByteSettings
+from messiahs.config.whole_files import write_whole
+from messiahs.core.model.ids import SystemId
+from messiahs.errors import DeclinedError
+
+PIECE_BYTES: Final = 64 << 10
+"""With a rate, bytes move in pieces of at most this size, so that many streams share it evenly."""
+_DAY_SECONDS: Final = 86_400.0
+_SAVES_A_DAY: Final = 64
+_PEERS: Final = 1_024
+
+
+class BudgetError(DeclinedError):
+    """A system has used up what it may move through this module."""
+
+
+@dataclass(slots=True)
+class _Use:
+    """What one system has used (mutable): bytes since `since` (by the wall clock), and streams that are open now."""
+
+    since: float
+    moved_bytes: int = 0
+    unsaved_bytes: int = 0
+    streams: int = 0
+    free_at: float = 0.0
+    """When its next bytes may move (by the monotonic clock)."""
+
+
+class Budgets:
+    """The bounds of one module, and what others have used of them; methods can be called in any thread.
+
+    Bytes of the day are stored in a file, of which a crash loses at most a small share.
+    """
+
+    def __init__(
+        self, limits: ByteSettings, *, own: SystemId, file: Path, wall_clock: Callable[[], float] = time.time
+    ) -> None:
+        self._limits, self._own, self._file, self._wall_clock = limits, own, file, wall_clock
+        self._lock = threading.Lock()
+        self._uses: dict[SystemId, _Use] = {}
+        with suppress(OSError, ValueError, TypeError, AttributeError):
+            for peer, (since, moved) in json.loads(file.read_bytes()).items():
+                self._uses[SystemId(peer)] = _Use(since=float(since), moved_bytes=int(moved))
+
+    @property
+    def piece_bytes(self) -> int | None:
+        """How many bytes may move at once; None: any number."""
+        return None if self._limits.rate_bytes is None else PIECE_BYTES
+
+    def open(self, peer: SystemId) -> "Stream":
+        """Count a stream until it is closed; `BudgetError` if the system has too many."""
+        with self._lock:
+            use = self._use_of(peer)
+            if use.streams >= self._limits.streams:
+                text = f"{self._own}: {peer} has {use.streams} streams of bytes open, as many as it may"
+                raise BudgetError(text, is_brief=True)
+            self._check_day(peer, use, 1)
+            use.streams += 1
+        return Stream(self, peer)
+
+    def check(self, peer: SystemId, size_bytes: int) -> None:
+        """Raise a `BudgetError` if a system may not move so many bytes today."""
+        with self._lock:
+            self._check_day(peer, self._use_of(peer), size_bytes)
+
+    def count(self, peer: SystemId, size_bytes: int) -> float:
+        """Count bytes that a system moves, and return in how many seconds the next may follow; `BudgetError`."""
+        with self._lock:
+            use = self._use_of(peer)
+            self._check_day(peer, use, size_bytes)
+            use.moved_bytes += size_bytes
+            use.unsaved_bytes += size_bytes
+            if self._limits.daily_bytes is not None and use.unsaved_bytes > self._limits.daily_bytes // _SAVES_A_DAY:
+                self._save()
+            if self._limits.rate_bytes is None:
+                return 0.0
+            now = time.monotonic()
+            use.free_at = max(use.free_at, now) + size_bytes / self._limits.rate_bytes
+            return use.free_at - now
+
+    def close(self, peer: SystemId) -> None:
+        """Count a stream no more."""
+        with self._lock:
+            use = self._use_of(peer)
+            use.streams -= 1
+            if self._limits.daily_bytes is not None and use.unsaved_bytes:
+                self._save()
+
+    def _use_of(self, peer: SystemId) -> _Use:
+        now = self._wall_clock()
+        use = self._uses.get(peer)
+        if use is None:
+            if len(self._uses) >= _PEERS:
+                idle = [each for each, found in self._uses.items() if not found.streams]
+                for each in sorted(idle, key=lambda other: self._uses[other].moved_bytes)[: _PEERS // 2]:
+                    del self._uses[each]
+            use = self._uses[peer] = _Use(since=now)
+        elif not use.since <= now < use.since + _DAY_SECONDS:
+            use.since, use.moved_bytes = now, 0
+        return use
+
+    def _check_day(self, peer: SystemId, use: _Use, size_bytes: int) -> None:
+        daily = self._limits.daily_bytes
+        if daily is not None and use.moved_bytes + size_bytes > daily:
+            hours = (use.since + _DAY_SECONDS - self._wall_clock()) / 3_600
+            raise BudgetError(
+                f"{self._own}: {peer} may move {daily} bytes in a day, and has moved {use.moved_bytes}; "
+                f"it can continue in {hours:.1f} h"
+            )
+
+    def _save(self) -> None:
+        for use in self._uses.values():
+            use.unsaved_bytes = 0
+        known = {peer: (use.since, use.moved_bytes) for peer, use in self._uses.items() if use.moved_bytes}
+        with suppress(OSError):
+            write_whole(self._file, json.dumps(known).encode(), mode=0o600)
+
+
+class Stream:
+    """One stream of a system (mutable); must be closed."""
+
+    def __init__(self, budgets: Budgets, peer: SystemId) -> None:
+        self._budgets, self._peer = budgets, peer
+        self._closed = threading.Event()
+
+    @property
+    def piece_bytes(self) -> int | None:
+        """How many bytes may move at once; None: any number."""
+        return self._budgets.piece_bytes
+
+    def announce(self, size_bytes: int) -> None:
+        """Raise a `BudgetError` at once if so many bytes may not move."""
+        self._budgets.check(self._peer, size_bytes)
+
+    def wait_for(self, size_bytes: int) -> None:
+        """Count bytes, and wait in this thread until they may move, or the stream is closed; `BudgetError`."""
+        delay_seconds = self.count(size_bytes)
+        if delay_seconds > 0:
+            self._closed.wait(delay_seconds)
+
+    def count(self, size_bytes: int) -> float:
+        """Count bytes, and return in how many seconds the next may follow; `BudgetError`."""
+        return self._budgets.count(self._peer, size_bytes)
+
+    def close(self) -> None:
+        """End the stream; repeated calls are allowed."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._budgets.close(self._peer)

@@ -1,0 +1,113 @@
+"""Bytes that other systems send or read here: those of this machine, and those that pass on (MESSIAHS 5.3.3)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+
+from messiahs.channel.contract import OutputSource, Peer, Receipt
+from messiahs.core import queries
+from messiahs.core.interface.events import TransferReceived
+from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.model.ids import AttemptId, ClaimId, Ticket
+from messiahs.core.model.routes import Leg
+from messiahs.daemon.storage.suppliers import supplier_of
+from messiahs.daemon.transfer.budgets import Budgets
+from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
+from messiahs.daemon.transfer.leg_reads import LegReads
+from messiahs.daemon.transfer.metered_streams import MeteredOutput, MeteredReceipt
+from messiahs.daemon.transfer.output_sources import OwnOutputs
+from messiahs.daemon.transfer.passed_files import PassingFiles
+from messiahs.errors import MessiahsError
+from messiahs.wire.codec import PutRequest, ReadRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Where bytes come from and go to: this machine, or the next leg."""
+
+    arrivals: ArrivingFiles
+    outputs: OwnOutputs
+    passing: PassingFiles
+    reads: LegReads
+
+
+class ByteTraffic:
+    """Checks who may send or read, counts the bytes, and leads them to where they go."""
+
+    def __init__(
+        self,
+        ends: Ends,
+        budgets: Budgets,
+        *,
+        leg_of: Callable[[Peer, ClaimId, Ticket], Leg | queries.Here | queries.Access],
+        is_attempt_of: Callable[[AttemptId, ClaimId], bool],
+    ) -> None:
+        self._ends, self._budgets = ends, budgets
+        self._leg, self._is_attempt_of = leg_of, is_attempt_of
+
+    async def keep(self, peer: Peer, transfer: TaskTransfer, contents: tuple[bytes, ...], /) -> str:
+        """Store small files; return why the transfer is refused, or "" if its small inputs are here."""
+        size_bytes = sum(map(len, contents))
+        try:
+            delay_seconds = self._budgets.count(peer.system, size_bytes)
+        except MessiahsError as error:
+            return str(error)
+        await asyncio.sleep(delay_seconds)
+        if not isinstance(self._leg(peer, transfer.claim, transfer.ticket), Leg):
+            return await self._ends.arrivals.keep(peer, transfer, contents)
+        return await self._ends.passing.keep(peer, transfer, contents=contents)
+
+    def receive(self, peer: Peer, request: PutRequest) -> Receipt:
+        """Begin to receive files; a `MessiahsError` if this peer may not send them."""
+        leg = self._leg(peer, request.claim, request.ticket)
+        passing, arrivals = self._ends.passing, self._ends.arrivals
+        receipt = passing.receive(peer, request, leg=leg) if isinstance(leg, Leg) else arrivals.receive(peer, request)
+        sizes = tuple(one.size_bytes for one in request.files)
+        return MeteredReceipt(receipt, partial(self._budgets.open, peer.system), sender=peer.system, sizes=sizes)
+
+    async def read_output(self, request: ReadRequest, peer: Peer) -> AsyncGenerator[bytes, None]:
+        """Send an output; raises what `ReadOutput` raises."""
+        leg = self._leg_to_read(request, peer)
+        stream = self._budgets.open(peer.system)
+        try:
+            pieces = self._ends.outputs.read(request) if leg is None else self._ends.reads.fetch(leg, request)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    delay_seconds = stream.count(len(piece))
+                    yield piece
+                    await asyncio.sleep(delay_seconds)
+        finally:
+            stream.close()
+
+    async def open_output(self, request: ReadRequest, peer: Peer) -> OutputSource:
+        """Open a large output; raises what `ReadOutput` raises."""
+        leg = self._leg_to_read(request, peer)
+        stream = self._budgets.open(peer.system)
+        try:
+            source = self._ends.outputs.open(request) if leg is None else await self._ends.reads.open(leg, request)
+        except BaseException:
+            stream.close()
+            raise
+        return MeteredOutput(source, stream, sender=leg.system if leg is not None else "this machine")
+
+    def as_received(self, event: TransferReceived) -> TransferReceived:
+        """Return tasks as they may be passed on: their inputs' supplier has the name that the next system knows."""
+        message = event.message
+        if not any(one.is_file for task in message.tasks for one in task.command.inputs):
+            return event
+        supplier = self._ends.passing.shown(supplier_of(event.sender, message.supplier))
+        return replace(event, message=replace(message, supplier=supplier))
+
+    def _leg_to_read(self, request: ReadRequest, peer: Peer) -> Leg | None:
+        """Return the leg that leads to an output; None if it is here."""
+        match self._leg(peer, request.claim, request.ticket):
+            case Leg() as leg:
+                return leg
+            case queries.Here() if self._is_attempt_of(request.attempt, request.claim):
+                return None
+            case queries.Here() | queries.Access.GONE:
+                raise FileNotFoundError(f"nothing of {request.attempt} is left here")
+            case queries.Access.DENIED:
+                raise PermissionError(f"{peer.system} has no ticket for {request.claim}")

@@ -1,0 +1,308 @@
+"""Files that pass through this module to the next system on the path of their claim (MESSIAHS 5.3.3).
+
+Where the cache has room they are *cached*: stored here, while the next system gets what has arrived, so that each end
+continues after a break where it was, and a supplier sends a file once for any number of claims. Else they are *passed
+on*: from stream to stream through one buffer, and the next system knows how much of them it has.
+
+This module tells the next one for which supplier it sends, by a name that only it understands. So the next one knows
+that a supplier has proved a file, and what it has of a file that only passes here is never used for another supplier.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from messiahs.channel.byte_threads import Part, in_own_thread
+from messiahs.channel.contract import ByteSource, Channels, Peer, Put
+from messiahs.core.interface.events import Event, StraightFailed
+from messiahs.core.interface.messages import TaskTransfer
+from messiahs.core.model.ids import ClaimId, SystemId
+from messiahs.core.model.routes import Leg
+from messiahs.daemon.storage.files import Draft, FileStore
+from messiahs.daemon.storage.suppliers import supplier_of
+from messiahs.daemon.storage.unsynced import SMALL_BYTES
+from messiahs.daemon.transfer.followed_files import FollowedFile
+from messiahs.errors import BeyondError, ChannelError, DeclinedError, DeniedError, RefusedError, StoreError
+from messiahs.wire.codec import PutFile, PutRequest
+
+PRESSURE_SECONDS: Final = 300.0
+"""When room is short, files that were unused for this long are deleted."""
+_SUPPLIER_BYTES: Final = 16
+_UNCHECKED_FILES: Final = 256
+_SHOWN_LIMIT: Final = 4_096
+
+
+@dataclass(slots=True)
+class _Arriving:
+    """A file that a supplier sends for a claim, and the draft that is written (mutable)."""
+
+    claim: ClaimId
+    file: FollowedFile
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """What the cache may use: its size, and a secret with which suppliers are named to other systems."""
+
+    size_bytes: int
+    secret: bytes
+    in_use: Callable[[], Collection[bytes]]
+
+
+class PassingFiles:
+    """All files that pass through; everything belongs to the event loop."""
+
+    def __init__(
+        self,
+        files: FileStore,
+        cache: Cache,
+        *,
+        own: SystemId,
+        channels: Callable[[], Channels],
+        on_event: Callable[[Event], None],
+    ) -> None:
+        self.files, self._cache, self.own = files, cache, own
+        self._channels, self._on_event = channels, on_event
+        self._shown: dict[bytes, str] = {}
+        self._unchecked_files = _UNCHECKED_FILES
+        self.arriving: dict[tuple[str, bytes], _Arriving] = {}
+        self.receipts: dict[PassedReceipt, None] = {}
+
+    @property
+    def channels(self) -> Channels:
+        """The channels of this module."""
+        return self._channels()
+
+    @property
+    def claims(self) -> tuple[ClaimId, ...]:
+        """The claims whose files pass through now."""
+        return tuple(dict.fromkeys(receipt.request.claim for receipt in self.receipts))
+
+    async def keep(self, peer: Peer, transfer: TaskTransfer, *, contents: tuple[bytes, ...]) -> str:
+        """Store small files that tasks bring; return why they are refused, or "" if all small inputs are here.
+
+        Large ones come separately, and the end of the path knows which are missing.
+        """
+        supplier = supplier_of(peer.system, transfer.supplier)
+        try:
+            if contents:
+                await self._keep(contents, supplier)
+        except (DeclinedError, StoreError):
+            return f"{self.own}: its disk or its cache has no room for small files"
+        inputs = (one for task in transfer.tasks for one in task.command.inputs)
+        small = {one.sha256 for one in inputs if one.is_file and one.size_bytes <= SMALL_BYTES}
+        missing = self.files.missing(small, of=supplier)
+        return f"{self.own}: {len(missing)} of its files are missing here" if missing else ""
+
+    async def _keep(self, contents: tuple[bytes, ...], supplier: str) -> None:
+        self._unchecked_files += len(contents)
+        if self._unchecked_files >= _UNCHECKED_FILES:
+            # Room is looked for once for many files, because every file of the cache is counted.
+            ahead = PutFile(b"", _UNCHECKED_FILES * SMALL_BYTES)
+            if not await self.has_room([ahead]):
+                raise DeclinedError("no room")
+            self._unchecked_files = 0
+        await asyncio.to_thread(partial(self.files.keep_all, contents, of=supplier, is_durable=False))
+
+    def receive(self, peer: Peer, request: PutRequest, *, leg: Leg) -> "PassedReceipt":
+        """Receive files of a claim that take this leg next."""
+        return PassedReceipt(self, request, supplier=supplier_of(peer.system, request.supplier), leg=leg)
+
+    def shown(self, supplier: str) -> bytes:
+        """Return the name by which the next system knows a supplier."""
+        name = hmac.digest(self._cache.secret, supplier.encode(), "sha256")[:_SUPPLIER_BYTES]
+        # The latest last.
+        self._shown.pop(name, None)
+        self._shown[name] = supplier
+        if len(self._shown) > _SHOWN_LIMIT:
+            del self._shown[next(iter(self._shown))]
+        return name
+
+    def known(self, shown: bytes) -> str:
+        """Return the supplier that was shown by a name; empty if that was long ago."""
+        return self._shown.get(shown, "")
+
+    def declined(self, claim: ClaimId, leg: Leg, *, error: ChannelError) -> DeclinedError:
+        """Return what a peer is told of an error of the next system, and let the core look for another way."""
+        if isinstance(error, DeniedError) or not isinstance(error, RefusedError | BeyondError):
+            self._on_event(StraightFailed(claim=claim, text=str(error)))
+        return declined(leg, error)
+
+    async def has_room(self, lacking: Collection[PutFile]) -> bool:
+        """Whether files may be cached; deletes cached files that were unused for a while if necessary."""
+        reserved = sum(receipt.left_bytes for receipt in self.receipts)
+        needed = sum(one.size_bytes for one in lacking) + reserved
+        if not lacking or needed > self._cache.size_bytes:
+            return not lacking
+        in_use = self._cache.in_use()
+        if await asyncio.to_thread(self._fits, needed, in_use):
+            return True
+        await asyncio.to_thread(
+            self.files.collect,
+            in_use,
+            unused_seconds=PRESSURE_SECONDS,
+            cache_bytes=self._cache.size_bytes - needed,
+        )
+        return await asyncio.to_thread(self._fits, needed, in_use)
+
+    def _fits(self, needed_bytes: int, in_use: Collection[bytes]) -> bool:
+        is_small = self.files.unused_bytes(in_use) + needed_bytes <= self._cache.size_bytes
+        return is_small and needed_bytes <= self.files.free_bytes()
+
+
+class PassedReceipt:
+    """Files of one request on their way through (mutable): the peer is answered when the next system has them."""
+
+    def __init__(self, passing: PassingFiles, request: PutRequest, *, supplier: str, leg: Leg) -> None:
+        self.request = request
+        self._passing, self._supplier, self._leg = passing, supplier, leg
+        self._put: Put | None = None
+        self._is_cached = False
+        self._lacking: tuple[PutFile, ...] = ()
+        """Files that this stream stores."""
+        self._offsets: dict[bytes, int] = {}
+        self._followed: dict[bytes, FollowedFile] = {}
+        self._incoming: ByteSource | None = None
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes for which room in the cache is reserved."""
+        return sum(one.size_bytes - self._offsets.get(one.sha256, 0) for one in self._lacking)
+
+    async def begin(self) -> tuple[int, ...]:
+        """Return how many bytes of each file need not be sent to this module."""
+        files, passing = self._passing.files, self._passing
+        self._stop_earlier()
+        sizes = await asyncio.to_thread(self._stored_sizes)
+        lacking = [one for one in self.request.files if sizes[one.sha256] is None]
+        unexpected = [one for one in lacking if (self._supplier, one.sha256) not in passing.arriving]
+        self._is_cached = await passing.has_room(unexpected)
+        passing.receipts[self] = None
+        if self._is_cached:
+            # There is no await in between, so two requests cannot receive the same file.
+            lacking = [one for one in lacking if (self._supplier, one.sha256) not in passing.arriving]
+            self._expect(lacking)
+            drafts = await asyncio.to_thread(files.drafts, of=self._supplier)
+            self._offsets = {one.sha256: min(drafts.get(one.sha256, 0), one.size_bytes) for one in lacking}
+        self._put = await self._begin_put()
+        if not self._is_cached:
+            ahead = zip(self.request.files, self._put.offsets_bytes, strict=True)
+            self._offsets = {one.sha256: offset for one, offset in ahead if sizes[one.sha256] is None}
+        return tuple(self._offsets.get(one.sha256, one.size_bytes) for one in self.request.files)
+
+    async def take(self, source: ByteSource, /) -> None:
+        """Return when the next system has all files."""
+        assert self._put is not None, "a receipt begins before it takes files"
+        self._incoming = source
+        if not self._lacking:
+            await self._send(self._put)
+            return
+        storing = asyncio.create_task(in_own_thread(lambda: self._store(source), stop=source.close))
+        sending = asyncio.create_task(self._send(self._put))
+        try:
+            await asyncio.wait({storing, sending}, return_when=asyncio.FIRST_EXCEPTION)
+            if storing.done():
+                await storing
+            await sending
+        finally:
+            storing.cancel()
+            sending.cancel()
+            await asyncio.gather(storing, sending, return_exceptions=True)
+
+    async def close(self) -> None:
+        """End the receipt; what was stored of the files stays for a while."""
+        self._passing.receipts.pop(self, None)
+        for one in self._lacking:
+            self._forget(one)
+        if self._put is not None:
+            self._put.close()
+
+    def _stored_sizes(self) -> dict[bytes, int | None]:
+        files = self._passing.files
+        files.missing((one.sha256 for one in self.request.files), of=self._supplier)
+        return {one.sha256: files.size_for(self._supplier, one.sha256) for one in self.request.files}
+
+    def _stop_earlier(self) -> None:
+        """Stop an earlier stream of the same claim that writes one of the files: it is cut, or this one would wait."""
+        for one in self.request.files:
+            arriving = self._passing.arriving.get((self._supplier, one.sha256))
+            if arriving is not None and arriving.claim == self.request.claim:
+                del self._passing.arriving[self._supplier, one.sha256]
+                if arriving.draft is not None:
+                    arriving.draft.close()
+
+    def _expect(self, lacking: list[PutFile]) -> None:
+        self._lacking = tuple(lacking)
+        for one in self.request.files:
+            known = self._passing.arriving.get((self._supplier, one.sha256))
+            if known is not None:
+                self._followed[one.sha256] = known.file
+        for one in lacking:
+            file = self._followed[one.sha256] = FollowedFile(one.size_bytes)
+            self._passing.arriving[self._supplier, one.sha256] = _Arriving(self.request.claim, file)
+
+    def _forget(self, one: PutFile) -> None:
+        file = self._followed[one.sha256]
+        key = (self._supplier, one.sha256)
+        arriving = self._passing.arriving.get(key)
+        if arriving is not None and arriving.file is file:
+            del self._passing.arriving[key]
+        file.end()
+
+    async def _begin_put(self) -> Put:
+        leg = self._leg
+        shown = self._passing.shown(self._supplier)
+        request = PutRequest(claim=self.request.claim, ticket=leg.ticket, files=self.request.files, supplier=shown)
+        try:
+            return await self._passing.channels.begin_put(leg.system, leg.address, request)
+        except ChannelError as error:
+            raise self._passing.declined(self.request.claim, leg, error=error) from error
+
+    async def _send(self, put: Put) -> None:
+        try:
+            await put.send(self._open)
+        except ChannelError as error:
+            raise self._passing.declined(self.request.claim, self._leg, error=error) from error
+        except OSError as error:
+            text = f"{self._passing.own}: a stored file cannot be read: {error.strerror}"
+            raise DeclinedError(text, is_brief=True) from error
+
+    def _open(self, sha256: bytes, offset: int) -> ByteSource:
+        followed = self._followed.get(sha256)
+        if followed is not None:
+            return followed.open(offset)
+        if sha256 not in self._offsets:
+            return self._passing.files.open(sha256, offset)
+        assert self._incoming is not None, "files are sent after they begin to arrive"
+        size = next(one.size_bytes for one in self.request.files if one.sha256 == sha256)
+        return Part(self._incoming, size - offset)
+
+    def _store(self, source: ByteSource) -> None:
+        for one in self._lacking:
+            try:
+                self._store_one(one, source)
+            except StoreError as error:
+                raise DeclinedError(f"{self._passing.own}: its disk has no room", is_brief=True) from error
+
+    def _store_one(self, one: PutFile, source: ByteSource) -> None:
+        followed = self._followed[one.sha256]
+        draft = self._passing.files.draft(one.sha256, size_bytes=one.size_bytes, of=self._supplier)
+        arriving = self._passing.arriving.get((self._supplier, one.sha256))
+        try:
+            if arriving is None or arriving.file is not followed or draft.offset_bytes != self._offsets[one.sha256]:
+                raise ChannelError("another stream sends the same file")
+            arriving.draft = draft
+            followed.take(draft, source)
+        finally:
+            draft.close()
+
+
+def declined(leg: Leg, error: ChannelError) -> DeclinedError:
+    """Return what the peer is told of an error of the next system: that one's own words, or who failed and why."""
+    if isinstance(error, RefusedError | BeyondError) and not isinstance(error, DeniedError):
+        return DeclinedError(str(error), is_brief=isinstance(error, BeyondError))
+    return DeclinedError(f"{leg.system}: {error}", is_brief=True)

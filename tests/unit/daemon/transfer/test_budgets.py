@@ -1,0 +1,91 @@
+"""What other systems may move through a module: streams, bytes in a second, bytes in a day."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from messiahs.config.settings import ByteSettings
+from messiahs.core.model.ids import SystemId
+from messiahs.daemon.transfer.budgets import BudgetError, Budgets
+
+GATE, CHEM, PHYS = SystemId("gate"), SystemId("chem"), SystemId("phys")
+
+
+class Wall:
+    """A wall clock that a test sets (mutable)."""
+
+    seconds = 1_000_000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.seconds
+
+
+def budgets(tmp_path: Path, wall: Wall | None = None, **limits: int) -> Budgets:
+    settings = ByteSettings(**limits)
+    return Budgets(settings, own=GATE, file=tmp_path / "moved.json", wall_clock=wall or Wall())
+
+
+def test_more_streams_than_allowed_are_refused_until_one_ends(tmp_path: Path) -> None:
+    made = budgets(tmp_path, streams=2)
+    first, _ = made.open(CHEM), made.open(CHEM)
+    with pytest.raises(BudgetError, match="gate: chem has 2 streams of bytes open, as many as it may") as error:
+        made.open(CHEM)
+    assert error.value.is_brief
+    made.open(PHYS)
+    first.close()
+    first.close()
+    made.open(CHEM)
+    with pytest.raises(BudgetError):
+        made.open(CHEM)
+
+
+def test_bytes_of_a_day_are_refused_beyond_the_bound_and_allowed_on_the_next(tmp_path: Path) -> None:
+    wall = Wall()
+    made = budgets(tmp_path, wall, daily_bytes=1_000)
+    stream = made.open(CHEM)
+    stream.announce(1_000)
+    stream.count(600)
+    with pytest.raises(BudgetError, match="gate: chem may move 1000 bytes in a day, and has moved 600") as error:
+        made.open(CHEM).announce(500)
+    assert not error.value.is_brief
+    with pytest.raises(BudgetError):
+        stream.count(401)
+    made.open(PHYS).announce(1_000)
+    wall.seconds += 86_400
+    stream.count(1_000)
+
+
+def test_bytes_of_a_day_are_known_after_a_restart(tmp_path: Path) -> None:
+    stream = budgets(tmp_path, daily_bytes=1_000).open(CHEM)
+    stream.count(900)
+    stream.close()
+    with pytest.raises(BudgetError, match="has moved 900"):
+        budgets(tmp_path, daily_bytes=1_000).open(CHEM).announce(101)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"chem": 5}', '{"chem": ["x", 1]}', "\0"])
+def test_a_damaged_file_of_the_day_begins_a_new_day(tmp_path: Path, content: str) -> None:
+    (tmp_path / "moved.json").write_text(content)
+    assert budgets(tmp_path, daily_bytes=1_000).open(CHEM).count(1_000) == 0
+
+
+def test_a_rate_is_shared_by_the_streams_of_a_system(tmp_path: Path) -> None:
+    made = budgets(tmp_path, rate_bytes=1 << 20)
+    one, other = made.open(CHEM), made.open(CHEM)
+    assert 9.9 < one.count(10 << 20) <= 10
+    assert 19.8 < other.count(10 << 20) <= 20
+    assert made.open(PHYS).count(1 << 20) <= 1
+    assert (one.piece_bytes, budgets(tmp_path).open(CHEM).piece_bytes) == (64 << 10, None)
+
+
+def test_a_stream_that_is_closed_waits_no_longer(tmp_path: Path) -> None:
+    stream = budgets(tmp_path, rate_bytes=1 << 20).open(CHEM)
+    waiting = threading.Thread(target=stream.wait_for, args=(1 << 50,))
+    began = time.monotonic()
+    waiting.start()
+    stream.close()
+    waiting.join()
+    assert time.monotonic() - began < 1 << 20
