@@ -54,9 +54,9 @@ class OutputSource(ByteSource, Protocol):
 
     @property
     def sha256(self) -> bytes:
-        """SHA-256 of everything that was read, as the executor computed it: known after the end.
+        """SHA-256 of the whole output, as the executor computed it: known after the end.
 
-        Empty for a read from another offset than 0. The origin compares it with what arrived; hops pass it on.
+        Empty for a read in frames from another offset than 0. The origin compares it with what arrived.
         """
 
 

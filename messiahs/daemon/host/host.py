@@ -288,9 +288,7 @@ class Host:
             case FetchOutputs():
                 self._fetches[action.attempt] = self._begin(self._fetch(action))
             case EndFetch():
-                fetch = self._fetches.pop(action.attempt, None)
-                if fetch is not None:
-                    fetch.cancel()
+                self._begin(self._end_fetch(action.attempt))
             case DropLink():
                 channels.drop_link(action.neighbor, action.text)
             case Answer():
@@ -340,6 +338,13 @@ class Host:
             self._fetches.pop(action.attempt, None)
             self.driver.keep(kept)
             self.driver.post(OutputsHome(attempt=action.attempt))
+
+    async def _end_fetch(self, attempt: AttemptId) -> None:
+        fetch = self._fetches.pop(attempt, None)
+        if fetch is not None:
+            fetch.cancel()
+            await asyncio.wait({fetch})
+        await asyncio.to_thread(self._parts.outputs.discard, attempt)
 
     def _begin(self, job: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(job)

@@ -5,7 +5,7 @@ import errno
 import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -37,6 +37,7 @@ _LEAST_BYTES_PER_SECOND = 1_024
 _TOO_SLOW = f"too little arrived: nothing for long, or less than {_LEAST_BYTES_PER_SECOND} bytes a second"
 _RESERVED_AHEAD_BYTES = 64 * 1_048_576
 """Maximum space reserved for one attempt, so that announced outputs alone cannot exhaust the disk."""
+_PART, _WHOLE = ".part", ".whole"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -73,35 +74,61 @@ class Outputs:
     async def bring_home(self, action: FetchOutputs) -> tuple[KeepOutput, ...]:
         """Fetch all outputs of an attempt; large ones are on disk when this returns, small ones are for the store.
 
-        Nothing is left of them if it raises: `FileNotFoundError` or `PermissionError` if the executor does not have
-        them, `ProtocolError` if they differ from its announcement, `NoRoomError`, an `OSError` of this disk, else
-        `ChannelError`.
+        Raises `FileNotFoundError` or `PermissionError` if the executor does not have them, `ProtocolError` if they
+        differ from its announcement, `NoRoomError`, an `OSError` of this disk, else `ChannelError`. After that one or a
+        cancellation, a later call continues with what has arrived of large outputs, until `discard`; nothing is left
+        after any other error.
         """
         attempt = action.attempt
-        self._reserve(attempt, sum(output.size_bytes for output in action.outputs))
+        await asyncio.to_thread(self._discard_others, attempt)
+        large, small = self._divided(action)
+        drafts = [_DraftOutput(self._path(attempt.task, output.name), attempt.number) for output in large]
+        here_bytes = sum(draft.here_bytes for draft in drafts)
+        self._reserve(attempt, sum(output.size_bytes for output in action.outputs) - here_bytes)
         kept: list[KeepOutput] = []
-        written: list[Path] = []
-        room = _SMALL_TOGETHER_BYTES
         try:
-            for output in action.outputs:
-                path = self._path(attempt.task, output.name)
-                if output.size_bytes > min(SMALL_BYTES, room):
-                    await self._write_file(action, output, path)
-                    written.append(path)
-                elif output.is_file and (output.size_bytes or attempt.number > 1):
-                    room -= output.size_bytes
-                    body = b"".join([piece async for piece in self._pieces(action, output)])
-                    path.unlink(missing_ok=True)
-                    kept.append(KeepOutput(task=attempt.task, name=output.name, body=body))
-            if written:
-                await asyncio.to_thread(_sync_way, written[0].parent)
-        except BaseException:
-            for path in written:
-                path.unlink(missing_ok=True)
+            for output, draft in zip(large, drafts, strict=True):
+                await self._write_file(action, output, draft)
+            for output in small:
+                body = b"".join([piece async for piece in self._pieces(action, output)])
+                self._path(attempt.task, output.name).unlink(missing_ok=True)
+                kept.append(KeepOutput(task=attempt.task, name=output.name, body=body))
+            for draft in drafts:
+                draft.finish()
+            if drafts:
+                await asyncio.to_thread(_sync_way, drafts[0].target.parent)
+        except (MessiahsError, OSError) as error:
+            if isinstance(error, ProtocolError) or not isinstance(error, ChannelError):
+                self.discard(attempt)
             raise
         finally:
             del self._reserved[attempt]
         return tuple(kept)
+
+    def discard(self, attempt: AttemptId) -> None:
+        """Delete what has arrived of the outputs of an attempt whose fetch does not continue."""
+        for path in self._path(attempt.task, "stdout").parent.glob(f"*.{attempt.number}.*"):
+            path.unlink(missing_ok=True)
+
+    def _discard_others(self, attempt: AttemptId) -> None:
+        """Delete what has arrived of earlier attempts of the task."""
+        folder = self._path(attempt.task, "stdout").parent
+        for path in (*folder.glob(f"*{_PART}"), *folder.glob(f"*{_WHOLE}")):
+            if f".{attempt.number}." not in path.name:
+                path.unlink(missing_ok=True)
+
+    def _divided(self, action: FetchOutputs) -> tuple[list[Output], list[Output]]:
+        """Return the outputs for files, and those for the store; empty ones are omitted if none can be there."""
+        large: list[Output] = []
+        small: list[Output] = []
+        room = _SMALL_TOGETHER_BYTES
+        for output in action.outputs:
+            if output.size_bytes > min(SMALL_BYTES, room):
+                large.append(output)
+            elif output.is_file and (output.size_bytes or action.attempt.number > 1):
+                room -= output.size_bytes
+                small.append(output)
+        return large, small
 
     def read(self, task: TaskId, name: str, *, offset: int, limit: int) -> bytes:
         """Read from a fetched output; empty at its end."""
@@ -147,23 +174,30 @@ class Outputs:
     def _free_bytes(self) -> int:
         return self._bounds.room(self._home.parent)
 
-    async def _write_file(self, action: FetchOutputs, output: Output, path: Path) -> None:
-        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-        draft = path.with_name(f"{path.name}.{action.attempt.number}.part")
-        source = await self._large_source(action, output)
+    async def _write_file(self, action: FetchOutputs, output: Output, draft: "_DraftOutput") -> None:
+        if draft.is_whole:
+            return
+        await asyncio.to_thread(draft.target.parent.mkdir, parents=True, exist_ok=True)
+        offset = draft.here_bytes
+        if offset > output.size_bytes:
+            raise ProtocolError(f"{output.name} is shorter than what has arrived of it")
+        source = await self._large_source(action, output, offset)
         is_compared = action.leg.system != self._own
-        writing = _Writing(output, source, room=self._free_bytes, is_compared=is_compared)
+        writing = _Writing(output, source, offset=offset, room=self._free_bytes, is_compared=is_compared)
         try:
-            await self._watch(action, writing, draft)
-            draft.replace(path)
+            await self._watch(action, writing, draft.part)
+        except DamagedError:
+            # The next try begins anew.
+            draft.part.unlink(missing_ok=True)
+            raise
         finally:
             source.close()
-            draft.unlink(missing_ok=True)
+        draft.part.replace(draft.whole)
 
     async def _watch(self, action: FetchOutputs, writing: "_Writing", draft: Path) -> None:
         """Write an output in a thread, as long as enough of it arrives."""
         clock = asyncio.get_running_loop().time
-        slow_at, arrived_bytes = clock() + self._bounds.silence_seconds, 0
+        slow_at, arrived_bytes = clock() + self._bounds.silence_seconds, writing.written_bytes
         task = asyncio.create_task(in_own_thread(lambda: writing.write(draft), stop=writing.close))
         try:
             while True:
@@ -180,12 +214,13 @@ class Outputs:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _large_source(self, action: FetchOutputs, output: Output) -> OutputSource:
+    async def _large_source(self, action: FetchOutputs, output: Output, offset: int) -> OutputSource:
         if action.leg.system == self._own:
             assert self._executor is not None, "an attempt of this module ran on its own machine"
-            return AttemptOutput(self._executor, action.attempt, name=output.name)
+            return AttemptOutput(self._executor, action.attempt, name=output.name, offset=offset)
+        request = replace(_request(action, output), offset_bytes=offset)
         return await self._channels.open_read(
-            action.leg.system, action.leg.address, _request(action, output), size_bytes=output.size_bytes
+            action.leg.system, action.leg.address, request, size_bytes=output.size_bytes - offset
         )
 
     async def _pieces(self, action: FetchOutputs, output: Output) -> AsyncGenerator[bytes, None]:
@@ -219,21 +254,55 @@ class Outputs:
             yield piece
 
 
+class DamagedError(ChannelError):
+    """What has arrived of an output is not what its executor sent."""
+
+
+class _DraftOutput:
+    """A large output on its way: a part of it, or all of it until the other outputs are here, too."""
+
+    def __init__(self, target: Path, attempt: int) -> None:
+        self.target = target
+        self.part = target.with_name(f"{target.name}.{attempt}{_PART}")
+        self.whole = target.with_name(f"{target.name}.{attempt}{_WHOLE}")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it has arrived, and is durable."""
+        return self.whole.exists()
+
+    @property
+    def here_bytes(self) -> int:
+        """How much has arrived."""
+        for path in (self.whole, self.part):
+            with suppress(FileNotFoundError):
+                return path.stat().st_size
+        return 0
+
+    def finish(self) -> None:
+        """Put it in its place."""
+        self.whole.replace(self.target)
+
+
 class _Writing:
     """Writes a large output to a file in a thread, and compares it with its announcement (mutable).
 
-    With `is_compared`, also with the hash that its source reports at the end.
+    The source begins at `offset`, up to which the file is here. With `is_compared`, the hash that the source reports at
+    the end is compared, too.
     """
 
-    def __init__(self, output: Output, source: OutputSource, *, room: Callable[[], int], is_compared: bool) -> None:
-        self.written_bytes = 0
+    def __init__(
+        self, output: Output, source: OutputSource, *, offset: int, room: Callable[[], int], is_compared: bool
+    ) -> None:
+        self.written_bytes = self._began_at = offset
         self._output, self._source, self._room = output, source, room
         self._hash = HashBeside() if is_compared else None
 
     def write(self, draft: Path) -> None:
         """Return when the output is complete and durable."""
         try:
-            with draft.open("wb") as file:
+            with draft.open("r+b" if self.written_bytes else "wb") as file:
+                self._read_again(file)
                 self._write_all(file)
                 file.truncate(self._output.size_bytes)
                 file.flush()
@@ -245,6 +314,16 @@ class _Writing:
     def close(self) -> None:
         """Make `write` end soon."""
         self._source.close()
+
+    def _read_again(self, file: BinaryIO) -> None:
+        """Hash what is here, so that damage is noticed at the end."""
+        left = self.written_bytes
+        while left and self._hash is not None:
+            piece = file.read(min(left, BUFFER_BYTES))
+            self._hash.add(memoryview(piece))
+            self._hash.wait(unhashed=1)
+            left -= len(piece)
+        file.seek(self.written_bytes)
 
     def _write_all(self, file: BinaryIO) -> None:
         name, size_bytes = self._output.name, self._output.size_bytes
@@ -263,8 +342,10 @@ class _Writing:
         if self.written_bytes < size_bytes:
             left = size_bytes - self.written_bytes
             raise ProtocolError(f"{name} at its executor is {left} bytes shorter than announced")
-        if self._hash is not None and self._hash.digest() != self._source.sha256:
-            raise ChannelError(f"{name} arrived incomplete or damaged")
+        # A resumed read has no hash if an earlier release sent it, or if it came in frames.
+        is_known = bool(self._source.sha256) or not self._began_at
+        if self._hash is not None and is_known and self._hash.digest() != self._source.sha256:
+            raise DamagedError(f"{name} arrived incomplete or damaged")
 
 
 def _request(action: FetchOutputs, output: Output) -> ReadRequest:

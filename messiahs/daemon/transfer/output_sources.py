@@ -1,9 +1,7 @@
 """Outputs of attempts on this machine: as they are written, or as sources of bytes for threads (MESSIAHS 5.3.3)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
 from messiahs.core.model.ids import AttemptId
@@ -13,6 +11,7 @@ from messiahs.executor.contract import Executor
 from messiahs.wire.codec import ReadRequest
 
 _PIECE_BYTES = 262_144
+_BEGINNING_BYTES = 1 << 20
 _POLL_SECONDS = 0.05
 
 
@@ -46,13 +45,14 @@ class OwnOutputs:
 
 
 class AttemptOutput:
-    """What an ended attempt wrote, hashed beside if it is read from its beginning for another module (mutable)."""
+    """What an ended attempt wrote from an offset on; all of it is hashed for another module (mutable)."""
 
     def __init__(
         self, executor: Executor, attempt: AttemptId, *, name: str, offset: int = 0, is_hashed: bool = False
     ) -> None:
         self._executor, self._attempt, self._name, self._offset = executor, attempt, name, offset
-        self._hash = HashBeside() if is_hashed and not offset else None
+        self._hash = HashBeside() if is_hashed else None
+        self._unhashed_bytes = offset if is_hashed else 0
         self._is_closed = False
         self.sha256 = b""
 
@@ -63,6 +63,7 @@ class AttemptOutput:
         if self._hash is not None:
             # The caller sent the last piece from this buffer while it was hashed.
             self._hash.wait()
+            self._hash_beginning(self._hash)
         with _as_errors_of_channels():
             size = self._executor.read_output_into(self._attempt, self._name, buffer, offset=self._offset)
         self._offset += size
@@ -71,6 +72,20 @@ class AttemptOutput:
         elif self._hash is not None:
             self.sha256 = self._hash.digest()
         return size
+
+    def _hash_beginning(self, hashing: HashBeside) -> None:
+        """Hash what the reader has already, once."""
+        at, end = 0, self._unhashed_bytes
+        self._unhashed_bytes = 0
+        buffer = memoryview(bytearray(min(end, _BEGINNING_BYTES)))
+        while at < end and not self._is_closed:
+            with _as_errors_of_channels():
+                size = self._executor.read_output_into(self._attempt, self._name, buffer[: end - at], offset=at)
+            if not size:
+                return
+            hashing.add(buffer[:size])
+            hashing.wait()
+            at += size
 
     def close(self) -> None:
         """End the source; repeated calls are allowed."""

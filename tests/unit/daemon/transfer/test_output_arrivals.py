@@ -221,6 +221,7 @@ def test_what_is_on_its_way_counts_for_the_room_of_others(tmp_path: Path) -> Non
         fetching.cancel()
         await asyncio.wait([fetching])
         await until(lambda: executor.closed == 1, "that the executor need not send any more")
+        scene.outputs.discard(first.attempt)
         assert scene.files() == []
         again = asyncio.create_task(scene.outputs.bring_home(replace(first, attempt=attempt(2))))
         await until(lambda: len(executor.asked) == 2, "that there is room for the second one now")
@@ -253,6 +254,7 @@ def test_an_executor_that_drips_is_taken_for_one_that_cannot_be_reached(tmp_path
     async def scene(scene: Scene) -> None:
         with pytest.raises(ChannelError, match="bytes a second"):
             await scene.outputs.bring_home(scene.fetch(stdout=3 * MEGABYTE))
+        scene.outputs.discard(attempt(1))
         assert scene.files() == []
 
     play(tmp_path, executor, scene, bounds=Bounds(silence_seconds=0.2))
@@ -289,3 +291,53 @@ def test_a_failure_says_whether_to_try_again_and_whose_it_is(
     assert failure_of(fetch, error) == OutputsFailed(
         attempt=attempt(1), text=str(error), is_gone=is_gone, is_full=is_full
     )
+
+
+class _Cut(Executor):
+    """An executor whose streams break once after half of a large output."""
+
+    async def read(self, request: ReadRequest, _peer: Peer) -> AsyncGenerator[bytes, None]:
+        """Answer a request for an output from its offset on."""
+        self.asked.append(f"{request.name} from {request.offset_bytes}")
+        content = self.contents[request.name]
+        half, is_first = len(content) // 2, not self.closed
+        try:
+            if request.name == "stdout" and is_first:
+                yield content[request.offset_bytes : half]
+                raise ChannelError("the stream broke")
+            yield content[request.offset_bytes :]
+        finally:
+            self.closed += request.name == "stdout"
+
+
+def test_after_a_cut_the_rest_of_a_large_output_is_fetched_and_not_what_was_complete(tmp_path: Path) -> None:
+    first, second = bytes(range(256)) * 8_000, bytes(range(255)) * 16_000
+    executor = _Cut(contents={"stderr": first, "stdout": second})
+
+    async def scene(scene: Scene) -> None:
+        fetch = scene.fetch(stderr=len(first), stdout=len(second))
+        with pytest.raises(ChannelError, match="broke"):
+            await scene.outputs.bring_home(fetch)
+        assert await scene.outputs.bring_home(fetch) == ()
+        assert executor.asked == ["stderr from 0", "stdout from 0", f"stdout from {len(second) // 2}"]
+        assert {path.name for path in scene.files()} == {"stderr", "stdout"}
+        assert scene.outputs.read(attempt(1).task, "stdout", offset=0, limit=len(second) + 1) == second
+        assert scene.outputs.read(attempt(1).task, "stderr", offset=0, limit=len(first) + 1) == first
+
+    play(tmp_path, executor, scene)
+
+
+def test_what_arrived_of_an_earlier_attempt_is_not_continued(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 8_000
+    executor = _Cut(contents={"stdout": content})
+
+    async def scene(scene: Scene) -> None:
+        fetch = scene.fetch(stdout=len(content))
+        with pytest.raises(ChannelError, match="broke"):
+            await scene.outputs.bring_home(fetch)
+        next_attempt = fetch.attempt._replace(number=2)
+        await scene.outputs.bring_home(replace(fetch, attempt=next_attempt))
+        assert executor.asked == ["stdout from 0"] * 2
+        assert [path.name for path in scene.files()] == ["stdout"]
+
+    play(tmp_path, executor, scene)
