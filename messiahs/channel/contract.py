@@ -13,7 +13,7 @@ from messiahs.core.interface.events import Event
 from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskTransfer
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
-from messiahs.wire.codec import PutRequest, ReadRequest
+from messiahs.wire.codec import FeedAnswer, FeedPiece, FeedRequest, PutRequest, ReadRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,34 @@ class Receipt(Protocol):
         """End the receipt; an incomplete file stays for a later one."""
 
 
+class Feed(Protocol):
+    """Standard input on its way to one attempt, which takes each byte once.
+
+    Errors are `RefusedError` if the attempt does not get it, `ProtocolError` if an answer is malformed, and
+    `ChannelError` if another `Feed` may help.
+    """
+
+    async def send(self, piece: FeedPiece) -> None:
+        """Send the next piece, at first the one at the offset in the first answer; waits while there is no room."""
+
+    async def answer(self) -> FeedAnswer | None:
+        """Wait for the next answer: one before the first piece, one for each piece, and one that is closed.
+
+        None if the other side has ended it without a reason.
+        """
+
+    def close(self) -> None:
+        """End it at once; what the attempt has not taken is lost."""
+
+
+OpenFeed = Callable[[FeedRequest, Peer], Awaitable[Feed]]
+"""Opens the way for standard input that a peer sends.
+
+It raises `PermissionError` for a wrong ticket, `FileNotFoundError` for an attempt that is not here (any more), and what
+`Feed` raises.
+"""
+
+
 class Arrivals(Protocol):
     """Receives files that other systems send for tasks of this machine."""
 
@@ -143,6 +171,7 @@ class Callbacks:
     on_event: Callable[[Event], None]
     read_output: ReadOutput
     open_output: OpenOutput
+    open_feed: OpenFeed
     arrivals: Arrivals
     on_refused: Callable[[str, str], None]
     on_dropped: Callable[[str, str], None]
@@ -218,6 +247,9 @@ class Channels(Protocol):
         reach the next one, and `ChannelError` if reading again from a new offset may help.
         """
 
+    async def feed(self, to: SystemId, address: str, request: FeedRequest, /) -> Feed:
+        """Open the way for standard input to an attempt; a `ChannelError` if that fails, also at its first use."""
+
     async def open_read(self, to: SystemId, address: str, request: ReadRequest, /, *, size_bytes: int) -> OutputSource:
         """Open an output of about this size for reading by a thread; it must be closed.
 
@@ -291,6 +323,9 @@ class Incoming(Protocol):
     async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
 
+    async def serve_feed(self, peer: Peer, stream: Stream) -> None:
+        """Pass on standard input from a peer."""
+
     def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output; raises what `ReadOutput` raises, and `CodecError`."""
 
@@ -312,6 +347,9 @@ class Transport(Protocol):
 
     def open_put(self, peer: SystemId, address: str) -> OutgoingStream:
         """Open a stream for files; a failure to connect is raised by the first read or write."""
+
+    def open_feed(self, peer: SystemId, address: str) -> OutgoingStream:
+        """Open a stream for standard input; a failure to connect is raised by the first read or write."""
 
     def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output and yield the pieces of the answer; raises what `Channels.fetch` raises."""

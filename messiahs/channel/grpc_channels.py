@@ -134,6 +134,10 @@ class GrpcTransport:
         """Open a stream for files."""
         return self._connections.open_put(peer, address)
 
+    def open_feed(self, peer: SystemId, address: str) -> GrpcTransfers:
+        """Open a stream for standard input."""
+        return self._connections.open_feed(peer, address)
+
     def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output from an executor."""
         return self._connections.read(peer, address, request)
@@ -150,7 +154,7 @@ class _Services:
         """Return the three services without (de)serialisers: messages stay bytes here."""
         streams = grpc.stream_stream_rpc_method_handler
         read = grpc.unary_stream_rpc_method_handler(self.read)
-        task = {"Transfer": streams(self.transfer), "Put": streams(self.put), "Read": read}
+        task = {"Transfer": streams(self.transfer), "Put": streams(self.put), "Read": read, "Feed": streams(self.feed)}
         return (
             grpc.method_handlers_generic_handler(CONTROL, {"Exchange": streams(self.control)}),
             grpc.method_handlers_generic_handler(UPDATE, {"Exchange": streams(self.update)}),
@@ -195,6 +199,15 @@ class _Services:
         peer = await self._caller(context)
         try:
             await self._incoming.serve_put(peer, GrpcStream(context))
+        except ChannelError:
+            # The peer is gone; it continues after it reconnects.
+            return
+
+    async def feed(self, _: object, context: Context) -> None:
+        """Receive standard input."""
+        peer = await self._caller(context)
+        try:
+            await self._incoming.serve_feed(peer, GrpcStream(context))
         except ChannelError:
             # The peer is gone; it continues after it reconnects.
             return

@@ -176,6 +176,10 @@ class TaskConnections:
         """Open a stream for files."""
         return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Put")
 
+    def open_feed(self, peer: SystemId, address: str) -> "GrpcTransfers":
+        """Open a stream for standard input."""
+        return GrpcTransfers(self, self.acquire(peer, address), f"/{TASK}/Feed")
+
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output and yield the pieces of the answer."""
         pooled = self.acquire(peer, address)
@@ -246,7 +250,7 @@ async def _closed(opening: asyncio.Task[grpc.aio.Channel]) -> None:
 
 
 class GrpcTransfers:
-    """A stream for tasks or files that this side opened; it waits for its connection."""
+    """A stream for tasks, files or standard input that this side opened; it waits for its connection."""
 
     def __init__(self, connections: TaskConnections, pooled: _Pooled, method: str) -> None:
         self._connections, self._pooled, self._method = connections, pooled, method
@@ -311,6 +315,8 @@ def _channel_error(error: Exception) -> ChannelError:
         # Quotas and a peer that wants fewer pings have the same code, and are temporary.
         if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in (error.details() or ""):
             return ProtocolError(text_of(error))
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            return ProtocolError("its release is too old for this")
         if error.code() is grpc.StatusCode.PERMISSION_DENIED:
             return UntrustedError(f"it refuses this module: {printable(error.details() or '')}")
         if _OTHER_CERTIFICATE in (error.details() or ""):

@@ -14,12 +14,14 @@ from messiahs.channel.contract import (
     ChannelSettings,
     Connection,
     Counters,
+    Feed,
     OpenFile,
     OutputSource,
     Peer,
     Stream,
     Transport,
 )
+from messiahs.channel.feeding import OutgoingFeed, receive_feed
 from messiahs.channel.file_streams import SentFiles, receive_files
 from messiahs.channel.link import Link
 from messiahs.channel.output_streams import OutputStreams
@@ -29,7 +31,7 @@ from messiahs.core.interface.messages import ControlMessage, StatusVector, TaskT
 from messiahs.core.interface.transfer_answers import TransferAnswer
 from messiahs.core.model.ids import SystemId
 from messiahs.errors import ChannelError
-from messiahs.wire.codec import PutRequest, ReadRequest
+from messiahs.wire.codec import FeedRequest, PutRequest, ReadRequest
 
 FIRST_RETRY_SECONDS: Final = 0.1
 LAST_RETRY_SECONDS: Final = 5.0
@@ -122,6 +124,10 @@ class LinkedChannels:
         with closing(await self.begin_put(to, address, request)) as sent:
             await sent.send(open_file)
 
+    async def feed(self, to: SystemId, address: str, request: FeedRequest, /) -> Feed:
+        """Open a stream for standard input."""
+        return await OutgoingFeed.opened(self._transport.open_feed(to, address), request)
+
     def drop_link(self, neighbor: SystemId, text: str = "") -> None:
         """End the link with a neighbor, if there is one."""
         link = self._links.get(neighbor)
@@ -167,6 +173,10 @@ class LinkedChannels:
     async def serve_put(self, peer: Peer, stream: Stream) -> None:
         """Receive files from a peer."""
         await receive_files(peer, stream, self._callbacks, self._bulk)
+
+    async def serve_feed(self, peer: Peer, stream: Stream) -> None:
+        """Pass on standard input from a peer."""
+        await receive_feed(peer, stream, self._callbacks)
 
     def serve_read(self, peer: Peer, content: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""

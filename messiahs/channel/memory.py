@@ -159,6 +159,15 @@ class MemoryTransport:
             here.close()
         return here
 
+    def open_feed(self, peer: SystemId, address: str) -> MemoryStream:
+        """Open a stream for standard input."""
+        here, there = _pair()
+        try:
+            self._network.find(peer, address).accept_feed(self.name, there)
+        except ChannelError:
+            here.close()
+        return here
+
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Request an output from an executor."""
         try:
@@ -195,6 +204,11 @@ class MemoryTransport:
         """Serve a new stream for files."""
         assert self._incoming is not None, "find() returns listening transports only"
         self._begin(self._serve(self._incoming.serve_put(_peer(peer), stream), stream))
+
+    def accept_feed(self, peer: SystemId, stream: MemoryStream) -> None:
+        """Serve a new stream for standard input."""
+        assert self._incoming is not None, "find() returns listening transports only"
+        self._begin(self._serve(self._incoming.serve_feed(_peer(peer), stream), stream))
 
     def serve_read(self, peer: SystemId, request: bytes) -> AsyncGenerator[bytes, None]:
         """Answer a request for an output."""

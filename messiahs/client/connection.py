@@ -61,11 +61,14 @@ class Connection:
             lambda: self.send(method, path, payload=payload, answer_seconds=answer_seconds), patience=patience
         )
 
-    def ask_held(self, path: str, *, held_seconds: float, patience: float | None) -> Document:
-        """Request an answer that the module may hold back for `held_seconds` on purpose."""
-        answer_seconds = held_seconds + _SLACK_SECONDS
+    def ask_held(
+        self, path: str, *, held_seconds: float, patience: float | None, payload: bytes | None = None
+    ) -> Document:
+        """Request an answer that the module may hold back for `held_seconds` on purpose; a payload is posted."""
+        method, answer_seconds = "GET" if payload is None else "POST", held_seconds + _SLACK_SECONDS
         return self._patiently(
-            lambda: self.send("GET", path, answer_seconds=answer_seconds, held_seconds=held_seconds), patience=patience
+            lambda: self.send(method, path, payload=payload, answer_seconds=answer_seconds, held_seconds=held_seconds),
+            patience=patience,
         )
 
     def put(

@@ -106,6 +106,21 @@ class ModuleClient:
         path = f"/v1/tasks?{urlencode(asked)}" if asked else "/v1/tasks"
         return self._connection.ask("GET", path, patience=self.patience)
 
+    def feed(
+        self, task: str, content: bytes = b"", *, attempt: int = 0, offset: int = 0, is_end: bool = False
+    ) -> Document:
+        """Bring a piece of standard input, at most 64 KiB, which begins at an offset, for an attempt.
+
+        Returns `{"attempt", "taken", "received", "closed", "problem"}`: the present attempt (0: none yet), how many
+        bytes it has taken, the offset of the byte that is expected next (None until the attempt runs), whether it takes
+        no more, and why it cannot get any. Nothing of the piece was taken if the attempt or the offset is another one,
+        or if there was no room for seconds. With the end it returns once all is taken, at the latest after seconds.
+        """
+        asked = urlencode({"attempt": attempt, "offset": offset, "end": int(is_end)})
+        return self._connection.ask_held(
+            f"{_path(task)}/stdin?{asked}", payload=content, held_seconds=_POLL_SECONDS, patience=self.patience
+        )
+
     def wait(self, task: str, *, timeout: float | None = None) -> Document:
         """Return the task's document when its state is final, or after `timeout` seconds in its current state."""
         poll = _POLL_SECONDS if timeout is None else timeout

@@ -41,7 +41,7 @@ class Submission:
 
     With `items` there is one member for each, for which `{}` stands; without them `{}` stands for a member's number.
     `inputs` go to every member, `member_inputs` (one tuple for each member, or none at all) to one. `key` is random, so
-    that a submission that is sent twice is stored once.
+    that a submission that is sent twice is stored once. A task that `takes_stdin` waits for `ModuleClient.feed`.
     """
 
     argv: tuple[str, ...]
@@ -57,6 +57,7 @@ class Submission:
     outputs: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     member_inputs: tuple[tuple[InputFile, ...], ...] = ()
+    takes_stdin: bool = False
     key: str = field(default_factory=new_key)
 
     def __post_init__(self) -> None:
@@ -64,11 +65,12 @@ class Submission:
         assert not self.member_inputs or self.members == len(self.member_inputs), "every member has its inputs"
 
     def document(self) -> Document:
-        """Return the body of the request, without empty files and items."""
+        """Return the body of the request, without what is empty or false."""
         files: Document = {
             "inputs": [each.document() for each in self.inputs],
             "outputs": list(self.outputs),
             "items": list(self.items),
+            "stdin": self.takes_stdin,
             "member_inputs": [[each.document() for each in inputs] for inputs in self.member_inputs],
         }
         return {

@@ -115,6 +115,11 @@ def live_submission(state: ModuleState, task: TaskId) -> SubmissionRow | None:
     return live.row if live is not None else None
 
 
+def tasks_with_stdin(state: ModuleState) -> tuple[TaskId, ...]:
+    """Return the tasks that have not ended and take standard input."""
+    return tuple(task for task, live in state.origin.submissions.items() if live.row.command.takes_stdin)
+
+
 def live_task(state: ModuleState, task: TaskId) -> TaskRow | None:
     """Return a task of a local user; None unless it was tried and has not ended."""
     return state.origin.tasks.get(task)

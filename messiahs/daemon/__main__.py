@@ -17,6 +17,8 @@ from messiahs.daemon.api.files import FilesApi
 from messiahs.daemon.api.logs import Logs
 from messiahs.daemon.api.policy import PolicyApi
 from messiahs.daemon.api.server import ModuleApi, serve
+from messiahs.daemon.api.stdin import StdinApi
+from messiahs.daemon.api.stdin_sources import Sources
 from messiahs.daemon.api.tasks import TasksApi
 from messiahs.daemon.api.vectors import VectorsApi
 from messiahs.daemon.host.assembly import Assembly
@@ -92,11 +94,14 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     assembly = Assembly(settings, on_refused=_on_refused, open_files=open_files)
     assembly.tracing.go_on()
     await assembly.host.start()
+    sources = Sources(assembly.host, assembly.feeds)
+    sources.start()
     # Until here the core had not resumed and could not accept another policy.
     reload.release(assembly.policies.try_to_reload)
     apis = (
         ModuleApi(assembly.host, settings, assembly.tracing),
         TasksApi(assembly.host, Logs(assembly.host, assembly.outputs)),
+        StdinApi(assembly.host, sources),
         FilesApi(assembly.host, assembly.outputs),
         PolicyApi(assembly.policies),
         AttemptsApi(assembly.host),
@@ -111,6 +116,7 @@ async def _run(settings: ModuleSettings, open_files: int) -> None:
     _LOG.info("%s stops", settings.name)
     await api.cleanup()
     settings.socket.unlink(missing_ok=True)
+    await sources.stop()
     await assembly.host.stop()
 
 

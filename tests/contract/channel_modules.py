@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Protocol, TypeVar
 
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.memory import MemoryNetwork, memory_channels
 from messiahs.channel.tls import KeyAndCertificate, TlsFiles, issue, load, make_root, write
@@ -21,7 +21,7 @@ from messiahs.core.model.ids import AttemptId, ClaimId, Epoch, SystemId, TaskId,
 from messiahs.core.model.instants import SECOND, Instant
 from messiahs.daemon.storage.files import FileStore
 from messiahs.daemon.transfer.input_arrivals import ArrivingFiles
-from messiahs.wire.codec import ReadRequest
+from messiahs.wire.codec import FeedRequest, ReadRequest
 from tests.contract.byte_sources import ContentSource
 from tests.waiting import until
 
@@ -70,6 +70,7 @@ class Recorded:
     stops_at: int | None = None
     """Where the next reads of the output block."""
     opened: list[ContentSource] = field(default_factory=list)
+    feed: Feed | None = None
     readers: list[Peer] = field(default_factory=list)
     folder: Path = field(default_factory=lambda: Path(mkdtemp(prefix="messiahs-test-")))
     _arrivals: ArrivingFiles | None = None
@@ -107,6 +108,7 @@ class Recorded:
             on_event=self._take,
             read_output=self._read_output,
             open_output=self._open_output,
+            open_feed=self._open_feed,
             arrivals=self.arrivals,
             on_refused=lambda peer, text: self.refused.append((peer, text)),
             on_dropped=lambda peer, text: self.dropped.append((peer, text)),
@@ -120,6 +122,13 @@ class Recorded:
         self.events.append(event)
         if self.on_event is not None:
             self.on_event(event)
+
+    async def _open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
+        if request.ticket != TICKET:
+            raise PermissionError(f"{peer.system} has no ticket for {request.claim}")
+        if self.feed is None:
+            raise FileNotFoundError(f"nothing of {request.attempt} is left here")
+        return self.feed
 
     def _check(self, request: ReadRequest, peer: Peer) -> None:
         self.readers.append(peer)

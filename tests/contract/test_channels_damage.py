@@ -43,6 +43,10 @@ class DamagingTransport:
         """Open a stream for files."""
         return self._inner.open_put(peer, address)
 
+    def open_feed(self, peer: SystemId, address: str) -> OutgoingStream:
+        """Open a stream for standard input."""
+        return self._inner.open_feed(peer, address)
+
     async def read(self, peer: SystemId, address: str, request: bytes, /) -> AsyncGenerator[bytes, None]:
         """Read an output, with damage."""
         number = 0

@@ -1,12 +1,6 @@
 """Running failed tasks again, and submitting again under a key: the named tasks only."""
 
-import signal
-import socket
-import subprocess
-import sys
-
 from tests.live.conftest import Federation
-from tests.waiting import PATIENCE_SECONDS
 
 FAILS_AT_FIRST = ("--", "sh", "-c", "test $MESSIAHS_ATTEMPT -gt 1")
 
@@ -51,23 +45,3 @@ def test_a_key_returns_the_same_id_only_for_the_same_command(pair: Federation) -
     assert told in other.stderr
     assert "with other members" in pair.run("submit", "--key", "nightly", "--", "echo", "a b").stderr
     assert pair.run("run", "--key", "nightly", "--", "echo", "c").returncode == 125
-
-
-def test_input_that_arrives_too_late_to_be_refused_is_reported(pair: Federation) -> None:
-    command = [sys.executable, "-m", "messiahs.cli.main", "run", "--", "sh", "-c", "echo begun; sleep 999"]
-    pipe = subprocess.PIPE
-    ours, other = socket.socketpair()
-    with (
-        ours,
-        other,
-        subprocess.Popen(
-            command, stdin=other.fileno(), stdout=pipe, stderr=pipe, text=True, env=pair.environment
-        ) as running,
-    ):
-        assert running.stdout is not None
-        assert running.stdout.readline() == "begun\n"
-        ours.send(b"late")
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=PATIENCE_SECONDS)
-    assert running.returncode == 130
-    assert "the data on standard input was not used" in told

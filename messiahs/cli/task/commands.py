@@ -1,6 +1,7 @@
 """`messiahs task …` and its short aliases: submit, run, status, explain, wait, logs, fetch, cancel, retry."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -23,6 +24,7 @@ from messiahs.cli.output import print_document
 from messiahs.cli.task.modules import client_for, located, tasks_of
 from messiahs.client.locating import locate_module
 from messiahs.client.module import ModuleClient, is_final
+from messiahs.client.submission import Submission
 from messiahs.errors import ClientError, ModuleUnreachableError
 
 _COMMAND = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -47,7 +49,7 @@ def submit(
     """Submit a task and print its id once the module has stored it.
 
     --array and --each-line submit one task per number or line; `{}` in COMMAND, --input, --output, --name, --env and
-    --set is replaced by it. Tasks have no standard input: data waiting on stdin is an error.
+    --set is replaced by it. A submitted task has no standard input: data waiting on stdin is an error.
     """
     from messiahs.cli.task.submission import prepared_submission
     from messiahs.cli.task.unread_input import refuse_input
@@ -71,19 +73,18 @@ def submit(
 def run(command: tuple[str, ...], **options: Unpack[SubmitOptions]) -> int:
     """Run a task as if it were local: stream its output, return its exit code and fetch its files.
 
-    Ctrl-C ends the task. Tasks have no standard input: data waiting on stdin is an error; pass a file with --input.
+    The task reads this command's standard input, except in a loop or script whose own it is. Ctrl-C ends the task.
     """
     from messiahs.cli.task.run import run_submission
+    from messiahs.cli.task.standard_input import standard_input
     from messiahs.cli.task.submission import prepared_submission
-    from messiahs.cli.task.unread_input import refuse_input, report_unused_input
 
-    refuse_input()
-    place = located(None, options)
-    code = run_submission(
-        place, lambda module: prepared_submission(module, command, options=options), as_json=options["as_json"]
-    )
-    report_unused_input()
-    return code
+    place, stdin = located(None, options), standard_input()
+
+    def prepare(module: ModuleClient) -> Submission:
+        return replace(prepared_submission(module, command, options=options), takes_stdin=stdin is not None)
+
+    return run_submission(place, prepare, stdin=stdin, as_json=options["as_json"])
 
 
 @task.command()

@@ -21,13 +21,14 @@ from messiahs.cli.exit_codes import (
 )
 from messiahs.cli.output import print_document, reason_lines
 from messiahs.cli.task.fetch import write_outputs
+from messiahs.cli.task.standard_input import StandardInput, feed
 from messiahs.client.connection import Document
 from messiahs.client.fetching import outputs_of
 from messiahs.client.locating import ModulePlace
 from messiahs.client.module import ModuleClient, is_final
 from messiahs.client.submission import Submission
 from messiahs.core.model.texts import printable_lines
-from messiahs.errors import ClientError
+from messiahs.errors import ClientError, ModuleUnreachableError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE_SECONDS = 3.0
@@ -42,6 +43,13 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Unread:
     """A stream of the task cannot be written any more; the task is cancelled, as a local command would end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starved:
+    """The task cannot get its standard input (any more), and is cancelled."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class Failed:
     error: BaseException
 
 
-Event = Asked | Unread | Submitted | Shown | Ended | Failed
+Event = Asked | Unread | Starved | Submitted | Shown | Ended | Failed
 Inbox = SimpleQueue[Event]
 
 
@@ -83,11 +91,20 @@ class Run:
     ended: Document | None = None
     asked: int = 0
     is_unread: bool = False
+    starved: str = ""
     shown: int = 0
 
 
-def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submission], *, as_json: bool) -> int:
-    """Submit, stream the output, write the output files, and return the task's exit code; 125 if the federation fails.
+def run_submission(
+    place: ModulePlace,
+    prepare: Callable[[ModuleClient], Submission],
+    *,
+    stdin: StandardInput | None,
+    as_json: bool,
+) -> int:
+    """Submit, bring standard input, stream the output, write the output files, and return the task's exit code.
+
+    It is 125 if the federation fails, also if it repeats a task whose standard input cannot be read again.
 
     The first Ctrl-C (or SIGTERM, or SIGHUP without `nohup`) cancels the task and waits for its end; the second one
     returns at once. During the upload in `prepare` the first one stops the command, and nothing is submitted. The task
@@ -97,7 +114,7 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
         submission = prepare(module)
         run = Run(inbox=SimpleQueue())
         with _signals_to(run.inbox):
-            _follow(run, place.socket, submission, shows_output=not as_json)
+            _follow(run, place.socket, submission, stdin=stdin, shows_output=not as_json)
         if run.ended is None:
             return KILLED_BY_ITS_USER
         if as_json:
@@ -106,6 +123,9 @@ def run_submission(place: ModulePlace, prepare: Callable[[ModuleClient], Submiss
             _report(run.inbox, failure)
         if submission.outputs and run.ended["state"] != "denied":
             _write_outputs(module, run.task, submission)
+    if run.starved:
+        _report(run.inbox, run.starved)
+        return FEDERATION_FAILED
     if run.asked:
         return KILLED_BY_ITS_USER
     return OUTPUT_LOST if run.is_unread else exit_code_of(run.ended)
@@ -129,7 +149,7 @@ def _as_failures_of_the_federation() -> Iterator[None]:
         raise ClientError(str(error), code=USAGE if error.code == USAGE else FEDERATION_FAILED) from error
 
 
-def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: bool) -> None:
+def _follow(run: Run, socket: Path, submission: Submission, *, stdin: StandardInput | None, shows_output: bool) -> None:
     """Submit a task and return once it has ended and its output is shown, or at the user's second request to end it.
 
     Blocking calls run in threads with clients of their own; this thread only reads the inbox. Signals go through the
@@ -143,8 +163,12 @@ def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: boo
                 run.asked += 1
             case Unread():
                 run.is_unread = True
+            case Starved(text):
+                run.starved = text
             case Submitted(task):
                 run.task = task
+                if stdin is not None:
+                    _start(run.inbox, _feed, socket, run, stdin)
                 for stream, sink in streams.items():
                     _start(run.inbox, _copy, socket, task, stream, sink.fileno())
             case Shown():
@@ -159,7 +183,7 @@ def _follow(run: Run, socket: Path, submission: Submission, *, shows_output: boo
             run.ended = None
             return
         # Until its id is known, the task may already exist.
-        if (run.asked or run.is_unread) and run.task and run.ended is None:
+        if (run.asked or run.is_unread or run.starved) and run.task and run.ended is None:
             _start(run.inbox, _cancel, socket, run.task)
             # Printed from a thread: a full pipe must not delay the next signal.
             _start(run.inbox, _report, f"cancelling {run.task}; interrupt again to leave the task to its module")
@@ -180,6 +204,18 @@ def _submit(inbox: Inbox, socket: Path, submission: Submission) -> None:
         task = module.submit(submission)
         inbox.put(Submitted(task))
         inbox.put(Ended(_waited(inbox, module, task)))
+
+
+def _feed(inbox: Inbox, socket: Path, run: Run, stdin: StandardInput) -> None:
+    """Bring standard input to the task until it has ended."""
+    try:
+        with ModuleClient(socket) as module:
+            feed(module, run.task, source=stdin, has_ended=lambda: run.ended is not None)
+    except ModuleUnreachableError:
+        # The thread that waits for the task reports it.
+        return
+    except ClientError as error:
+        inbox.put(Starved(str(error)))
 
 
 def _cancel(_: Inbox, socket: Path, task: str) -> None:

@@ -77,6 +77,7 @@ class SubmitBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     retries: Annotated[int, msgspec.Meta(ge=0)] = 0
     waits: bool = True
     deadline_s: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    stdin: bool = False
 
 
 def hashes_in(body: SubmitBody) -> Iterator[bytes]:
@@ -100,6 +101,7 @@ def submitted_by(body: SubmitBody, tdv: TDV, *, answer_to: AnswerTo) -> Submitte
             env=tuple(sorted(body.env.items())),
             inputs=_inputs_of(body.inputs),
             outputs=body.outputs,
+            takes_stdin=body.stdin,
         ),
         members=body.members,
         items=body.items,
@@ -123,6 +125,7 @@ def difference(row: SubmissionRow, submitted: Submitted, /) -> str:
         ("environment", before.env, now.env),
         ("inputs", (before.inputs, row.member_inputs), (now.inputs, submitted.member_inputs)),
         ("outputs", before.outputs, now.outputs),
+        ("standard input", before.takes_stdin, now.takes_stdin),
         ("members", (row.members, row.items), (submitted.members, submitted.items)),
         ("needs or stated attributes", row.tdv, submitted.tdv),
         ("requirement", row.requirement, submitted.requirement),
@@ -145,6 +148,8 @@ def problem_of(body: SubmitBody) -> str:
         return "the command, its environment, name and items must be UTF-8"
     if has_control(body.name):
         return "the name of a task must not contain control characters"
+    if body.stdin and body.members:
+        return "an array cannot take standard input"
     if not body.key or len(body.key) > _KEY_LIMIT:
         return "the key of a submit must have 1 to 64 characters"
     if any(not name or "=" in name for name in body.env):

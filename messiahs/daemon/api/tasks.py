@@ -150,6 +150,8 @@ class TasksApi:
         if isinstance(found, web.Response):
             return found
         submission = found.submission
+        if submission.command.takes_stdin:
+            return refusal(409, f"the standard input of {found.id} is gone: run it again")
         tried = self._tasks.ended_or_tried(submission)
         failed = failed_in(tried, found.id.member)
         inputs = (file for row in failed for file in command_of(submission, row.id).inputs)

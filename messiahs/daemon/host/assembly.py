@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from messiahs import __version__
-from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, NeighborAddress, Peer
+from messiahs.channel.contract import Callbacks, Channels, ChannelSettings, Feed, NeighborAddress, Peer
 from messiahs.channel.grpc_channels import grpc_channels
 from messiahs.channel.tls import TlsFiles, TlsMaterial, load
 from messiahs.channel.trusted_roots import own_key, trust_of
@@ -33,12 +33,14 @@ from messiahs.daemon.transfer.leg_reads import LegReads
 from messiahs.daemon.transfer.output_arrivals import Outputs
 from messiahs.daemon.transfer.output_sources import OwnOutputs
 from messiahs.daemon.transfer.passed_files import Cache, PassingFiles
+from messiahs.daemon.transfer.stdin_feeds import Feeds
 from messiahs.executor.os_process.back_end import OsProcessExecutor
 from messiahs.executor.os_process.launch import StarterSettings
 from messiahs.executor.protocol.layout import own_account, prepare_files_root, task_account
 from messiahs.language.predicate.predicates import predicate_parser
 from messiahs.probe.make import make_probe
 from messiahs.trace.record.recorder import RecordedModule
+from messiahs.wire.codec import FeedRequest
 
 _SILENT_SHARE = 5
 """A starter that is silent for this fraction of a lease is ended with its tasks."""
@@ -70,11 +72,13 @@ class Assembly:
         has_machine = settings.machine is not None
         executor = OsProcessExecutor(starter, boottime_offset_ns=clock.offset_ns) if has_machine else None
         ends = self._ends(settings, state, arrivals, executor=executor, secret=sha256(tls.key).digest())
-        self._traffic = _traffic(settings, state, ends)
+        budgets = Budgets(settings.byte_limits, own=name, file=settings.directory / "moved.json")
+        self._traffic = _traffic(state, ends, budgets)
         callbacks = Callbacks(
             on_event=self._on_channel_event,
             read_output=self._traffic.read_output,
             open_output=self._traffic.open_output,
+            open_feed=self._open_feed,
             arrivals=self._traffic,
             on_refused=on_refused,
             on_dropped=on_refused,
@@ -83,6 +87,7 @@ class Assembly:
         probe = make_probe(settings.machine, settings.directory) if settings.machine is not None else None
         outputs = Outputs(settings.directory / "outputs", store, own=name, channels=channels, executor=executor)
         module = RecordedModule(SchedulingModule(state))
+        self.feeds = Feeds(module, channels, executor, count=budgets.count, on_event=self._on_event)
         self.tracing = Tracing(module, clock, folder=settings.directory / "trace")
         self.outputs = outputs
         self._executor = executor
@@ -110,6 +115,9 @@ class Assembly:
             self._executor.silence_ns = policy.timeouts.lease_ns // _SILENT_SHARE
         self.host.driver.post(PolicyChanged(policy=policy))
 
+    async def _open_feed(self, request: FeedRequest, peer: Peer) -> Feed:
+        return await self.feeds.serve(request, peer)
+
     def _on_channel_event(self, event: Event) -> None:
         self._on_event(self._traffic.as_received(event) if isinstance(event, TransferReceived) else event)
 
@@ -135,11 +143,10 @@ class Assembly:
         )
 
 
-def _traffic(settings: ModuleSettings, state: ModuleState, ends: Ends) -> ByteTraffic:
-    own, file = SystemId(settings.name), settings.directory / "moved.json"
+def _traffic(state: ModuleState, ends: Ends, budgets: Budgets) -> ByteTraffic:
     return ByteTraffic(
         ends,
-        Budgets(settings.byte_limits, own=own, file=file),
+        budgets,
         leg_of=partial(_leg_of, state),
         is_attempt_of=lambda attempt, claim: queries.is_attempt_of(state, attempt, claim=claim),
     )
