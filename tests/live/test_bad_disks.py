@@ -1,39 +1,25 @@
 """Full, read-only and damaged disks: clear messages, nothing is lost, and work continues once it is possible."""
 
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from messiahs.errors import UnusableStateError
 from tests.live.conftest import Federation, federation, shared_folder
+from tests.live.disks import fill, mounted
 from tests.waiting import eventually
 
 ON_RIGHT = ("--require", '$side eq "right"')
 
 
-@contextmanager
-def _mounted(place: Path, *words: str) -> Iterator[None]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a disk")
-    done = subprocess.run(["mount", *words, str(place)], capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a disk cannot be mounted here: {done.stderr.decode().strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a disk of a few megabytes."""
-    with _mounted(tmp_path, "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs"):
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=24m,mode=755", "tmpfs"):
         yield tmp_path
 
 
@@ -43,22 +29,13 @@ def cramped(small_disk: Path) -> Iterator[Federation]:
     yield from federation("pair", small_disk, module="left")
 
 
-def _fill(disk: Path, *, leave_bytes: int = 0, name: str = "filler") -> Path:
-    """Use up every byte, or all but some."""
-    filler = disk / name
-    room = os.statvfs(disk)
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
-    return filler
-
-
 def test_a_full_disk_refuses_new_work_keeps_the_old_and_recovers(
     cramped: Federation, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     shared = shared_folder(tmp_path_factory)
     running = cramped.submit(*ON_RIGHT, "--", "sh", "-c", f"while [ ! -e {shared}/go ]; do sleep 0.1; done")
     eventually(lambda: cramped.status(running)["substate"] == "running")
-    filler = _fill(tmp_path)
+    filler = fill(tmp_path)
     (shared / "go").touch()
     refused = cramped.start("submit", "--", "true")
     _, told = refused.communicate(timeout=30)
@@ -76,7 +53,7 @@ def small_right(tmp_path: Path) -> Iterator[Federation]:
     place = tmp_path / "pair" / "right"
     place.mkdir(parents=True)
     (tmp_path / "pair").chmod(0o700)
-    with _mounted(place, "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"):
+    with mounted(place, "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs"):
         yield from federation("pair", tmp_path, module="left")
 
 
@@ -87,7 +64,7 @@ def test_an_executor_with_little_room_finishes_its_tasks_and_accepts_none_until_
     script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo out"
     running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", script)
     eventually(lambda: small_right.status(running)["substate"] == "running")
-    filler = _fill(small_right.folder("right"), leave_bytes=4 << 20)
+    filler = fill(small_right.folder("right"), leave_bytes=4 << 20)
     (shared / "go").touch()
     assert small_right.run("wait", running).returncode == 0
     assert small_right.run("logs", running).stdout == "out\n"
@@ -104,7 +81,7 @@ def test_a_result_that_an_executor_cannot_store_waits_until_there_is_room(
     script = f"while [ ! -e {shared}/go ]; do sleep 0.1; done; echo out; touch {shared}/over"
     running = small_right.submit(*ON_RIGHT, "--", "sh", "-c", script)
     eventually(lambda: small_right.status(running)["substate"] == "running")
-    filler = _fill(small_right.folder("right"))
+    filler = fill(small_right.folder("right"))
     (shared / "go").touch()
     eventually((shared / "over").exists)
     assert small_right.status(running)["state"] == "executing"
@@ -150,7 +127,7 @@ def test_a_daemon_that_cannot_use_its_state_reports_why_and_whether_a_retry_help
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (UnusableStateError.EXIT_CODE, 1)
         return
-    with _mounted(folder, "--bind", str(folder)):
+    with mounted(folder, "--bind", str(folder)):
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
@@ -165,7 +142,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     before = small_right.submit(*ON_RIGHT, "--", "echo", "before")
     assert small_right.run("wait", before).returncode == 0
     daemon = small_right.pid("right", "daemon")
-    filler = _fill(small_right.folder("right"))
+    filler = fill(small_right.folder("right"))
     for process in processes:
         small_right.kill("right", process)
     eventually(lambda: not Path(f"/proc/{daemon}").exists())
@@ -175,7 +152,7 @@ def test_a_daemon_that_ends_while_its_disk_is_full_restarts_reports_it_and_recov
     eventually(lambda: "no_space" in str(small_right.status(waiting)["reasons"]))
     assert "is full" in small_right.run("submit", "--module", "right", "--", "true").stderr
     # Once more, without the reserve for this case.
-    _fill(small_right.folder("right"), name="second")
+    fill(small_right.folder("right"), name="second")
     daemon = small_right.pid("right", "daemon")
     small_right.kill("right", "daemon")
     eventually(lambda: not Path(f"/proc/{daemon}").exists())

@@ -1,0 +1,217 @@
+"""Two sites of three levels with a root of their own each: a topology file, a state folder and daemons for each site.
+
+    gate-a ------------------- gate-b
+      |                          |
+    group-a - - - - - - - - -  group-b      (the second link, if the sites are linked at two places)
+     |    |                     |    |
+    a1    a2                   b1    b2
+
+Only the four machines run tasks. Each is found by its attribute `site`.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from messiahs.cli.federation.certificates import make_certificates
+from messiahs.cli.federation.deployment import federation_directory
+from messiahs.cli.federation.temporary import remove_tasks
+from messiahs.client import ModuleClient
+from messiahs.config.settings import ModuleSettings, load_settings
+from messiahs.core.interface.rows import CountersRow, RememberedRow, Row, SubmissionRow
+from messiahs.daemon.process.pid_files import end_modules
+from messiahs.daemon.storage.store import RowStore
+from tests.live.conftest import ROOT, Federation
+from tests.waiting import PATIENCE_SECONDS, eventually
+
+PACT: Final = "pact"
+SITES: Final = {"a": ("gate-a", "group-a", "a1", "a2"), "b": ("gate-b", "group-b", "b1", "b2")}
+MODULES: Final = tuple(name for names in SITES.values() for name in names)
+MACHINES: Final = ("a1", "a2", "b1", "b2")
+SLOTS: Final = 4
+_PARENTS: Final = {
+    "group-a": "gate-a",
+    "a1": "group-a",
+    "a2": "group-a",
+    "gate-b": "gate-a",
+    "group-b": "gate-b",
+    "b1": "group-b",
+    "b2": "group-b",
+}
+_MACHINE: Final = (
+    "{{probe: fixed, nproc: {slots}, slots: {slots}, speed: 500, load: 0%, arch: x86_64, os: Linux, total_mem: 8GiB,"
+    " avail_mem: 8GiB, total_disk: 200GiB, avail_disk: 100GiB, attributes: {{site: {name}}}}}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a module listens, and the network namespace of its host ("": this one)."""
+
+    address: str
+    netns: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Sites:
+    """Both sites at work; `daemons` has the process of each module (mutable)."""
+
+    folder: Path
+    places: Mapping[str, Place]
+    supervisor: "subprocess.Popen[str]"
+    daemons: dict[str, int] = field(default_factory=dict)
+
+    def at(self, module: str) -> Federation:
+        """Return a module of either site, with the commands of its users."""
+        site = self.folder / site_of(module)
+        return Federation(topology=site / "site.yaml", name=PACT, state=site / "state", module=module)
+
+    def start(self, *modules: str) -> None:
+        """Start daemons, and wait until they answer."""
+        for module in modules:
+            here = self.at(module)
+            order = {
+                "topology": str(here.topology),
+                "state": str(here.state),
+                "module": module,
+                "netns": self.places[module].netns,
+            }
+            self.daemons[module] = self._order(order)
+        for module in modules:
+            with self.client(module) as client:
+                client.module()
+
+    def client(self, module: str) -> ModuleClient:
+        """Return a user of a module, who waits while the module starts; to be closed."""
+        return ModuleClient(self.at(module).folder(module).with_suffix(".sock"), patience=PATIENCE_SECONDS)
+
+    def kill(self, module: str) -> None:
+        """Kill -9 a daemon; its starter and its tasks stay."""
+        pid = self.daemons.pop(module)
+        os.kill(pid, signal.SIGKILL)
+        self._order(pid)
+
+    def _order(self, order: object) -> int:
+        assert self.supervisor.stdin is not None
+        assert self.supervisor.stdout is not None
+        self.supervisor.stdin.write(f"{json.dumps(order)}\n")
+        self.supervisor.stdin.flush()
+        return int(self.supervisor.stdout.readline())
+
+    def restart(self, module: str) -> None:
+        """Kill -9 a daemon, and start it again."""
+        self.kill(module)
+        self.start(module)
+
+    @contextmanager
+    def stopped(self, module: str) -> Iterator[None]:
+        """Stop a daemon (SIGSTOP) for the block."""
+        os.kill(self.daemons[module], signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.daemons[module], signal.SIGCONT)
+
+    def await_links(self) -> None:
+        """Return once every module counts all machines of both sites."""
+        for module in MACHINES:
+            eventually(lambda module=module: self.machines(module) == len(MACHINES), module)  # type: ignore[misc]
+
+    def machines(self, module: str) -> int:
+        """Return the number of machines that a module knows of, its own included."""
+        with self.client(module) as client:
+            return int(client.vectors()["down"]["machines"])
+
+    def settings(self, module: str) -> ModuleSettings:
+        """Return the settings with which a module was started."""
+        return load_settings(self.at(module).folder(module) / "settings.json")
+
+    def rows(self, module: str) -> list[Row]:
+        """Return the stored rows of claims, tasks and attempts of a module."""
+        store = RowStore(self.at(module).folder(module) / "module.db")
+        try:
+            rows = list(store.live_rows())
+        finally:
+            store.close()
+        return [row for row in rows if not isinstance(row, CountersRow | SubmissionRow | RememberedRow)]
+
+    def leave_nothing(self) -> None:
+        """Return once no module has a row of a claim, a task or an attempt any more."""
+        for module in MODULES:
+            eventually(lambda module=module: not self.rows(module), lambda module=module: self.rows(module))  # type: ignore[misc]
+
+
+def site_of(module: str) -> str:
+    """Return the site of a module."""
+    return module[-1] if "-" in module else module[0]
+
+
+def on(*machines: str) -> tuple[str, str]:
+    """Return the options of a task for some machines."""
+    return "--require", " or ".join(f'$site eq "{name}"' for name in machines)
+
+
+@contextmanager
+def two_sites(folder: Path, places: Mapping[str, Place], *, links: int = 1, policy: str = "") -> Iterator[Sites]:
+    """Start both sites, linked at one or two places, and end them afterwards."""
+    describe(folder, places, links=links, policy=policy)
+    command = [sys.executable, "-m", "tests.live.site_daemons"]
+    pipe = subprocess.PIPE
+    with (folder / "supervisor.log").open("wb") as log:
+        supervisor = subprocess.Popen(
+            command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log, text=True, start_new_session=True
+        )
+    made = Sites(folder=folder, places=places, supervisor=supervisor)
+    try:
+        made.start(*MODULES)
+        yield made
+    finally:
+        supervisor.communicate()
+        for pid in made.daemons.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        for site in SITES:
+            state = folder / site / "state"
+            end_modules(federation_directory(state, PACT))
+            remove_tasks(state)
+
+
+def describe(folder: Path, places: Mapping[str, Place], *, links: int, policy: str = "") -> None:
+    """Write both topology files, make a root and keys for each site, and exchange the roots."""
+    for site, names in SITES.items():
+        (folder / site).mkdir()
+        if policy:
+            (folder / site / "site.policy").write_text(policy)
+        (folder / site / "site.yaml").write_text(_topology(site, places, links=links, has_policy=bool(policy)))
+        make_certificates(federation_directory(folder / site / "state", PACT), names)
+    for site, other in (("a", "b"), ("b", "a")):
+        shutil.copy(folder / other / "state" / PACT / "tls" / "root.pem", folder / site / "theirs.pem")
+
+
+def _topology(site: str, places: Mapping[str, Place], *, links: int, has_policy: bool) -> str:
+    policy = "policy: site.policy, " if has_policy else ""
+    lines = ["version: 1", f"federation: {PACT}", f"defaults: {{{policy}update_period: 300ms}}", "systems:"]
+    # Systems of the other site that this one must know, because it has a link with one of them.
+    known = ("gate-a", "gate-b", *(("group-a", "group-b") if links > 1 else ()))
+    for name in MODULES:
+        if name not in SITES[site] and name not in known:
+            continue
+        host, _, port = places[name].address.rpartition(":")
+        told = [f"host: {host}, port: {port}"]
+        if name in _PARENTS:
+            second = ", group-a" if name == "group-b" and links > 1 else ""
+            told.append(f"parents: [{_PARENTS[name]}{second}], primary: {_PARENTS[name]}")
+        if name not in SITES[site]:
+            told.append("external: true, trust: theirs.pem")
+        elif name in MACHINES:
+            told.append(f"machine: {_MACHINE.format(slots=SLOTS, name=name)}")
+        lines.append(f"  {name}: {{{', '.join(told)}}}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,84 @@
+"""Two sites of three levels each, in network namespaces where only the gates can reach the other site."""
+
+import hashlib
+import random
+from pathlib import Path
+
+import pytest
+
+from messiahs.client import Source, Submission, prepare_inputs, upload
+from tests.live.relay import heard_by
+from tests.live.sites import on
+from tests.netns.conftest import LINK, SECOND_LINK, Wired
+from tests.netns.traffic import Traffic
+from tests.waiting import PATIENCE_SECONDS, eventually
+
+pytestmark = pytest.mark.netns
+
+MIB = 1 << 20
+TASKS = 100
+WAYS = (LINK, ("group-a", "gate-a"), ("a1", "group-a"))
+"""The wires from site b to the machine a1: the receiving host, and the sending one."""
+
+
+@pytest.mark.parametrize(("origin", "machine", "size_bytes"), [("b1", "a1", 100 * MIB), ("a2", "b2", 10 * MIB)])
+def test_a_task_runs_at_the_other_site_with_large_files_and_a_long_log(
+    wired: Wired, shared: Path, origin: str, machine: str, size_bytes: int
+) -> None:
+    traffic = Traffic(sites=wired.sites, folder=shared, origin=origin, machine=machine, size_bytes=size_bytes)
+    traffic.begin()
+    traffic.end()
+    wired.sites.leave_nothing()
+
+
+def test_the_input_of_many_tasks_passes_each_wire_once(wired: Wired, shared: Path) -> None:
+    source = shared / "input"
+    source.write_bytes(random.Random(12).randbytes(8 * MIB))
+    before = [wired.network.received(*way) for way in WAYS]
+    prepared = prepare_inputs([Source(path=str(source))])
+    _, requirement = on("a1")
+    command = Submission(
+        argv=("sh", "-c", "sha256sum < input"), requirement=requirement, inputs=prepared.inputs, members=TASKS
+    )
+    with wired.sites.client("b1") as client:
+        upload(client, prepared.contents)
+        array = client.submit(command)
+        ended = client.wait(array, timeout=PATIENCE_SECONDS)
+        shown = b"".join(client.logs(f"{array}.{TASKS}")).decode()
+    assert ended["counts"] == {"finished": TASKS}
+    assert shown.split()[0] == hashlib.sha256(source.read_bytes()).hexdigest()
+    passed = [wired.network.received(*way) - start for way, start in zip(WAYS, before, strict=True)]
+    assert all(8 * MIB <= each < 10 * MIB for each in passed), passed
+    wired.sites.leave_nothing()
+
+
+@pytest.mark.parametrize(
+    ("origin", "machine", "through", "why"),
+    [
+        ("b1", "a1", "gate-b", "a1 is not reached straight: no common root"),
+        ("a2", "b1", "group-a", "gate-a is not reached straight: "),
+    ],
+)
+def test_the_history_names_the_way_and_why_there_is_no_better_one(
+    wired: Wired, origin: str, machine: str, through: str, why: str
+) -> None:
+    here = wired.sites.at(origin)
+    task = here.submit(*on(machine), "--", "true")
+    assert here.run("wait", task).returncode == 0
+    *_, way = [step for step in here.status(task)["history"] if step["event"] == "route"]
+    assert way["module"] == through
+    assert way["text"].startswith(f"through {through}")
+    assert why in way["text"]
+
+
+def test_with_a_second_link_the_first_one_may_break(wired: Wired) -> None:
+    wired.network.join(*SECOND_LINK)
+    try:
+        eventually(lambda: "group-b" in heard_by(wired.sites.at("group-a"), "group-a"))
+        wired.network.cut(*LINK)
+        done = wired.sites.at("b1").run("run", *on("a1"), "--", "echo", "by the other way")
+        assert (done.returncode, done.stdout) == (0, "by the other way\n")
+    finally:
+        wired.network.cut(*SECOND_LINK)
+        wired.network.join(*LINK)
+    wired.sites.await_links()
